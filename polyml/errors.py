@@ -1,0 +1,62 @@
+"""Every error polyml raises: one family, each with a location or a witness and what would be accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyml.source import Loc
+
+
+class PolymlError(Exception):
+    """Base of all errors. Its text is
+
+        FILE:LINE:COL: error: MESSAGE
+              source line
+              ^^^^^^
+          note: what would be accepted
+    """
+
+    def __init__(self, message: str, *, loc: Loc | None = None, notes: Sequence[str] = ()):
+        self.message, self.loc, self.notes = message, loc, tuple(notes)
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
+        return "\n".join([head, *(f"  note: {note}" for note in self.notes)])
+
+
+class LanguageError(PolymlError):
+    """The source uses something outside the language; nothing runs."""
+
+
+class NotAffineError(LanguageError):
+    """Legal Python that is not affine: the kernel runs as plain Python, with a PolymlPerformanceWarning,
+    unless `fallback="error"`."""
+
+
+class PolymlTypeError(PolymlError, TypeError):
+    """Argument types, or an operation between types, that the language does not have."""
+
+
+class BoundsError(PolymlError, IndexError):
+    """A subscript would leave its array for the sizes of this call. Raised before anything is written."""
+
+
+class PolymlOverflowError(PolymlError, OverflowError):
+    """A Python int left 64 bits, or a value does not fit the type it is stored in."""
+
+
+class IllegalSchedule(PolymlError):
+    """A schedule breaks a dependence; the message names a smallest pair of instances."""
+
+
+class ConfigError(PolymlError, ValueError):
+    """A setting that does not exist, or a value it does not take."""
+
+
+class CompileError(PolymlError):
+    """A stage of the compiler failed; the message names the stage. Always a defect of polyml."""
+
+
+class PolymlPerformanceWarning(UserWarning):
+    """A kernel, or a part of it, runs slower than it could; the text names file:line and the reason."""

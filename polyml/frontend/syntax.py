@@ -1,0 +1,264 @@
+"""The grammar of the accepted language, on one page.
+
+    kernel  = Kernel(name, params, body)
+    stmt    = For | If | Assign | Alloc | Return
+    expr    = Const | Name | Shape | Subscript | Unary | Binary | Compare | Logical | IfExp | Call | Cast
+
+`frontend.parse` builds it from Python; `frontend.interpret` gives it its meaning; `frontend.types` fills `dtype` in and
+makes conversions explicit as `Cast` (both on the same classes, so that a typed kernel prints as an untyped one does).
+Locations are not part of identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Union
+
+from polyml.dtypes import DType
+from polyml.source import Loc, Source
+
+
+def _loc():
+    return field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Const:
+    """A literal, a captured global, or a closure value: int, float, bool, or a NumPy scalar."""
+
+    value: object
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Name:
+    """A loop variable, a local scalar, or a scalar argument."""
+
+    name: str
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`array.shape[dim]` of an argument or a local array; dim is not negative after parsing types are known."""
+
+    array: str
+    dim: int
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Subscript:
+    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`."""
+
+    array: str
+    indices: tuple["Expr", ...]
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Unary:
+    """op: "-" "+" "~" "not"."""
+
+    op: str
+    operand: "Expr"
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Binary:
+    """op: "+" "-" "*" "/" "//" "%" "**" "&" "|" "^" "<<" ">>" "min" "max" (Python's rules: // and % floor).
+
+    "min" and "max" are Python's builtins on two operands: `min(a, b)` is b if b < a else a, `max(a, b)` is b if b > a else a.
+    np.minimum and np.maximum, which propagate NaN, are Calls.
+    """
+
+    op: str
+    left: "Expr"
+    right: "Expr"
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Compare:
+    """op: "<" "<=" ">" ">=" "==" "!="; a chain a < b < c is a Logical "and" of two."""
+
+    op: str
+    left: "Expr"
+    right: "Expr"
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Logical:
+    """op: "and" "or", on truth values."""
+
+    op: str
+    operands: tuple["Expr", ...]
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class IfExp:
+    """`then if condition else orelse`."""
+
+    condition: "Expr"
+    then: "Expr"
+    orelse: "Expr"
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of numbers, by its NumPy name whichever module it came from.
+
+    Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
+    arccosh arctanh floor ceil trunc rint abs sign erf cbrt isnan isinf isfinite reciprocal square;
+    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
+    `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"),
+    and of builtins ("builtins": abs, pow).
+    """
+
+    function: str
+    args: tuple["Expr", ...]
+    module: str = "numpy"
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Conversion to `dtype` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
+
+    implicit: made by type inference (a promotion, or the conversion that storing into an element does).
+    """
+
+    operand: "Expr"
+    to: DType
+    implicit: bool = False
+    dtype: DType | None = field(default=None, kw_only=True)
+    loc: Loc | None = _loc()
+
+
+Expr = Union[Const, Name, Shape, Subscript, Unary, Binary, Compare, Logical, IfExp, Call, Cast]
+
+
+@dataclass(frozen=True)
+class For:
+    """`for var in range(start, stop, step)`; step is a non-zero integer constant."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple["Stmt", ...]
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Expr
+    then: tuple["Stmt", ...]
+    orelse: tuple["Stmt", ...] = ()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary."""
+
+    target: Name | Subscript
+    value: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
+
+    Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
+    """
+
+    name: str
+    shape: tuple[Expr, ...]
+    element: DType
+    fill: Expr | None
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Return:
+    """Only as the last statement of the kernel. values: Name of a scalar, an array (argument or local), or any Expr.
+
+    is_tuple: `return a, b` or `return (a,)`, against `return a`.
+    """
+
+    values: tuple["Expr | ArrayName", ...]
+    is_tuple: bool
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class ArrayName:
+    """A whole array, where one may stand: only in Return."""
+
+    name: str
+    loc: Loc | None = _loc()
+
+
+Stmt = Union[For, If, Assign, Alloc, Return]
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array argument: element type and number of dimensions (0 allowed)."""
+
+    element: DType
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{', '.join(':' * self.ndim)}]"
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A number argument: PYINT, PYFLOAT, PYBOOL for Python's, a fixed type for a NumPy scalar."""
+
+    dtype: DType
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
+ArgType = Union[ArrayType, ScalarType]
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One function.
+
+    types: one per parameter once typed, else ().
+    scalars: the dtype of each local scalar once typed, name -> DType (a name that changes its type was renamed `x.1`, `x.2`).
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    body: tuple[Stmt, ...]
+    source: Source = field(compare=False, repr=False)
+    types: tuple[ArgType, ...] = ()
+    scalars: tuple[tuple[str, DType], ...] = ()

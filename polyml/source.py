@@ -1,0 +1,51 @@
+"""Where a piece of the program was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text a kernel came from.
+
+    file: path as Python reports it. first_line: 1-based line of the file on which `lines[0]` stands.
+    lines: the file's own lines (not dedented), so that an excerpt shows what the user sees.
+    """
+
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+
+    def line(self, number: int) -> str:
+        """The text of line `number` of the file (1-based), or "" outside the kernel."""
+        index = number - self.first_line
+        return self.lines[index] if 0 <= index < len(self.lines) else ""
+
+
+@dataclass(frozen=True)
+class Loc:
+    """A stretch of one source line. line and column are 1-based; columns count characters, not bytes."""
+
+    source: Source
+    line: int
+    column: int
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.file}:{self.line}:{self.column}"
+
+    @property
+    def text(self) -> str:
+        """The characters the location covers."""
+        return self.source.line(self.line)[self.column - 1 : self.column - 1 + self.width]
+
+    def excerpt(self) -> str:
+        """The source line with a caret under every covered character.
+
+              A[i * i] = B[i]
+                ^^^^^
+        """
+        line = self.source.line(self.line).rstrip("\n")
+        pad = "".join("\t" if c == "\t" else " " for c in line[: self.column - 1])
+        return f"      {line}\n      {pad}{'^' * max(1, min(self.width, len(line) - self.column + 1))}"
