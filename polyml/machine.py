@@ -1,0 +1,243 @@
+"""The machine code is made for: data with units, detected from the host or taken from a preset."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from polyml.errors import ConfigError
+
+_CPU_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+_CPUINFO = Path("/proc/cpuinfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together."""
+
+    level: int
+    size_bytes: int
+    ways: int
+    line_bytes: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """What LLVM is told: target triple, CPU name, and features as "+avx2,-sse4a"."""
+
+    triple: str
+    cpu_name: str
+    features: str
+
+
+@dataclass(frozen=True)
+class CpuMachine:
+    """A CPU with its memory hierarchy.
+
+    isa: "x86-64" or "aarch64". vector_bytes: width of one vector register (16, 32 or 64). cores: logical CPUs this
+    process may use. caches: from the nearest outwards, data and unified ones alone. preset_target: None asks LLVM
+    about the host, which imports llvmlite.
+    """
+
+    name: str
+    isa: str
+    vector_bytes: int
+    vector_registers: int
+    fma: bool
+    cores: int
+    caches: tuple[CacheLevel, ...]
+    preset_target: Target | None = None
+
+    @property
+    def target(self) -> Target:
+        return self.preset_target or _host_target()
+
+    @property
+    def triple(self) -> str:
+        return self.target.triple
+
+    @property
+    def cpu_name(self) -> str:
+        return self.target.cpu_name
+
+    @property
+    def features(self) -> str:
+        return self.target.features
+
+    @property
+    def line_bytes(self) -> int:
+        return self.caches[0].line_bytes
+
+    def cache(self, level: int) -> CacheLevel:
+        """The cache of that level, or the outermost one where the machine has fewer.
+
+        >>> preset("avx2").cache(1).size_bytes
+        32768
+        """
+        return next((c for c in self.caches if c.level == level), self.caches[-1])
+
+    def lanes(self, element_bytes: int) -> int:
+        """How many elements of `element_bytes` one vector holds.
+
+        >>> preset("avx2").lanes(8)
+        4
+        """
+        return max(1, self.vector_bytes // element_bytes)
+
+
+_TYPICAL_CACHES = (
+    CacheLevel(1, 32 * 1024, 8, 64, 1),
+    CacheLevel(2, 1024 * 1024, 8, 64, 1),
+    CacheLevel(3, 16 * 1024 * 1024, 16, 64, 8),
+)
+
+
+def _preset(name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = "") -> CpuMachine:
+    triple = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}[isa]
+    return CpuMachine(name, isa, vector_bytes, registers, fma, 2, _TYPICAL_CACHES, Target(triple, cpu, features))
+
+
+PRESETS = {
+    "sse2": _preset("sse2", "x86-64", 16, 16, False, "x86-64"),
+    "avx2": _preset("avx2", "x86-64", 32, 16, True, "x86-64-v3"),
+    "avx512": _preset("avx512", "x86-64", 64, 32, True, "x86-64-v4", "-prefer-256-bit"),
+    "neon": _preset("neon", "aarch64", 16, 32, True, "generic", "+neon"),
+}
+
+
+def preset(name: str) -> CpuMachine:
+    """The machine called `name`: "host", or one of PRESETS (typical caches, two cores).
+
+    Raises ConfigError for any other name.
+    """
+    if name == "host":
+        return host()
+    if name not in PRESETS:
+        raise ConfigError(f"there is no machine {name!r}", notes=[f"known machines: host, {', '.join(PRESETS)}"])
+    return PRESETS[name]
+
+
+@cache
+def host() -> CpuMachine:
+    """This machine, as the operating system describes it; typical values where it does not say."""
+    isa = _isa(platform.machine())
+    flags = _flags()
+    vector_bytes, registers = _vectors(isa, flags)
+    return CpuMachine(
+        name=_model_name() or platform.processor() or isa,
+        isa=isa,
+        vector_bytes=vector_bytes,
+        vector_registers=registers,
+        fma=isa == "aarch64" or "fma" in flags,
+        cores=usable_cores(),
+        caches=_caches(_CPU_FOLDER) or _TYPICAL_CACHES,
+    )
+
+
+def usable_cores() -> int:
+    """Logical CPUs this process may use: its affinity mask, cut to the quota of its control group."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota_cores(_CGROUP)
+    return max(1, min(allowed, math.ceil(quota))) if quota else allowed
+
+
+def _isa(machine: str) -> str:
+    if machine.lower() in ("x86_64", "amd64"):
+        return "x86-64"
+    if machine.lower() in ("aarch64", "arm64"):
+        return "aarch64"
+    raise ConfigError(f"polyml makes code for x86-64 and aarch64; this machine is {machine!r}")
+
+
+def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
+    """Bytes of a vector register, and how many there are."""
+    if isa == "aarch64":
+        return 16, 32
+    if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= flags:
+        return 64, 32
+    return (32, 16) if "avx2" in flags else (16, 16)
+
+
+def _flags() -> frozenset[str]:
+    """CPU features by their Linux names; from LLVM where there is no /proc/cpuinfo (the names used here are the same)."""
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
+    if found:
+        return frozenset(found[1].split())
+    import llvmlite.binding as llvm
+
+    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+
+
+def _model_name() -> str:
+    found = re.search(r"^model name\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _caches(folder: Path) -> tuple[CacheLevel, ...]:
+    """The data and unified caches that sysfs lists under `folder`, nearest first; () where it lists none."""
+    found = []
+    for entry in sorted(folder.glob("index*")):
+        size = re.fullmatch(r"(\d+)([KMG]?)", _read(entry / "size"))
+        if _read(entry / "type") not in ("Data", "Unified") or not size:
+            continue
+        unit = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}[size[2]]
+        found.append(
+            CacheLevel(
+                level=_number(entry / "level", 1),
+                size_bytes=int(size[1]) * unit,
+                ways=_number(entry / "ways_of_associativity", 8),
+                line_bytes=_number(entry / "coherency_line_size", 64),
+                shared_by=_count(_read(entry / "shared_cpu_list")),
+            )
+        )
+    return tuple(sorted(found, key=lambda c: c.level))
+
+
+def _quota_cores(folder: Path) -> float | None:
+    """CPUs the control group may use on average (version 2, then version 1), or None without a limit."""
+    limit, _, period = _read(folder / "cpu.max").partition(" ")
+    if not limit:
+        limit, period = _read(folder / "cpu/cpu.cfs_quota_us"), _read(folder / "cpu/cpu.cfs_period_us")
+    if not limit.isdigit() or not period.isdigit() or int(period) == 0:
+        return None
+    return int(limit) / int(period)
+
+
+def _count(cpu_list: str) -> int:
+    """How many CPUs a list such as "0-3,8" names.
+
+    >>> _count("0-3,8")
+    5
+    """
+    total = 0
+    for part in filter(None, cpu_list.split(",")):
+        first, _, last = part.partition("-")
+        total += int(last or first) - int(first) + 1
+    return total or 1
+
+
+def _number(path: Path, default: int) -> int:
+    text = _read(path)
+    return int(text) if text.isdigit() else default
+
+
+def _read(path: Path) -> str:
+    """The stripped text of a file of the operating system, or "" where it cannot be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+@cache
+def _host_target() -> Target:
+    import llvmlite.binding as llvm
+
+    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
