@@ -99,7 +99,9 @@ _TYPICAL_CACHES = (
 )
 
 
-def _preset(name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = "") -> CpuMachine:
+def _preset(
+    name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = ""
+) -> CpuMachine:
     triple = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}[isa]
     return CpuMachine(name, isa, vector_bytes, registers, fma, 2, _TYPICAL_CACHES, Target(triple, cpu, features))
 
@@ -166,7 +168,7 @@ def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
 
 
 def _flags() -> frozenset[str]:
-    """CPU features by their Linux names; from LLVM where there is no /proc/cpuinfo (the names used here are the same)."""
+    """CPU features by Linux's names; from LLVM where there is no /proc/cpuinfo (those used here are the same)."""
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
     if found:
         return frozenset(found[1].split())
