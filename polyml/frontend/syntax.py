@@ -42,10 +42,14 @@ class Name:
 
 @dataclass(frozen=True)
 class Shape:
-    """`array.shape[dim]` of an argument or a local array; dim is not negative after parsing types are known."""
+    """`array.shape[dim]` of an argument or a local array; dim is not negative once typed.
+
+    ndim: the number of dimensions the array must have (`n, m = A.shape`), None where any will do. Checked by type inference.
+    """
 
     array: str
     dim: int
+    ndim: int | None = None
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -182,15 +186,24 @@ class Assign:
 
 
 @dataclass(frozen=True)
+class Like:
+    """The shape, or the element type, of another array: np.zeros_like(A), np.zeros(A.shape), dtype=A.dtype. Untyped only."""
+
+    array: str
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
 class Alloc:
     """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
 
     Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
+    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full without dtype).
     """
 
     name: str
-    shape: tuple[Expr, ...]
-    element: DType
+    shape: tuple[Expr, ...] | Like
+    element: DType | Like | None
     fill: Expr | None
     loc: Loc | None = _loc()
 
@@ -199,11 +212,13 @@ class Alloc:
 class Return:
     """Only as the last statement of the kernel. values: Name of a scalar, an array (argument or local), or any Expr.
 
-    is_tuple: `return a, b` or `return (a,)`, against `return a`.
+    is_tuple: `return a, b` or `return (a,)`, against `return a`. `return` and `return None` have no values and no tuple.
+    python: once typed, one per value: a Python number is returned, not a NumPy scalar (False for an array).
     """
 
     values: tuple["Expr | ArrayName", ...]
     is_tuple: bool
+    python: tuple[bool, ...] = field(default=(), kw_only=True)
     loc: Loc | None = _loc()
 
 
