@@ -15,6 +15,7 @@ import islpy as isl
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax
+from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.source import Loc
 
 
@@ -99,15 +100,6 @@ class Statement:
     loc: Loc | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A symbolic integer. array and dim: `array.shape[dim]`; array None: the integer argument `name`."""
-
-    name: str
-    array: str | None = None
-    dim: int = 0
-
-
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """A condition tested once at entry, before anything is written.
@@ -129,21 +121,6 @@ class Check:
     subscript: isl.PwAff | None = None
     size: isl.PwAff | None = None
     loc: Loc | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class ScalarResult:
-    """A returned number: the element of the scalar array `array`. is_python: a Python number, not a NumPy scalar."""
-
-    array: str
-    dtype: DType
-
-
-@dataclass(frozen=True)
-class ArrayResult:
-    """A returned array: an argument (the same object comes back) or a RESULT array."""
-
-    array: str
 
 
 @dataclass(frozen=True, kw_only=True)
