@@ -1,0 +1,81 @@
+"""What a kernel takes from outside its own text: globals, builtins and closure values.
+
+They are read once, when the kernel is parsed, and are part of its meaning; the runtime compares them at each call.
+"""
+
+from __future__ import annotations
+
+import builtins
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import FunctionType
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """kind: "cell" for a closure's variable, "global" for a module's (or, where the module has none, the builtin)."""
+
+    kind: str
+    name: str
+    value: object
+
+
+class Scope:
+    """The names a function sees outside itself; remembers which of them were asked for."""
+
+    def __init__(self, function: FunctionType):
+        self._function = function
+        self._used: dict[str, Captured] = {}
+
+    def lookup(self, name: str) -> object:
+        """The value of `name`, or MISSING if it has none now."""
+        if name not in self._used:
+            kind = "cell" if name in self._function.__code__.co_freevars else "global"
+            self._used[name] = Captured(kind, name, current(self._function, kind, name))
+        return self._used[name].value
+
+    @property
+    def captured(self) -> tuple[Captured, ...]:
+        """The names asked for so far, in that order."""
+        return tuple(self._used.values())
+
+
+def current(function: FunctionType, kind: str, name: str) -> object:
+    """What `name` means to `function` at this moment; MISSING if nothing."""
+    if kind == "cell":
+        cell = function.__closure__[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # the enclosing function has not assigned it yet
+            return MISSING
+    if name in function.__globals__:
+        return function.__globals__[name]
+    namespace = function.__globals__.get("__builtins__", builtins)
+    namespace = namespace if isinstance(namespace, dict) else vars(namespace)
+    return namespace.get(name, MISSING)
+
+
+def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | None:
+    """The first captured value that is not what it was, or None. Numbers compare by type and bits, the rest by identity."""
+    return next((c for c in captured if not _same(c.value, current(function, c.kind, c.name))), None)
+
+
+def _same(old: object, new: object) -> bool:
+    if old is new:
+        return True
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, float):  # also np.float64; 0.0 is not -0.0, a NaN is itself
+        return struct.pack("d", old) == struct.pack("d", new)
+    if isinstance(old, int):
+        return old == new
+    return hasattr(old, "dtype") and getattr(old, "shape", None) == () and old.tobytes() == new.tobytes()

@@ -1,0 +1,53 @@
+"""The value of an expression that is known when the kernel is parsed."""
+
+from __future__ import annotations
+
+import operator
+
+from polyml.frontend import syntax
+from polyml.frontend.captures import MISSING
+
+# No ** and <<: a small expression of them can take forever.
+_BINARY = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "min": min, "max": max, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+}  # fmt: skip
+_COMPARE = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_UNARY = {"-": operator.neg, "+": operator.pos, "not": operator.not_}
+_PYTHON = (bool, int, float)
+
+
+def constant(expr: syntax.Expr) -> object:
+    """The Python number `expr` always has, or MISSING: constants and arithmetic on them, not NumPy scalars."""
+    match expr:
+        case syntax.Const(value=value):
+            return value if type(value) in _PYTHON else MISSING
+        case syntax.Unary(op=op, operand=operand) if op in _UNARY:
+            return _applied(_UNARY[op], (constant(operand),))
+        case syntax.Binary(op=op, left=left, right=right) if op in _BINARY:
+            return _applied(_BINARY[op], (constant(left), constant(right)))
+        case syntax.Compare(op=op, left=left, right=right):
+            return _applied(_COMPARE[op], (constant(left), constant(right)))
+        case syntax.Logical(op=op, operands=operands):
+            return _logical(op, operands)
+    return MISSING
+
+
+def _logical(op: str, operands: tuple[syntax.Expr, ...]) -> object:
+    value = MISSING
+    for operand in operands:
+        value = constant(operand)
+        if value is MISSING or bool(value) is (op == "or"):
+            return value
+    return value
+
+
+def _applied(function, values: tuple[object, ...]) -> object:
+    if any(value is MISSING for value in values):
+        return MISSING
+    try:
+        return function(*values)
+    except (ArithmeticError, TypeError, ValueError):
+        return MISSING

@@ -1,0 +1,67 @@
+"""The functions of NumPy, math and the builtins that a kernel may call, and what each means."""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+import numpy as np
+
+from polyml.dtypes import BY_NUMPY_NAME, DType
+
+UNARY = (
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
+    "floor ceil trunc rint abs fabs sign cbrt isnan isinf isfinite reciprocal square"
+).split()
+BINARY = "power arctan2 hypot fmod minimum maximum fmin fmax copysign".split()
+
+# NumPy's name -> math's, where the two differ.
+MATH_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "abs": "fabs",
+}  # fmt: skip
+_MATH_UNARY = (
+    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
+    "floor ceil trunc abs cbrt erf isnan isinf isfinite"
+).split()
+_MATH_BINARY = "pow arctan2 hypot fmod copysign".split()
+
+ALLOCATIONS = {
+    np.zeros: "zeros", np.empty: "empty", np.ones: "ones", np.full: "full", np.zeros_like: "zeros_like",
+    np.empty_like: "empty_like", np.ones_like: "ones_like", np.full_like: "full_like",
+}  # fmt: skip
+
+
+def _table() -> dict[object, tuple[str, str, int]]:
+    """function object -> (NumPy's name, module, number of operands)."""
+    known: dict[object, tuple[str, str, int]] = {}
+    for names, operands in ((UNARY, 1), (BINARY, 2)):
+        for name in names:
+            known[getattr(np, name)] = ({"power": "pow", "fabs": "fabs"}.get(name, name), "numpy", operands)
+    for names, operands in ((_MATH_UNARY, 1), (_MATH_BINARY, 2)):
+        for name in names:
+            function = getattr(math, MATH_NAMES.get(name, name), None)
+            if function is not None:  # exp2 and cbrt are new in Python 3.11
+                known[function] = (name, "math", operands)
+    known[builtins.abs] = ("abs", "builtins", 1)
+    known[builtins.pow] = ("pow", "builtins", 2)
+    return known
+
+
+FUNCTIONS = _table()
+
+
+def dtype_of(value: object) -> DType | None:
+    """The type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
+    try:
+        dtype = np.dtype(value)
+    except TypeError:
+        return None
+    if not dtype.isnative:
+        return None
+    return BY_NUMPY_NAME.get(dtype.name)
+
+
+def is_numpy_type(value: object) -> bool:
+    """True of np.float32 and its kin."""
+    return isinstance(value, type) and issubclass(value, np.generic)

@@ -1,0 +1,145 @@
+"""What a name may be read for, and a name of its own for each local array."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from polyml.errors import LanguageError
+from polyml.frontend import flow, syntax, walk
+from polyml.frontend.syntax import Stmt
+
+_ARRAYS_LATER = "accepted: an element `{0}[...]`, `{0}.shape[0]`, or `return {0}`; array expressions are not in the language yet"
+
+
+def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """The statements with each local array renamed to a name of its own: T, T.1, T.2.
+
+    Raises LanguageError where a read may see no value, the variable of a loop that is over, a number where an array is meant
+    (or the reverse), or one of several arrays.
+    """
+    resolver = _Resolver(params, body)
+    return resolver.body(body, resolver.flow.start)
+
+
+class _Resolver:
+    def __init__(self, params: Sequence[syntax.Param], body: Sequence[Stmt]):
+        self.flow = flow.Flow(params)
+        parameters = {param.name for param in params}
+        numbers = set()
+        for stmt in statements(body):
+            if isinstance(stmt, syntax.For):
+                _check_loop_variable(stmt, parameters)
+            match stmt:
+                case syntax.For(var=name) | syntax.Assign(target=syntax.Name(name=name)):
+                    numbers.add(name)
+        taken = parameters | numbers
+        self._array_names: dict[flow.Assigned, str] = {}
+        for stmt in statements(body):
+            if isinstance(stmt, syntax.Alloc):
+                self._array_names[self.flow.assigned(stmt)] = unused(stmt.name, taken)
+
+    def body(self, stmts: Sequence[Stmt], state: flow.Reaching) -> tuple[Stmt, ...]:
+        result = []
+        for stmt in stmts:
+            result.append(self._stmt(stmt, state))
+            state = self.flow.after(stmt, state)
+        return tuple(result)
+
+    def _stmt(self, stmt: Stmt, state: flow.Reaching) -> Stmt:
+        if isinstance(stmt, syntax.Return):
+            stmt = dataclasses.replace(stmt, values=tuple(self._returned(value, state) for value in stmt.values))
+        changed = walk.map_reads(stmt, lambda expr: walk.rename(expr, lambda node: self._name(node, state)))
+        match stmt:
+            case syntax.For():
+                return dataclasses.replace(changed, body=self.body(stmt.body, self.flow.inside(stmt, state)))
+            case syntax.If():
+                then, orelse = self.body(stmt.then, state), self.body(stmt.orelse, state)
+                return dataclasses.replace(changed, then=then, orelse=orelse)
+            case syntax.Alloc():
+                return dataclasses.replace(changed, name=self._array_names[self.flow.assigned(stmt)])
+        return changed
+
+    def _returned(self, value, state: flow.Reaching):
+        if isinstance(value, syntax.Name) and _arrays(flow.reaching(state, value.name)):
+            return syntax.ArrayName(value.name, loc=value.loc)
+        return value
+
+    def _name(self, node, state: flow.Reaching) -> str:
+        name = walk.name_of(node)
+        definitions = flow.reaching(state, name)
+        _check_defined(name, node, definitions)
+        arrays = _arrays(definitions)
+        if isinstance(node, syntax.Name):
+            if arrays:
+                raise LanguageError(f"`{name}` is an array, not a number", loc=node.loc, notes=[_ARRAYS_LATER.format(name)])
+            return name
+        if any(isinstance(d, flow.LoopVariable) or _is_number(d) for d in definitions):
+            raise LanguageError(
+                f"`{name}` is a number, not an array", loc=node.loc, notes=["accepted: a parameter, or a local array"]
+            )
+        if not arrays:
+            return name
+        if len(definitions) > 1:
+            raise LanguageError(
+                f"`{name}` may be one of {len(definitions)} arrays here", loc=node.loc, notes=["accepted: a name for each array"]
+            )
+        return self._array_names[arrays[0]]
+
+
+def _check_loop_variable(loop: syntax.For, parameters: set[str]) -> None:
+    if loop.var in parameters:
+        raise LanguageError(
+            f"the loop variable `{loop.var}` is also a parameter", loc=loop.loc, notes=["accepted: another name"]
+        )
+
+
+def _check_defined(name: str, node, definitions: frozenset[flow.Definition]) -> None:
+    if any(isinstance(d, flow.LoopVariable) and d.over for d in definitions):
+        raise LanguageError(
+            f"the loop variable `{name}` is read after its loop",
+            loc=node.loc,
+            notes=["accepted: a local that is assigned before the loop and in it"],
+        )
+    if flow.UNSET not in definitions:
+        return
+    if len(definitions) == 1:
+        raise LanguageError(
+            f"`{name}` is read before it is assigned", loc=node.loc, notes=["accepted: a parameter, or a local assigned before"]
+        )
+    lines = sorted({d.stmt.loc.line for d in definitions if isinstance(d, flow.Assigned) and d.stmt.loc})
+    where = f" (line {', '.join(map(str, lines))})" if lines else ""
+    raise LanguageError(
+        f"`{name}` may be read before it is assigned",
+        loc=node.loc,
+        notes=[f"it is assigned only in a branch, or in a loop that may not run{where}", "accepted: a value assigned before that"],
+    )
+
+
+def _arrays(definitions: frozenset[flow.Definition]) -> list[flow.Assigned]:
+    return [d for d in definitions if isinstance(d, flow.Assigned) and isinstance(d.stmt, syntax.Alloc)]
+
+
+def _is_number(definition: flow.Definition) -> bool:
+    return isinstance(definition, flow.Assigned) and isinstance(definition.stmt, syntax.Assign)
+
+
+def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
+    """Every statement, and those inside it."""
+    for stmt in stmts:
+        yield stmt
+        match stmt:
+            case syntax.For():
+                yield from statements(stmt.body)
+            case syntax.If():
+                yield from statements((*stmt.then, *stmt.orelse))
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, or name.1, name.2, ... if it is taken; takes it."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}.{number}"
+    taken.add(candidate)
+    return candidate

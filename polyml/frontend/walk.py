@@ -1,0 +1,114 @@
+"""Traversal of the syntax tree, written once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from polyml.frontend import syntax
+from polyml.frontend.syntax import Expr, Stmt
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside `expr`, in Python's order of evaluation, except that IfExp lists its condition first."""
+    match expr:
+        case syntax.Subscript():
+            return expr.indices
+        case syntax.Unary() | syntax.Cast():
+            return (expr.operand,)
+        case syntax.Binary() | syntax.Compare():
+            return (expr.left, expr.right)
+        case syntax.Logical():
+            return expr.operands
+        case syntax.IfExp():
+            return (expr.condition, expr.then, expr.orelse)
+        case syntax.Call():
+            return expr.args
+    return ()
+
+
+def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
+    """`expr` with what `operands` lists replaced."""
+    match expr:
+        case syntax.Subscript():
+            return dataclasses.replace(expr, indices=new)
+        case syntax.Unary() | syntax.Cast():
+            return dataclasses.replace(expr, operand=new[0])
+        case syntax.Binary() | syntax.Compare():
+            return dataclasses.replace(expr, left=new[0], right=new[1])
+        case syntax.Logical():
+            return dataclasses.replace(expr, operands=new)
+        case syntax.IfExp():
+            return dataclasses.replace(expr, condition=new[0], then=new[1], orelse=new[2])
+        case syntax.Call():
+            return dataclasses.replace(expr, args=new)
+    return expr
+
+
+def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Like, ...]:
+    """What a statement itself reads, not what the statements inside it do: the value before the target's subscripts."""
+    match stmt:
+        case syntax.For():
+            return (stmt.start, stmt.stop)
+        case syntax.If():
+            return (stmt.condition,)
+        case syntax.Assign(target=syntax.Subscript() as target):
+            return (stmt.value, *target.indices)
+        case syntax.Assign():
+            return (stmt.value,)
+        case syntax.Alloc():
+            shape = stmt.shape if isinstance(stmt.shape, tuple) else (stmt.shape,)
+            element = (stmt.element,) if isinstance(stmt.element, syntax.Like) else ()
+            return (*shape, *element, *(() if stmt.fill is None else (stmt.fill,)))
+        case syntax.Return():
+            return stmt.values
+    raise TypeError(f"not a statement: {stmt!r}")
+
+
+def nodes(expr: Expr) -> Iterator[Expr]:
+    """`expr` and everything inside it."""
+    yield expr
+    for operand in operands(expr):
+        yield from nodes(operand)
+
+
+def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """The statement with `change` applied to each expression it reads, and to a Subscript it writes (never to a Name)."""
+    match stmt:
+        case syntax.For():
+            return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))
+        case syntax.If():
+            return dataclasses.replace(stmt, condition=change(stmt.condition))
+        case syntax.Assign():
+            target = change(stmt.target) if isinstance(stmt.target, syntax.Subscript) else stmt.target
+            return dataclasses.replace(stmt, target=target, value=change(stmt.value))
+        case syntax.Alloc():
+            shape = tuple(map(change, stmt.shape)) if isinstance(stmt.shape, tuple) else change(stmt.shape)
+            element = change(stmt.element) if isinstance(stmt.element, syntax.Like) else stmt.element
+            fill = None if stmt.fill is None else change(stmt.fill)
+            return dataclasses.replace(stmt, shape=shape, element=element, fill=fill)
+        case syntax.Return():
+            return dataclasses.replace(stmt, values=tuple(map(change, stmt.values)))
+    raise TypeError(f"not a statement: {stmt!r}")
+
+
+def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
+    """`expr` with the name of each Name, Subscript, Shape, ArrayName and Like replaced by `new_name(node)`."""
+    match expr:
+        case syntax.Name() | syntax.ArrayName():
+            return dataclasses.replace(expr, name=new_name(expr))
+        case syntax.Shape() | syntax.Like():
+            return dataclasses.replace(expr, array=new_name(expr))
+        case syntax.Subscript():
+            expr = dataclasses.replace(expr, array=new_name(expr))
+    return with_operands(expr, tuple(rename(operand, new_name) for operand in operands(expr)))
+
+
+def name_of(expr: Expr) -> str | None:
+    """The name that the node itself mentions."""
+    match expr:
+        case syntax.Name() | syntax.ArrayName():
+            return expr.name
+        case syntax.Shape() | syntax.Subscript() | syntax.Like():
+            return expr.array
+    return None
