@@ -1,0 +1,114 @@
+"""The 30 kernels of PolyBench 4.2.1 as Python loops, one file each.
+
+A kernel's file defines
+
+    SIZES                    {preset: {parameter: int}}, PolyBench's five size sets
+    OUTPUTS                  names of the arguments that hold the results
+    the kernel               the loops, decorated with @polyml.kernel, named like the file
+    reference(*args)         {output: expected array}; independent of the kernel, leaves its arguments alone
+    inputs(size, rng, dtype) {argument: value} in the order of the call, random
+    flops(size)              arithmetic operations of one call: each of + - * / min max sqrt on array elements is one,
+                             alpha * A[i, k] counts once for an element and not once for each use, and arithmetic on
+                             scalar arguments alone does not count
+    terms(size)              roundings on the longest way from an input to an output, or None for exact (integers)
+
+and, where the defaults below do not fit,
+
+    TITLE                    PolyBench's name, when it is not the file's name with hyphens
+    DTYPE                    element type (default float64)
+    NUMPY = False            the reference is no NumPy program that one would write, so no time is compared with it
+    traffic_bytes(size, item_bytes)   least memory traffic of one call: the kernel is bound by memory, report GB/s
+    magnitude(*args)         {output: scale of the rounding errors}; default: the reference on absolute values
+    determined(size)         {output: index of the part that the inputs determine}; default: all of it
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polyml.errors import ConfigError
+
+PRESETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
+
+NAMES = (
+    "correlation", "covariance",
+    "gemm", "gemver", "gesummv", "symm", "syr2k", "syrk", "trmm",
+    "k2mm", "k3mm", "atax", "bicg", "doitgen", "mvt",
+    "cholesky", "durbin", "gramschmidt", "lu", "ludcmp", "trisolv",
+    "deriche", "floyd_warshall", "nussinov",
+    "adi", "fdtd_2d", "heat_3d", "jacobi_1d", "jacobi_2d", "seidel_2d",
+)  # fmt: skip
+
+_ALIASES = {"2mm": "k2mm", "3mm": "k3mm"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """One kernel with all that is needed to run, check and time it. The fields are described in `kernels`."""
+
+    name: str
+    title: str
+    kernel: Any
+    reference: Callable[..., dict]
+    sizes: Mapping[str, Mapping[str, int]]
+    inputs: Callable[..., dict]
+    outputs: tuple[str, ...]
+    flops: Callable[[Mapping[str, int]], int]
+    terms: Callable[[Mapping[str, int]], int] | None
+    dtype: str = "float64"
+    numpy: bool = True
+    traffic_bytes: Callable[[Mapping[str, int], int], int] | None = None
+    magnitude: Callable[..., dict] | None = None
+    determined: Callable[[Mapping[str, int]], dict] | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of `rate`: GB/s when memory binds, else GFLOP/s, Gop/s on integers."""
+        if self.traffic_bytes is not None:
+            return "GB/s"
+        return "GFLOP/s" if self.dtype.startswith("float") else "Gop/s"
+
+    def rate(self, size: Mapping[str, int], seconds: float, item_bytes: int) -> float:
+        """Work of one call per second, in `unit`."""
+        work = self.flops(size) if self.traffic_bytes is None else self.traffic_bytes(size, item_bytes)
+        return work / seconds / 1e9
+
+
+def canonical(name: str) -> str:
+    """The name of the kernel's file for any accepted spelling: "2mm" is k2mm, "jacobi-2d" is jacobi_2d.
+
+    Raises ConfigError for a name that is none of the 30.
+    """
+    key = name.strip().lower().replace("-", "_")
+    key = _ALIASES.get(key, key)
+    if key in NAMES:
+        return key
+    near = difflib.get_close_matches(key, NAMES, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the kernels are {', '.join(NAMES)}"
+    raise ConfigError(f"there is no kernel named {name!r}", notes=[hint])
+
+
+def load(name: str) -> Benchmark:
+    """The benchmark of that name; its file is imported on first use."""
+    key = canonical(name)
+    module = importlib.import_module(f"kernels.{key}")
+    return Benchmark(
+        name=key,
+        title=getattr(module, "TITLE", key.replace("_", "-")),
+        kernel=getattr(module, key),
+        reference=module.reference,
+        sizes=module.SIZES,
+        inputs=module.inputs,
+        outputs=module.OUTPUTS,
+        flops=module.flops,
+        terms=module.terms,
+        dtype=getattr(module, "DTYPE", "float64"),
+        numpy=getattr(module, "NUMPY", True),
+        traffic_bytes=getattr(module, "traffic_bytes", None),
+        magnitude=getattr(module, "magnitude", None),
+        determined=getattr(module, "determined", None),
+    )

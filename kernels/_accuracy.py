@@ -1,0 +1,78 @@
+"""How far a result may be from the reference, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels import Benchmark
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The comparison of one call with the reference.
+
+    error: largest |got - expected| over all outputs.
+    ratio: largest |got - expected| / bound; at most 1 for a correct result. inf where one of the two is not finite
+    and the other differs, or where an exact output differs at all.
+    output: the argument in which the ratio is reached.
+    """
+
+    error: float
+    ratio: float
+    output: str
+
+    @property
+    def ok(self) -> bool:
+        return self.ratio <= 1.0
+
+
+def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, got: Mapping,
+            expected: Mapping | None = None) -> Accuracy:  # fmt: skip
+    """The accuracy of `got` ({argument: value after the call}) for a call with `arguments` (values before it).
+
+    bound = 2 terms(size) eps magnitude: a chain of n roundings gives a result within n eps of the exact one, relative
+    to the sum of the absolute values of what was added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+    ed., sec. 3.1); the reference rounds as well, hence the 2. expected: `reference(*arguments)`, when known.
+    """
+    values = tuple(arguments.values())
+    expected = benchmark.reference(*values) if expected is None else expected
+    scales = _magnitude(benchmark, values)
+    parts = benchmark.determined(size) if benchmark.determined else {}
+    worst = Accuracy(0.0, 0.0, benchmark.outputs[0])
+    for name in benchmark.outputs:
+        part = parts.get(name, ...)
+        want, have = expected[name][part], got[name][part]
+        bound = _bound(benchmark, size, want.dtype, scales.get(name, 0.0), part)
+        worst = max(worst, _accuracy(name, have, want, bound), key=lambda a: a.ratio)
+    return worst
+
+
+def _magnitude(benchmark: Benchmark, values: tuple) -> dict:
+    if benchmark.terms is None:
+        return {}
+    if benchmark.magnitude is not None:
+        return benchmark.magnitude(*values)
+    return benchmark.reference(*(abs(v) for v in values))
+
+
+def _bound(benchmark: Benchmark, size: Mapping[str, int], dtype: np.dtype, scale, part):
+    if benchmark.terms is None:
+        return 0.0
+    scale = scale[part] if np.ndim(scale) else scale
+    return 2.0 * benchmark.terms(size) * float(np.finfo(dtype).eps) * scale
+
+
+def _accuracy(name: str, have: np.ndarray, want: np.ndarray, bound) -> Accuracy:
+    if have.shape != want.shape:
+        return Accuracy(np.inf, np.inf, name)
+    if have.size == 0:
+        return Accuracy(0.0, 0.0, name)
+    same = (have == want) | ((have != have) & (want != want))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(same, 0.0, np.abs(have.astype(np.float64) - want.astype(np.float64)))
+        ratio = np.where(same, 0.0, error / bound)
+    error, ratio = (np.where(np.isnan(x), np.inf, x) for x in (error, ratio))
+    return Accuracy(float(error.max()), float(ratio.max()), name)
