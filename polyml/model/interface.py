@@ -10,16 +10,21 @@ from polyml.dtypes import DType
 
 @dataclass(frozen=True)
 class Parameter:
-    """A symbolic integer. array and dim: `array.shape[dim]`; array None: the integer argument `name`."""
+    """A symbolic integer. array and dim: `array.shape[dim]` of the argument `array`; array None: a number argument.
+
+    argument: the parameter of the call it is read from. It differs from an integer argument's `name` only where the
+    user's is no C identifier. Of a truth value the parameter is 0 or 1.
+    """
 
     name: str
     array: str | None = None
     dim: int = 0
+    argument: str = ""
 
 
 @dataclass(frozen=True)
 class ScalarResult:
-    """A returned number: the element of the scalar array `array`. is_python: a Python number, not a NumPy scalar."""
+    """A returned number, the element of the scalar array `array`: Python's own where `dtype` is weak, else NumPy's."""
 
     array: str
     dtype: DType

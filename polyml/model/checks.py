@@ -1,0 +1,180 @@
+"""What must hold of the sizes for a call to be in bounds: one test at entry instead of one per access.
+
+Computed on the nest as the user wrote it, before anything is substituted or removed, so that an access that nobody
+needs still raises what Python raises.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.frontend import syntax
+from polyml.model import affine as af
+from polyml.model.affine import Affine
+from polyml.model.context import Context
+from polyml.model.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read
+from polyml.model.scop import Check
+from polyml.model.select import split
+from polyml.model.values import operations
+from polyml.polyhedra import Frame
+
+PARAMETER_LIMIT = 2**40  # integer arguments beyond it could make an affine expression leave 64 bits
+
+
+def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
+    """In source order: shapes, then every access that some sizes put out of bounds. None is implied by an earlier one."""
+    found = _Found()
+    for name, array in nest.arrays.items():
+        for dim, extent in enumerate(array.shape):
+            if array.loc is not None and not top.is_never_negative(extent):
+                found.add(_shape_check(top, array, dim, extent))
+    _walk(nest.body, nest, top, found)
+    return tuple(found.checks)
+
+
+def argument_checks(names: tuple[str, ...], top: Context) -> tuple[Check, ...]:
+    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python."""
+    result = []
+    for name in names:
+        value = af.variable(name)
+        outside = af.disjunction(af.compare(">", value, Affine(PARAMETER_LIMIT)), af.compare("<", value, Affine(-PARAMETER_LIMIT)))
+        violated = af.to_set(outside, top.frame)
+        instances = violated.set_tuple_name("S")
+        result.append(Check(kind="range", violated=violated.params(), instances=instances, iterators=(), what=name, may=True))
+    return tuple(result)
+
+
+class _Found:
+    """Checks in order, without those that an earlier one on the same thing implies."""
+
+    def __init__(self):
+        self.checks: list[Check] = []
+        self._seen: set[tuple] = set()
+        self._by_subject: dict[tuple, list[Check]] = {}
+
+    def is_new(self, key: tuple) -> bool:
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def add(self, check: Check, subject: tuple = ()) -> None:
+        earlier = self._by_subject.setdefault(subject, [])
+        for other in earlier:
+            if other.may <= check.may and check.violated.is_subset(other.violated):
+                return
+        earlier.append(check)
+        self.checks.append(check)
+
+
+def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
+    for node in body:
+        if isinstance(node, Guard):
+            _walk(node.body, nest, context.within(node.condition), found)
+        elif isinstance(node, Assign):
+            _assign(node, nest, context, found)
+        else:
+            _walk(node.body, nest, context.loop(node), found)
+
+
+def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None:
+    for formula, value in split(assign.value):
+        here = context if formula == af.TRUE else context.within(formula)
+        for part, may in operations(value):
+            if isinstance(part, Read):
+                _access(part.array, part.subscripts, may, part.loc, nest, here, found)
+            elif isinstance(part, syntax.Cast) and isinstance(part.operand, Integer):
+                _cast(part, may, here, found)
+    _access(assign.array, assign.subscripts, assign.may, assign.target_loc or assign.loc, nest, context, found)
+
+
+def _access(array: str, subscripts, may: bool, loc, nest: Nest, context: Context, found: _Found) -> None:
+    for dim, (subscript, size) in enumerate(zip(subscripts, nest.arrays[array].shape)):
+        if not found.is_new((id(context), array, dim, subscript, may)):
+            continue
+        parts = []
+        if not context.is_never_negative(subscript):
+            parts.append(af.non_negative(-subscript - size - 1))
+        if not context.is_below(subscript, size):
+            parts.append(af.non_negative(subscript - size))
+        outside = _instances(context, parts)
+        if outside is None:
+            continue
+        what = loc.text if loc else f"{nest.arrays[array].source_name}[{', '.join(map(str, subscripts))}]"
+        found.add(
+            Check(
+                kind="bounds",
+                violated=outside.params().coalesce(),
+                instances=outside.set_tuple_name("S"),
+                iterators=context.iterators,
+                what=what,
+                may=may,
+                dim=dim,
+                subscript=polyhedra.rename_domain(context.pw_aff(subscript), "S"),
+                size=size_pw_aff(size),
+                loc=loc,
+            ),
+            ("bounds", array, dim),
+        )
+
+
+def _instances(context: Context, parts: list[af.Formula]) -> isl.Set | None:
+    """The points of the context where one of the conditions holds; None when there are none."""
+    outside = None
+    for part in parts:
+        piece = context.assumed.intersect(context.set(part))
+        if not piece.is_empty():
+            outside = piece if outside is None else outside.union(piece)
+    return outside
+
+
+def _cast(cast: syntax.Cast, may: bool, context: Context, found: _Found) -> None:
+    """A Python int must fit the integer type it becomes; NumPy raises OverflowError where it does not."""
+    value, to = cast.operand.affine, cast.to
+    if not (cast.operand.dtype.weak and to.is_integer) or not found.is_new((id(context), to, value, may)):
+        return
+    low, high = (0, 2**to.bits - 1) if to.kind == "u" else (-(2 ** (to.bits - 1)), 2 ** (to.bits - 1) - 1)
+    parts = []
+    if low == 0 or to.bits < 64:
+        parts.append(af.compare("<", value, Affine(low)))
+    if to.bits < 64:
+        parts.append(af.compare(">", value, Affine(high)))
+    outside = _instances(context, parts)
+    if outside is None:
+        return
+    found.add(
+        Check(
+            kind="range",
+            violated=outside.params().coalesce(),
+            instances=outside.set_tuple_name("S"),
+            iterators=context.iterators,
+            what=f"{cast.loc.text if cast.loc else value} as {to.numpy_name}",
+            may=may,
+            subscript=polyhedra.rename_domain(context.pw_aff(value), "S"),
+            loc=cast.loc,
+        ),
+        ("range", to),
+    )
+
+
+def _shape_check(top: Context, array: ArrayInfo, dim: int, extent: Affine) -> Check:
+    outside = top.set(af.non_negative(-extent - 1))
+    return Check(
+        kind="shape",
+        violated=outside.intersect_params(top.setting.facts).params(),
+        instances=outside.set_tuple_name("S"),
+        iterators=(),
+        what=array.source_name,
+        may=array.conditional,
+        dim=dim,
+        size=size_pw_aff(extent),
+        loc=array.loc,
+    )
+
+
+def size_pw_aff(size: Affine) -> isl.PwAff:
+    """{ [] -> [(size)] } over the parameters the size mentions."""
+    return af.to_pw_aff(size, Frame(tuple(sorted(af.names(size))), ()))
+
+

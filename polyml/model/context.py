@@ -1,0 +1,165 @@
+"""Where a statement stands: its loops and guards as one set, with quick bounds that spare isl most proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model import affine as af
+from polyml.model.affine import Affine, Compare, Formula
+from polyml.model.nest import Loop
+from polyml.polyhedra import Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What holds in the whole kernel.
+
+    sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }.
+    """
+
+    parameters: tuple[str, ...]
+    sizes: frozenset[str]
+
+    @cached_property
+    def facts(self) -> isl.Set:
+        frame = Frame(self.parameters, ())
+        result = frame.universe()
+        for name in self.parameters:
+            if name in self.sizes:
+                result = result.intersect(af.to_set(af.non_negative(af.variable(name)), frame))
+        return result.params()
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The loops and guards around a place. domain: { [iterators] : their bounds and conditions }, no tuple name.
+
+    bounds: iterator -> (least, greatest) value, as affine expressions of what is outside its loop.
+    """
+
+    setting: Setting
+    iterators: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    domain: isl.Set | None = None
+    bounds: Mapping[str, tuple[Affine, Affine]] = field(default_factory=dict)
+    _inner: dict = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def frame(self) -> Frame:
+        return Frame(self.setting.parameters, self.iterators)
+
+    def frame_for(self, value: Affine) -> Frame:
+        """The frame, with the parameters that `value` mentions besides the usual ones (sizes that only checks need)."""
+        more = sorted(af.names(value) - set(self.setting.parameters) - set(self.iterators))
+        if not more:
+            return self.frame
+        key = tuple(more)
+        if key not in self._inner:
+            self._inner[key] = Frame((*self.setting.parameters, *more), self.iterators)
+        return self._inner[key]
+
+    def set(self, formula: Compare) -> isl.Set:
+        """{ [iterators] : formula }, the formula a comparison of affine expressions."""
+        return af.to_set(formula, self.frame_for(formula.affine) if isinstance(formula, Compare) else self.frame)
+
+    def pw_aff(self, value: Affine) -> isl.PwAff:
+        """{ [iterators] -> [(value)] }"""
+        return af.to_pw_aff(value, self.frame_for(value))
+
+    @cached_property
+    def assumed(self) -> isl.Set:
+        """The domain for sizes that are not negative."""
+        return self.domain.intersect_params(self.setting.facts)
+
+    @cached_property
+    def is_empty(self) -> bool:
+        return self.assumed.is_empty()
+
+    def within(self, formula: Formula) -> "Context":
+        """The same place under one more condition."""
+        if formula not in self._inner:
+            self._inner[formula] = self._within(formula)
+        return self._inner[formula]
+
+    def loop(self, loop: Loop) -> "Context":
+        """The body of a loop."""
+        key = (loop.iterator, loop.start, loop.stop, loop.step)
+        if key not in self._inner:
+            self._inner[key] = self._loop(loop)
+        return self._inner[key]
+
+    def _within(self, formula: Formula) -> "Context":
+        domain = self.domain.intersect(af.to_set(formula, self.frame))
+        return Context(self.setting, self.iterators, self.steps, domain, self.bounds)
+
+    def _loop(self, loop: Loop) -> "Context":
+        iterators = (*self.iterators, loop.iterator)
+        bounds = dict(self.bounds)
+        first, last = loop.start, loop.stop - (1 if loop.step > 0 else -1)
+        bounds[loop.iterator] = (first, last) if loop.step > 0 else (last, first)
+        frame = Frame(self.setting.parameters, iterators)
+        domain = polyhedra.extend(self.domain, loop.iterator).intersect(af.to_set(_range(loop), frame))
+        return Context(self.setting, iterators, (*self.steps, loop.step), domain, bounds)
+
+    def least(self, value: Affine) -> Affine | None:
+        """An affine expression of parameters that `value` never goes below here, or None when there is no simple one."""
+        return self._reach(value, 0)
+
+    def greatest(self, value: Affine) -> Affine | None:
+        """An affine expression of parameters that `value` never exceeds here, or None when there is no simple one."""
+        return self._reach(value, 1)
+
+    def _reach(self, value: Affine, side: int) -> Affine | None:
+        for _ in range(8):
+            inner = [(a, c) for a, c in value.terms if not isinstance(a, str) or a in self.bounds]
+            if not inner:
+                return value
+            for atom, coefficient in inner:
+                bound = self._atom_bound(atom, side if coefficient > 0 else 1 - side)
+                if bound is None:
+                    return None
+                value = value - Affine(0, ((atom, coefficient),)) + bound.scaled(coefficient)
+        return None
+
+    def _atom_bound(self, atom, side: int) -> Affine | None:
+        if isinstance(atom, str):
+            return self.bounds[atom][side]
+        if isinstance(atom, af.Extreme) and side == (1 if atom.op == "min" else 0):
+            return atom.left
+        return None
+
+    def is_never_negative(self, value: Affine) -> bool:
+        """Quick and one-sided: True is a proof, False says nothing."""
+        least = self.least(value)
+        return least is not None and least.constant >= 0 and all(
+            c > 0 and a in self.setting.sizes for a, c in least.terms
+        )
+
+    def is_below(self, value: Affine, size: Affine) -> bool:
+        """value < size, quick and one-sided as above."""
+        greatest = self.greatest(value)
+        if greatest is None:
+            return False
+        room = size - greatest - 1
+        return room.constant >= 0 and all(c > 0 and a in self.setting.sizes for a, c in room.terms)
+
+
+def outermost(setting: Setting) -> Context:
+    return Context(setting, domain=Frame(setting.parameters, ()).universe())
+
+
+def _range(loop: Loop) -> Formula:
+    """The values that `range(start, stop, step)` takes."""
+    here = af.variable(loop.iterator)
+    if loop.step > 0:
+        ends = (af.compare(">=", here, loop.start), af.compare("<", here, loop.stop))
+    else:
+        ends = (af.compare("<=", here, loop.start), af.compare(">", here, loop.stop))
+    if abs(loop.step) == 1:
+        return af.conjunction(*ends)
+    return af.conjunction(*ends, af.zero(af.modulo(here - loop.start, abs(loop.step))))

@@ -1,0 +1,39 @@
+"""Names that isl, C and LLVM read back: what the user wrote, made into C identifiers that differ."""
+
+from __future__ import annotations
+
+import re
+
+_ISL_KEYWORDS = frozenset(
+    "and or not exists mod floor ceil floord ceild min max rat true false infty infinity NaN implies".split()
+)
+
+
+class Names:
+    """Gives out identifiers, each once."""
+
+    def __init__(self):
+        self._taken: set[str] = set()
+
+    def fresh(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
+        """`wanted` as an identifier that was not given out before and is not in `avoid`."""
+        name = self.local(wanted, avoid)
+        self._taken.add(name)
+        return name
+
+    def local(self, wanted: str, avoid: tuple[str, ...] = ()) -> str:
+        """The same without taking the name: loops beside each other may share one."""
+        base = identifier(wanted)
+        name, count = base, 0
+        while name in self._taken or name in avoid:
+            count += 1
+            name = f"{base}_{count}"
+        return name
+
+
+def identifier(wanted: str) -> str:
+    """A C identifier that isl does not take for a keyword or a statement: `x.1` -> `x_1`, `mod` -> `mod_`."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
+    if not name or name[0].isdigit():
+        name = f"_{name}"
+    return f"{name}_" if name in _ISL_KEYWORDS or re.fullmatch(r"S\d+", name) else name

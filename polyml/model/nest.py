@@ -1,0 +1,187 @@
+"""A kernel between syntax and Scop: loops, guards and assignments whose subscripts, bounds and conditions are affine.
+
+    node  = Loop | Guard | Assign
+    value = syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over Integer | Truth | Read | ScalarArg
+
+`model.resolve` makes it, `model.forward` simplifies it, `model.extract` turns it into sets. Scalars are arrays of rank 0.
+A value may share sub-trees, so that walks keep what they have seen by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Union
+
+from polyml.dtypes import DType
+from polyml.frontend import syntax
+from polyml.model.affine import Affine, Formula
+from polyml.model.interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.scop import Role, ScalarArg
+from polyml.source import Loc
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An affine integer."""
+
+    affine: Affine
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Truth:
+    """An affine condition as a truth value."""
+
+    formula: Formula
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Read:
+    """array[subscripts], the subscripts as written: a negative one counts from the end."""
+
+    array: str
+    subscripts: tuple[Affine, ...]
+    dtype: DType
+    loc: Loc | None = field(default=None, compare=False)
+
+
+Value = Union[
+    Integer,
+    Truth,
+    Read,
+    ScalarArg,
+    syntax.Const,
+    syntax.Unary,
+    syntax.Binary,
+    syntax.Compare,
+    syntax.Logical,
+    syntax.IfExp,
+    syntax.Call,
+    syntax.Cast,
+]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`for iterator in range(start, stop, step)`."""
+
+    iterator: str
+    start: Affine
+    stop: Affine
+    step: int
+    body: tuple["Node", ...]
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Guard:
+    condition: Formula
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`array[subscripts] = value`. may: the value is a select that otherwise keeps the element."""
+
+    array: str
+    subscripts: tuple[Affine, ...]
+    value: Value
+    may: bool = False
+    loc: Loc | None = field(default=None, compare=False)
+    target_loc: Loc | None = field(default=None, compare=False)
+
+
+Node = Union[Loop, Guard, Assign]
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """shape: affine in the parameters. conditional: allocated inside a loop or condition, so perhaps not at all."""
+
+    element: DType
+    shape: tuple[Affine, ...]
+    role: Role
+    source_name: str
+    conditional: bool = False
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Nest:
+    body: tuple[Node, ...]
+    arrays: dict[str, ArrayInfo]
+    parameters: tuple[Parameter, ...]
+    results: tuple[ScalarResult | ArrayResult, ...]
+    result_is_tuple: bool
+
+
+def children(value: Value) -> tuple[Value, ...]:
+    """The operands of a value, () for a leaf."""
+    if isinstance(value, (syntax.Unary, syntax.Cast)):
+        return (value.operand,)
+    if isinstance(value, (syntax.Binary, syntax.Compare)):
+        return (value.left, value.right)
+    if isinstance(value, syntax.Logical):
+        return value.operands
+    if isinstance(value, syntax.IfExp):
+        return (value.condition, value.then, value.orelse)
+    return value.args if isinstance(value, syntax.Call) else ()
+
+
+def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
+    """The same operation on other operands; the same object when nothing changes."""
+    before = children(value)
+    if len(before) == len(operands) and all(a is b for a, b in zip(before, operands)):
+        return value
+    if isinstance(value, (syntax.Unary, syntax.Cast)):
+        return replace(value, operand=operands[0])
+    if isinstance(value, (syntax.Binary, syntax.Compare)):
+        return replace(value, left=operands[0], right=operands[1])
+    if isinstance(value, syntax.Logical):
+        return replace(value, operands=operands)
+    if isinstance(value, syntax.IfExp):
+        return replace(value, condition=operands[0], then=operands[1], orelse=operands[2])
+    return replace(value, args=operands)
+
+
+def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:
+    """The value with every leaf replaced, shared sub-trees staying shared."""
+    seen: dict[int, Value] = {}
+
+    def visit(v: Value) -> Value:
+        done = seen.get(id(v))
+        if done is None:
+            operands = children(v)
+            done = with_children(v, tuple(visit(c) for c in operands)) if operands else leaf(v)
+            seen[id(v)] = done
+        return done
+
+    return visit(value)
+
+
+def subvalues(value: Value) -> Iterator[Value]:
+    """Every distinct sub-tree once, operands after their operation."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        v = stack.pop()
+        if id(v) in seen:
+            continue
+        seen.add(id(v))
+        yield v
+        stack.extend(reversed(children(v)))
+
+
+def reads(value: Value) -> Iterator[Read]:
+    return (v for v in subvalues(value) if isinstance(v, Read))
+
+
+def assigns(body: tuple[Node, ...]) -> Iterator[Assign]:
+    """Every assignment inside, in source order."""
+    for node in body:
+        if isinstance(node, Assign):
+            yield node
+        else:
+            yield from assigns(node.body)

@@ -1,0 +1,581 @@
+"""Typed syntax -> Nest: integers that are affine become `Affine`, conditions become guards or selects.
+
+Local integers with an affine value are followed forward (`m = n - i - 1; A[m]` reads A[n - i - 1]); every scalar is
+also written to memory, and `model.forward` removes the writes that nobody reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax
+from polyml.model import affine as af
+from polyml.model.affine import Affine, Formula
+from polyml.model.interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.names import Names
+from polyml.model.nest import (
+    ArrayInfo,
+    Assign,
+    Guard,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    Truth,
+    Value,
+    children,
+    map_leaves,
+    with_children,
+)
+from polyml.model.scop import Role, ScalarArg
+
+_EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, given that parameters are small
+_COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
+_CHOICE_DEPTH = 3
+_COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
+_STALE = "stale"  # a loop variable after its loop: its value depends on whether the loop ran
+
+_SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
+_BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
+
+
+def resolve(kernel: syntax.Kernel) -> Nest:
+    """Raises NotAffineError for a bound, subscript or shape that is not affine."""
+    return _Resolver(kernel).run()
+
+
+class _Resolver:
+    def __init__(self, kernel: syntax.Kernel):
+        self.kernel = kernel
+        self.types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
+        self.scalar_types = dict(kernel.scalars)
+        self.names = Names()
+        self.array_names: dict[str, str] = {}
+        self.scalar_names: dict[str, str] = {}
+        self.arrays: dict[str, ArrayInfo] = {}
+        self.parameters: dict[str, Parameter] = {}
+        self.shape_names: dict[tuple[str, int], str] = {}
+        self.argument_names: dict[str, str] = {}
+        self.env: dict[str, Affine | Formula | str | None] = {}
+        self.depth = 0
+        self.returned = _returned_arrays(kernel)
+        self._declare_arguments()
+
+    def run(self) -> Nest:
+        body = self.block(self.kernel.body, (), None)
+        results, is_tuple = (), False
+        if self.kernel.body and isinstance(self.kernel.body[-1], syntax.Return):
+            last = self.kernel.body[-1]
+            extra, results = self._results(last)
+            body, is_tuple = body + extra, last.is_tuple
+        return Nest(body, self.arrays, tuple(self.parameters.values()), results, is_tuple)
+
+    # arguments and parameters
+
+    def _declare_arguments(self) -> None:
+        bound = _bound_shapes(self.kernel)
+        for name, type_ in self.types.items():
+            if isinstance(type_, syntax.ArrayType):
+                continue
+            self.argument_names[name] = self.names.fresh(name)
+        for name, type_ in self.types.items():
+            if isinstance(type_, syntax.ArrayType):
+                self.array_names[name] = self.names.fresh(name)
+        for name, type_ in self.types.items():
+            if not isinstance(type_, syntax.ArrayType):
+                continue
+            for dim in range(type_.ndim):
+                wanted = bound.get((name, dim), f"{self.array_names[name]}_{dim}")
+                own = self.names.fresh(wanted)
+                self.shape_names[name, dim] = own
+                self.parameters[own] = Parameter(own, name, dim, argument=name)
+            shape = tuple(af.variable(self.shape_names[name, dim]) for dim in range(type_.ndim))
+            own = self.array_names[name]
+            self.arrays[own] = ArrayInfo(type_.element, shape, Role.ARGUMENT, name, loc=_param_loc(self.kernel, name))
+
+    def _argument(self, name: str, dtype: DType) -> Value:
+        own = self.argument_names[name]
+        if not (dtype.is_integer or dtype.kind == "b"):
+            return ScalarArg(name, dtype)
+        self.parameters.setdefault(own, Parameter(own, argument=name))
+        if dtype.kind == "b":
+            return Truth(flag(own), dtype)
+        return Integer(af.variable(own), dtype)
+
+    def scalar(self, name: str, dtype: DType) -> str:
+        """The array of rank 0 that holds a local scalar."""
+        if name not in self.scalar_names:
+            own = self.names.fresh(name)
+            self.scalar_names[name] = own
+            self.arrays[own] = ArrayInfo(dtype, (), Role.LOCAL, name)
+        return self.scalar_names[name]
+
+    def temporary(self, wanted: str, dtype: DType) -> str:
+        own = self.names.fresh(wanted)
+        self.arrays[own] = ArrayInfo(dtype, (), Role.LOCAL, wanted)
+        return own
+
+    # statements
+
+    def block(self, body: tuple[syntax.Stmt, ...], iterators: tuple[str, ...], predicate: Value | None):
+        nodes: list[Node] = []
+        for stmt in body:
+            nodes.extend(self.statement(stmt, iterators, predicate))
+        return tuple(nodes)
+
+    def statement(self, stmt: syntax.Stmt, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
+        if isinstance(stmt, syntax.Assign):
+            return self._assign(stmt, predicate)
+        if isinstance(stmt, syntax.For):
+            return self._for(stmt, iterators, predicate)
+        if isinstance(stmt, syntax.If):
+            return self._if(stmt.condition, stmt.then, stmt.orelse, iterators, predicate)
+        if isinstance(stmt, syntax.Alloc):
+            return self._alloc(stmt, iterators, predicate)
+        return ()
+
+    def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> tuple[Node, ...]:
+        value = self.value(stmt.value)
+        target = stmt.target
+        if isinstance(target, syntax.Subscript):
+            store = self._store(*self._element(target), value, predicate, stmt.loc)
+            return (replace(store, target_loc=target.loc),)
+        dtype = self.scalar_types.get(target.name, value.dtype)
+        self.env[target.name] = _known(value) if value.dtype == dtype else None
+        return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
+
+    def _store(self, array: str, subscripts, value: Value, predicate: Value | None, loc) -> Assign:
+        if predicate is None:
+            return Assign(array, subscripts, value, False, loc)
+        old = Read(array, subscripts, self.arrays[array].element, loc)
+        return Assign(array, subscripts, select(predicate, value, old), True, loc)
+
+    def _for(self, stmt: syntax.For, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
+        start, stop = self._bound(stmt.start), self._bound(stmt.stop)
+        iterator = self.names.local(stmt.var, iterators)
+        changed = assigned_names(stmt.body)
+        for name in changed:
+            self.env[name] = None
+        self.env[stmt.var] = af.variable(iterator)
+        first: tuple[Node, ...] = ()
+        if stmt.var in changed:
+            here = Integer(af.variable(iterator), PYINT)
+            first = (self._store(self.scalar(stmt.var, PYINT), (), here, predicate, stmt.loc),)
+        self.depth += 1
+        body = first + self.block(stmt.body, (*iterators, iterator), predicate)
+        self.depth -= 1
+        for name in changed:
+            self.env[name] = None if self.env.get(name) != _STALE else _STALE
+        self.env[stmt.var] = _STALE
+        return (Loop(iterator, start, stop, stmt.step, body, stmt.loc),)
+
+    def _if(self, condition, then, orelse, iterators, predicate) -> tuple[Node, ...]:
+        test = self.truth(condition)
+        if isinstance(test, Truth):
+            return self._affine_if(test.formula, then, orelse, iterators, predicate)
+        known, rest, op = _leading_truths(test)
+        if known is None or _count(orelse if op == "and" else then) > _COPIED_STATEMENTS:
+            return self._data_if(test, then, orelse, iterators, predicate)
+        before = dict(self.env)
+        data = Guard(known if op == "and" else af.negate(known), self._data_if(rest, then, orelse, iterators, predicate))
+        after_data, self.env = self.env, before
+        decided = Guard(af.negate(data.condition), self.block(orelse if op == "and" else then, iterators, predicate))
+        self.env = _merged(None, after_data, self.env)
+        return (data, decided) if decided.body else (data,)
+
+    def _affine_if(self, formula: Formula, then, orelse, iterators, predicate) -> tuple[Node, ...]:
+        before = dict(self.env)
+        nodes = []
+        self.depth += 1
+        if formula != af.FALSE:
+            nodes.append(Guard(formula, self.block(then, iterators, predicate)))
+        after_then, self.env = self.env, before
+        if formula != af.TRUE:
+            nodes.append(Guard(af.negate(formula), self.block(orelse, iterators, predicate)))
+        self.depth -= 1
+        self.env = _merged(formula, after_then, self.env)
+        return tuple(node for node in nodes if node.body)
+
+    def _data_if(self, test: Value, then, orelse, iterators, predicate) -> tuple[Node, ...]:
+        """Both branches run, their assignments made into selects on a condition that is stored before them."""
+        flag_name = self.temporary("cond", BOOL)
+        whole = test if predicate is None else syntax.Logical("and", (predicate, test), dtype=BOOL)
+        stored = Read(flag_name, (), BOOL)
+        before = dict(self.env)
+        then_nodes = self.block(then, iterators, stored)
+        after_then, self.env = self.env, before
+        otherwise: Value = syntax.Unary("not", stored, dtype=BOOL)
+        if predicate is not None:
+            otherwise = syntax.Logical("and", (predicate, otherwise), dtype=BOOL)
+        else_nodes = self.block(orelse, iterators, otherwise)
+        self.env = _merged(None, after_then, self.env)
+        head = Assign(flag_name, (), whole, False, None)
+        if all(isinstance(node, Assign) for node in then_nodes + else_nodes):
+            return (head, *self._joined(stored, then_nodes, else_nodes))
+        return (head, *then_nodes, *else_nodes)
+
+    def _joined(self, test: Value, then_nodes, else_nodes) -> tuple[Assign, ...]:
+        """Scalars of straight-line branches get a name of their own in each branch and one select after both, so that
+        a scalar assigned in both branches does not depend on its older value.
+
+            if c: t = a      ->     t_1 = a if c else t
+            else: t = b             t_2 = t if c else b
+                                    t   = t_1 if c else t_2
+        """
+        then_renamed, then_names = self._renamed(then_nodes)
+        else_renamed, else_names = self._renamed(else_nodes)
+        joins = []
+        for name in dict.fromkeys((*then_names, *else_names)):
+            dtype = self.arrays[name].element
+            a, b = (Read(names.get(name, name), (), dtype) for names in (then_names, else_names))
+            joins.append(Assign(name, (), select(test, a, b), True, None))
+        return (*then_renamed, *else_renamed, *joins)
+
+    def _renamed(self, nodes: tuple[Assign, ...]) -> tuple[list[Assign], dict[str, str]]:
+        current: dict[str, str] = {}
+        result = []
+        for node in nodes:
+            value = map_leaves(node.value, lambda v: _renamed_read(v, current))
+            array = node.array
+            if not self.arrays[array].shape and self.arrays[array].role is Role.LOCAL and node.may:
+                array = self.temporary(self.arrays[array].source_name, self.arrays[array].element)
+                current[node.array] = array
+            result.append(replace(node, array=array, value=value))
+        return result, current
+
+    def _alloc(self, stmt: syntax.Alloc, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
+        shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
+        if predicate is not None:
+            raise NotAffineError(
+                f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before the `if`"]
+            )
+        role = Role.RESULT if stmt.name in self.returned else Role.LOCAL
+        name = self.names.fresh(stmt.name)
+        self.array_names[stmt.name] = name
+        self.arrays[name] = ArrayInfo(stmt.element, shape, role, stmt.name, self.depth > 0, stmt.loc)
+        if stmt.fill is None:
+            return ()
+        value = self.value(stmt.fill)
+        if value.dtype != stmt.element:
+            value = syntax.Cast(value, stmt.element, True, dtype=stmt.element, loc=stmt.loc)
+        inner = list(iterators)
+        for dim in range(len(shape)):
+            inner.append(self.names.local(f"d{dim}", tuple(inner)))
+        own = inner[len(iterators) :]
+        node: Node = Assign(name, tuple(map(af.variable, own)), value, False, stmt.loc)
+        for iterator, extent in zip(reversed(own), reversed(shape)):
+            node = Loop(iterator, Affine(0), extent, 1, (node,), stmt.loc)
+        return (node,)
+
+    def _results(self, stmt: syntax.Return) -> tuple[tuple[Node, ...], tuple]:
+        nodes: list[Node] = []
+        results: list[ScalarResult | ArrayResult] = []
+        for value in stmt.values:
+            if isinstance(value, syntax.ArrayName):
+                results.append(ArrayResult(self.array_names[value.name]))
+                continue
+            is_memory = isinstance(value, syntax.Name) and value.name in self.scalar_names
+            if is_memory and self.env.get(value.name) != _STALE:
+                array = self.scalar_names[value.name]
+            else:
+                array = self.temporary("result", value.dtype)
+                nodes.append(Assign(array, (), self.value(value), False, value.loc or stmt.loc))
+            results.append(ScalarResult(array, self.arrays[array].element))
+        return tuple(nodes), tuple(results)
+
+    # expressions
+
+    def value(self, expr: syntax.Expr) -> Value:
+        """The same value with its affine parts made into Integer and Truth leaves."""
+        if isinstance(expr, syntax.Const):
+            return self._constant(expr)
+        if isinstance(expr, syntax.Name):
+            return self._name(expr)
+        if isinstance(expr, syntax.Shape):
+            return Integer(self._shape(expr.array, expr.dim), expr.dtype)
+        if isinstance(expr, syntax.Subscript):
+            return Read(*self._element(expr), expr.dtype, expr.loc)
+        operands = tuple(self.value(child) for child in children(expr))
+        return _folded(expr, operands) or with_children(expr, operands)
+
+    def truth(self, expr: syntax.Expr) -> Value:
+        """The value as a condition: Truth, or a value of a truth type."""
+        value = self.value(expr)
+        if isinstance(value, Integer):
+            return Truth(af.compare("!=", value.affine, Affine(0)), BOOL)
+        if value.dtype.kind == "b":
+            return value
+        return syntax.Cast(value, BOOL, True, dtype=BOOL, loc=expr.loc)
+
+    def _constant(self, expr: syntax.Const) -> Value:
+        value = expr.value
+        if expr.dtype in _EXACT and not isinstance(value, bool):
+            return Integer(Affine(int(value)), expr.dtype)
+        if expr.dtype.kind == "b":
+            return Truth(af.TRUE if value else af.FALSE, expr.dtype)
+        return expr
+
+    def _name(self, expr: syntax.Name) -> Value:
+        known = self.env.get(expr.name)
+        if known == _STALE:
+            raise NotAffineError(
+                f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
+                loc=expr.loc,
+                notes=["assign it to another variable inside the loop"],
+            )
+        if isinstance(known, Affine):
+            return Integer(known, expr.dtype)
+        if known is not None:
+            return Truth(known, expr.dtype)
+        if expr.name in self.argument_names and expr.name not in self.scalar_names:
+            return self._argument(expr.name, expr.dtype)
+        return Read(self.scalar(expr.name, self.scalar_types.get(expr.name, expr.dtype)), (), expr.dtype, expr.loc)
+
+    def _shape(self, array: str, dim: int) -> Affine:
+        if array in self.types:
+            return af.variable(self.shape_names[array, dim])
+        return self.arrays[self.array_names[array]].shape[dim]
+
+    def _element(self, expr: syntax.Subscript) -> tuple[str, tuple[Affine, ...]]:
+        return self.array_names[expr.array], tuple(self._subscript(index) for index in expr.indices)
+
+    def _subscript(self, expr: syntax.Expr) -> Affine:
+        return self._affine(expr, "subscript", "the loop variables", _SUBSCRIPT_NOTE)
+
+    def _bound(self, expr: syntax.Expr) -> Affine:
+        return self._affine(expr, "loop bound", "the loop variables and sizes", _BOUND_NOTE)
+
+    def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
+        value = self.value(expr)
+        if isinstance(value, Integer) and _is_small(value.affine):
+            return value.affine
+        text = f" `{expr.loc.text}`" if expr.loc else ""
+        raise NotAffineError(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note])
+
+    def _size(self, expr: syntax.Expr, iterators: tuple[str, ...]) -> Affine:
+        value = self._affine(expr, "array size", "the sizes", _BOUND_NOTE)
+        if af.names(value).isdisjoint(iterators):
+            return value
+        raise NotAffineError(
+            f"array size `{expr.loc.text if expr.loc else value}` changes with the loop",
+            loc=expr.loc,
+            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"],
+        )
+
+
+def flag(name: str) -> Formula:
+    """The condition that the truth argument `name` (0 or 1) is true."""
+    return af.non_negative(af.variable(name) - 1)
+
+
+def select(condition: Value, then: Value, orelse: Value) -> Value:
+    """then if condition else orelse, without a negation at the head of the condition."""
+    if isinstance(condition, syntax.Unary) and condition.op == "not":
+        condition, then, orelse = condition.operand, orelse, then
+    return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
+
+
+def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
+    """Local scalars and loop variables that a block changes."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            found.add(stmt.target.name)
+        elif isinstance(stmt, syntax.For):
+            found |= {stmt.var} | assigned_names(stmt.body)
+        elif isinstance(stmt, syntax.If):
+            found |= assigned_names(stmt.then) | assigned_names(stmt.orelse)
+    return frozenset(found)
+
+
+def _folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
+    """The operation on affine operands as one leaf, or None where it is not affine."""
+    if isinstance(expr, syntax.IfExp):
+        return _folded_choice(expr, operands)
+    if isinstance(expr, syntax.Cast):
+        return _folded_cast(expr, operands[0])
+    if isinstance(expr, syntax.Logical):
+        if not all(isinstance(v, Truth) for v in operands):
+            return None
+        combine = af.conjunction if expr.op == "and" else af.disjunction
+        return Truth(combine(*(v.formula for v in operands)), expr.dtype)
+    if isinstance(expr, syntax.Unary) and expr.op == "not" and isinstance(operands[0], Truth):
+        return Truth(af.negate(operands[0].formula), expr.dtype)
+    if not all(isinstance(v, Integer) for v in operands):
+        return None
+    integers = [v.affine for v in operands]
+    if isinstance(expr, syntax.Compare):
+        return Truth(af.compare(expr.op, *integers), expr.dtype)
+    if isinstance(expr, syntax.Unary) and expr.op == "not":
+        return Truth(af.zero(integers[0]), expr.dtype)
+    if expr.dtype not in _EXACT:
+        return None
+    result = _arithmetic(expr, integers)
+    return Integer(result, expr.dtype) if result is not None and _is_small(result) else None
+
+
+def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
+    if isinstance(expr, syntax.Unary):
+        a = integers[0]
+        return {"-": -a, "+": a, "~": -a - 1}[expr.op]
+    if isinstance(expr, syntax.Call):
+        return _affine_call(expr.function, integers)
+    if not isinstance(expr, syntax.Binary):
+        return None
+    a, b = integers
+    if expr.op in ("+", "-", "*"):
+        return a + b if expr.op == "+" else a - b if expr.op == "-" else af.product(a, b)
+    if expr.op in ("min", "max"):
+        return af.extreme(expr.op, a, b)
+    if expr.op in ("//", "%") and b.is_constant and b.constant:
+        return af.floor_div(a, b.constant) if expr.op == "//" else af.modulo(a, b.constant)
+    if expr.op == "<<" and b.is_constant and 0 <= b.constant < 32:
+        return a.scaled(1 << b.constant)
+    if expr.op == ">>" and b.is_constant and 0 <= b.constant < 32:
+        return af.floor_div(a, 1 << b.constant)
+    if expr.op == "**" and a.is_constant and b.is_constant and 0 <= b.constant < 64:
+        return Affine(a.constant**b.constant)
+    return None
+
+
+def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
+    if function == "abs":
+        return af.extreme("max", integers[0], -integers[0])
+    if function in ("minimum", "fmin", "maximum", "fmax"):
+        return af.extreme("min" if "min" in function else "max", *integers)
+    return None
+
+
+def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
+    test, then, orelse = operands
+    if isinstance(test, Integer):
+        test = Truth(af.compare("!=", test.affine, Affine(0)), BOOL)
+    if not isinstance(test, Truth):
+        return None
+    if test.formula in (af.TRUE, af.FALSE):
+        return then if test.formula == af.TRUE else orelse
+    if isinstance(then, Integer) and isinstance(orelse, Integer) and expr.dtype in _EXACT:
+        result = af.choice(test.formula, then.affine, orelse.affine)
+        return Integer(result, expr.dtype) if _is_small(result) else None
+    if isinstance(then, Truth) and isinstance(orelse, Truth):
+        return Truth(_formula_choice(test.formula, then.formula, orelse.formula), expr.dtype)
+    return syntax.IfExp(test, then, orelse, dtype=expr.dtype, loc=expr.loc)
+
+
+def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
+    if isinstance(operand, Integer):
+        if expr.to in _EXACT:
+            return Integer(operand.affine, expr.to)
+        if expr.to.kind == "b":
+            return Truth(af.compare("!=", operand.affine, Affine(0)), expr.to)
+    if isinstance(operand, Truth):
+        if expr.to.kind == "b":
+            return Truth(operand.formula, expr.to)
+        if expr.to in _EXACT:
+            return Integer(af.choice(operand.formula, Affine(1), Affine(0)), expr.to)
+    return None
+
+
+def _formula_choice(condition: Formula, then: Formula, orelse: Formula) -> Formula:
+    return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
+
+
+def _is_small(value: Affine) -> bool:
+    """Whether the value of an affine expression fits 64 bits by far for every parameter polyml accepts."""
+    if value.is_constant:
+        return abs(value.constant) < 2**63
+    if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):
+        return False
+    return af.depth(value) <= _CHOICE_DEPTH + 2
+
+
+def _known(value: Value) -> Affine | Formula | None:
+    if isinstance(value, Integer) and value.dtype in _EXACT:
+        return value.affine
+    return value.formula if isinstance(value, Truth) else None
+
+
+def _merged(formula: Formula | None, then: dict, orelse: dict) -> dict:
+    """What is known after an `if`, from what is known after its branches. formula None: it depends on data."""
+    result = {}
+    for name in {**then, **orelse}:
+        a, b = then.get(name), orelse.get(name)
+        if a == b:
+            result[name] = a
+        elif _STALE in (a, b):
+            result[name] = _STALE
+        elif formula is None or a is None or b is None:
+            result[name] = None
+        elif isinstance(a, Affine) and isinstance(b, Affine):
+            value = af.choice(formula, a, b)
+            result[name] = value if af.depth(value) <= _CHOICE_DEPTH else None
+        else:
+            both = not isinstance(a, Affine) and not isinstance(b, Affine)
+            result[name] = _formula_choice(formula, a, b) if both else None
+    return result
+
+
+def _leading_truths(test: Value) -> tuple[Formula | None, Value, str]:
+    """`affine and data` or `affine or data` as the affine condition, which is tested first, the rest, and the operator."""
+    if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
+        return None, test, ""
+    count = next(k for k, v in enumerate(test.operands) if not isinstance(v, Truth))
+    rest = test.operands[count:]
+    combine = af.conjunction if test.op == "and" else af.disjunction
+    known = combine(*(v.formula for v in test.operands[:count]))
+    return known, rest[0] if len(rest) == 1 else syntax.Logical(test.op, rest, dtype=test.dtype, loc=test.loc), test.op
+
+
+def _count(body: tuple[syntax.Stmt, ...]) -> int:
+    total = len(body)
+    for stmt in body:
+        if isinstance(stmt, syntax.For):
+            total += _count(stmt.body)
+        elif isinstance(stmt, syntax.If):
+            total += _count(stmt.then) + _count(stmt.orelse)
+    return total
+
+
+def _renamed_read(value: Value, current: dict[str, str]) -> Value:
+    if isinstance(value, Read) and value.array in current:
+        return Read(current[value.array], (), value.dtype, value.loc)
+    return value
+
+
+def _bound_shapes(kernel: syntax.Kernel) -> dict[tuple[str, int], str]:
+    """(array, dim) -> N for every `N = array.shape[dim]` at the top of the kernel that is N's only assignment."""
+    counts: dict[str, int] = {}
+    _count_assignments(kernel.body, counts)
+    found: dict[tuple[str, int], str] = {}
+    for stmt in kernel.body:
+        if not (isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name)):
+            continue
+        if isinstance(stmt.value, syntax.Shape) and counts[stmt.target.name] == 1:
+            found.setdefault((stmt.value.array, stmt.value.dim), stmt.target.name)
+    return found
+
+
+def _count_assignments(body: tuple[syntax.Stmt, ...], counts: dict[str, int]) -> None:
+    for stmt in body:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+            counts[stmt.target.name] = counts.get(stmt.target.name, 0) + 1
+        elif isinstance(stmt, syntax.For):
+            counts[stmt.var] = counts.get(stmt.var, 0) + 1
+            _count_assignments(stmt.body, counts)
+        elif isinstance(stmt, syntax.If):
+            _count_assignments(stmt.then, counts)
+            _count_assignments(stmt.orelse, counts)
+
+
+def _returned_arrays(kernel: syntax.Kernel) -> frozenset[str]:
+    last = kernel.body[-1] if kernel.body else None
+    if not isinstance(last, syntax.Return):
+        return frozenset()
+    return frozenset(v.name for v in last.values if isinstance(v, syntax.ArrayName))
+
+
+def _param_loc(kernel: syntax.Kernel, name: str):
+    return next(p.loc for p in kernel.params if p.name == name)

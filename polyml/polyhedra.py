@@ -1,0 +1,274 @@
+"""Everything that addresses isl dimensions by position: named spaces, points, witnesses, and the operation budget.
+
+All isl objects of the project live in one context, `CONTEXT`, since objects of two contexts cannot meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import islpy as isl
+
+CONTEXT = isl.DEFAULT_CONTEXT
+_D = isl.dim_type
+
+
+class BudgetExceeded(Exception):
+    """isl used up the operations it was given."""
+
+
+@contextmanager
+def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
+    """Let isl use at most `operations` (an internal count, some millions per second) inside the block.
+
+    Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one
+    counts from zero and the outer one starts again after it.
+    """
+    outer = context.get_max_operations()
+    context.reset_operations()
+    context.set_max_operations(operations)
+    try:
+        yield
+    except isl.Error as error:
+        if "maximal number of operations" not in str(error):
+            raise
+        raise BudgetExceeded(f"isl exceeded {operations} operations") from None
+    finally:
+        context.reset_operations()
+        context.set_max_operations(outer)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The space [parameters] -> { [iterators] } in which the affine expressions of one place of the program live."""
+
+    parameters: tuple[str, ...]
+    iterators: tuple[str, ...]
+
+    def __post_init__(self):
+        space = isl.Space.set_alloc(CONTEXT, len(self.parameters), len(self.iterators))
+        for position, name in enumerate(self.parameters):
+            space = space.set_dim_name(_D.param, position, name)
+        for position, name in enumerate(self.iterators):
+            space = space.set_dim_name(_D.set, position, name)
+        places = {name: (_D.param, position) for position, name in enumerate(self.parameters)}
+        places |= {name: (_D.in_, position) for position, name in enumerate(self.iterators)}
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_zero", isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space)))
+
+    def universe(self) -> isl.Set:
+        return isl.Set.universe(self.space)
+
+    def aff(self, constant: int, terms: Iterable[tuple[str, int]] = ()) -> isl.Aff:
+        """{ [iterators] -> [(constant + sum of coefficient * name)] }"""
+        result = self._zero.set_constant_val(constant)
+        for name, coefficient in terms:
+            result = result.set_coefficient_val(*self._places[name], coefficient)
+        return result
+
+
+def extend(domain: isl.Set, iterator: str) -> isl.Set:
+    """{ [i] } -> { [i, iterator] }: one more, unconstrained, dimension inside the others."""
+    position = domain.dim(_D.set)
+    return domain.add_dims(_D.set, 1).set_dim_name(_D.set, position, iterator)
+
+
+def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> isl.Map:
+    """{ S[i] -> name[subscripts] } over the domain space { S[i] }."""
+    affs = isl.PwAffList.alloc(CONTEXT, len(subscripts))
+    for subscript in subscripts:
+        affs = affs.add(subscript)
+    space = isl.Space.from_domain(domain).add_dims(_D.out, len(subscripts))
+    for subscript in subscripts:
+        space = space.align_params(subscript.get_space())
+    result = isl.MultiPwAff.from_pw_aff_list(space, affs).set_tuple_name(_D.out, name)
+    return isl.Map.from_multi_pw_aff(result)
+
+
+def rename_domain(value, name: str):
+    """{ [i] -> [..] } -> { name[i] -> [..] } of an Aff, PwAff or map."""
+    return value.set_tuple_id(_D.in_, isl.Id(name, context=CONTEXT))
+
+
+def parameter_names(value) -> tuple[str, ...]:
+    """The parameters of an isl object's space."""
+    space = value.get_space()
+    return tuple(space.get_dim_name(_D.param, i) for i in range(space.dim(_D.param)))
+
+
+def used_parameters(value) -> tuple[str, ...]:
+    """The parameters that constraints or coefficients of an isl Set, Map or PwAff mention."""
+    names = parameter_names(value)
+    return tuple(name for i, name in enumerate(names) if value.involves_dims(_D.param, i, 1))
+
+
+def fix(value, sizes: Mapping[str, int]):
+    """Give parameters their values; a name that the set or relation does not have is passed over.
+
+    value: Set, Map, UnionSet or UnionMap.
+    """
+    if isinstance(value, (isl.UnionSet, isl.UnionMap)):
+        return value.intersect_params(_sizes_set(sizes))
+    names = parameter_names(value)
+    for name, size in sizes.items():
+        if name in names:
+            value = value.fix_val(_D.param, names.index(name), size)
+    return value
+
+
+def _sizes_set(sizes: Mapping[str, int]) -> isl.Set:
+    result = Frame(tuple(sizes), ()).universe().params()
+    return fix(result, sizes)
+
+
+Instance = tuple[str, tuple[int, ...]]
+
+
+def points(value, **sizes: int) -> set:
+    """Every element for the given sizes: {("S", (1, 2)), ...}, and for a relation {(("S", (1, 2)), ("A", (3,))), ...}.
+
+    value: Set, Map, UnionSet or UnionMap, finite once the sizes are given. A parameter that gets no size must not
+    matter: it is projected out.
+    """
+    if isinstance(value, (isl.Map, isl.UnionMap)):
+        pairs = value.wrap()
+        return {found for piece in _sets(pairs) for found in _piece_points(piece, sizes)}
+    return {found for piece in _sets(value) for found in _piece_points(piece, sizes)}
+
+
+def _sets(value) -> list[isl.Set]:
+    """The sets of a union, in the order of their names."""
+    if isinstance(value, isl.UnionSet):
+        pieces = [value.get_set_list().get_at(k) for k in range(value.get_set_list().n_set())]
+        return sorted(pieces, key=lambda piece: _tuple_names(piece.get_space()))
+    return [value]
+
+
+def _tuple_names(space: isl.Space) -> tuple[str, ...]:
+    if space.is_wrapping():
+        inner = space.unwrap()
+        return (inner.get_tuple_name(_D.in_) or "", inner.get_tuple_name(_D.out) or "")
+    return (space.get_tuple_name(_D.set) or "",)
+
+
+def _piece_points(piece: isl.Set, sizes: Mapping[str, int]) -> Iterator:
+    fixed = fix(piece, sizes)
+    fixed = fixed.project_out(_D.param, 0, fixed.dim(_D.param))
+    if not fixed.is_bounded():
+        raise ValueError(f"not finite for the sizes {dict(sizes)}: {piece}")
+    found: list[tuple[int, ...]] = []
+    dims = fixed.dim(_D.set)
+    fixed.foreach_point(lambda p: found.append(_coordinates(p, dims)))
+    label = _labeller(piece.get_space())
+    return (label(coordinates) for coordinates in found)
+
+
+def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
+    return tuple(point.get_coordinate_val(_D.set, k).to_python() for k in range(dims))
+
+
+def _labeller(space: isl.Space):
+    names = _tuple_names(space)
+    if len(names) == 1:
+        return lambda c: (names[0], c)
+    split = space.unwrap().dim(_D.in_)
+    return lambda c: ((names[0], c[:split]), (names[1], c[split:]))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One concrete element. instances: one for a set, source and sink for a relation. sizes: the parameters' values."""
+
+    instances: tuple[Instance, ...]
+    sizes: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        text = " -> ".join(instance_text(i) for i in self.instances)
+        return text if not self.sizes else f"{text} with {', '.join(f'{n} = {v}' for n, v in self.sizes)}"
+
+
+def instance_text(instance: Instance) -> str:
+    """("S", (1, 2)) -> "S[1, 2]"."""
+    name, coordinates = instance
+    return f"{name}[{', '.join(map(str, coordinates))}]"
+
+
+def witness(value) -> Witness | None:
+    """A smallest element, with smallest sizes first: of all sizes the lexicographically least, then of the elements.
+
+    value: Set, Map, UnionSet or UnionMap. None when it is empty. Where no least one exists (unbounded below), some
+    element is given.
+    """
+    if isinstance(value, (isl.Map, isl.UnionMap)):
+        value = value.wrap()
+    best = None
+    for piece in _sets(value):
+        if piece.is_empty():
+            continue
+        found = _piece_witness(piece)
+        if best is None or _size_order(found) < _size_order(best):
+            best = found
+    return best
+
+
+def _size_order(found: Witness) -> tuple:
+    return (sum(abs(v) for _, v in found.sizes), found.instances)
+
+
+def _piece_witness(piece: isl.Set) -> Witness:
+    names = parameter_names(piece)
+    flat = piece.move_dims(_D.set, 0, _D.param, 0, len(names)) if not piece.get_space().is_wrapping() else None
+    if flat is None:
+        flat = piece.flatten().move_dims(_D.set, 0, _D.param, 0, len(names))
+    values = _coordinates(_least(flat), flat.dim(_D.set))
+    sizes = tuple((n, v) for n, v in zip(names, values) if piece.involves_dims(_D.param, names.index(n), 1))
+    found = _labeller(piece.get_space())(values[len(names) :])
+    return Witness(found if isinstance(found[0], tuple) else (found,), sizes)
+
+
+def _least(flat: isl.Set) -> isl.Point:
+    """The lexicographically least point of a set, or some point where there is no least one."""
+    try:
+        return flat.lexmin().sample_point()
+    except isl.Error as error:
+        if "unbounded" not in str(error):
+            raise
+        return flat.sample_point()
+
+
+def pieces(value) -> list:
+    """The sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
+    if isinstance(value, isl.UnionMap):
+        maps = [value.get_map_list().get_at(k) for k in range(value.get_map_list().n_map())]
+        return sorted(maps, key=lambda m: (m.get_tuple_name(_D.in_) or "", m.get_tuple_name(_D.out) or ""))
+    return _sets(value)
+
+
+def domain_name(value: isl.Map) -> str:
+    """S of { S[i] -> T[j] }."""
+    return value.get_tuple_name(_D.in_)
+
+
+def range_name(value: isl.Map) -> str:
+    """T of { S[i] -> T[j] }."""
+    return value.get_tuple_name(_D.out)
+
+
+def text(value) -> str:
+    """A set or relation for people: one line per pair of names, the common parameters left out.
+
+        S0[i] -> S1[j] : 0 <= i < N and j = i
+    """
+    lines = []
+    for piece in pieces(value):
+        full = str(piece.coalesce())
+        lines.append(full[full.index("{") + 1 : full.rindex("}")].strip())
+    return "\n".join(lines) if lines else "(empty)"
+
+
+def dimension(domain: isl.Set, position: int) -> isl.Aff:
+    """{ S[i, j] -> [(i)] } for position 0."""
+    return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)
