@@ -1,0 +1,37 @@
+"""The type of a call's argument."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyml.dtypes import BY_NUMPY_NAME, PYBOOL, PYFLOAT, PYINT
+from polyml.errors import PolymlTypeError
+from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
+
+_PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT}
+_ELEMENTS = "float64, float32, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
+
+
+def arg_type(value: object, name: str = "argument") -> ArgType:
+    """ArrayType of an ndarray, ScalarType of a Python number or a NumPy scalar. PolymlTypeError, naming the parameter, for all else."""
+    if isinstance(value, np.ndarray):
+        return _array_type(value, name)
+    if type(value) in _PYTHON:
+        return ScalarType(_PYTHON[type(value)])
+    if isinstance(value, np.generic):
+        if value.dtype.name not in BY_NUMPY_NAME:
+            raise PolymlTypeError(f"`{name}` is a {value.dtype.name} number", notes=[f"accepted: {_ELEMENTS}"])
+        return ScalarType(BY_NUMPY_NAME[value.dtype.name])
+    raise PolymlTypeError(
+        f"`{name}` is a {type(value).__name__}", notes=["accepted: a NumPy array, an int, float or bool, or a NumPy scalar"]
+    )
+
+
+def _array_type(array: np.ndarray, name: str) -> ArrayType:
+    if isinstance(array, (np.ma.MaskedArray, np.matrix)):
+        raise PolymlTypeError(f"`{name}` is a {type(array).__name__}", notes=["accepted: a plain array, np.asarray(x)"])
+    dtype = array.dtype
+    if not dtype.isnative or dtype.name not in BY_NUMPY_NAME:
+        described = dtype.name if dtype.isnative else f"{dtype.name} in foreign byte order"
+        raise PolymlTypeError(f"`{name}` is an array of {described}", notes=[f"accepted: {_ELEMENTS}"])
+    return ArrayType(BY_NUMPY_NAME[dtype.name], array.ndim)

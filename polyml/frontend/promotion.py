@@ -1,0 +1,130 @@
+"""The type of an operation's result: NumPy 2's promotion (NEP 50), asked of NumPy itself, and Python's own rules.
+
+A rule takes the types the operands have when the program runs, so PYINT, PYFLOAT and PYBOOL are Python numbers here: two of them
+follow Python, one beside a NumPy scalar is weak. Each rule returns (type of the operands while computing, type of the result).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, F64, FIXED, I64, PYBOOL, PYFLOAT, PYINT, DType
+
+UFUNCS = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
+    "**": np.power, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
+}  # fmt: skip
+_UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
+_BITS = ("&", "|", "^", "<<", ">>")
+
+
+class NoRule(Exception):
+    """The operation does not exist for these types; the text says why."""
+
+
+@lru_cache(maxsize=None)
+def binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
+    """Of an arithmetic or bit operator.
+
+    >>> binary("+", BY_NUMPY_NAME["float32"], PYFLOAT)[1].name
+    'f32'
+    """
+    if left.weak and right.weak:
+        return _python_binary(op, left, right)
+    return _numpy(UFUNCS[op], left, right)
+
+
+def _python_binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
+    if op in ("&", "|", "^") and left == right == PYBOOL:
+        return PYBOOL, PYBOOL
+    floats = PYFLOAT in (left, right)
+    if op in _BITS and floats:
+        raise NoRule(f"Python has no {op} of a float")
+    if op == "/":
+        return PYFLOAT, PYFLOAT
+    common = PYFLOAT if floats else PYINT
+    return common, common
+
+
+@lru_cache(maxsize=None)
+def unary(op: str, operand: DType) -> tuple[DType, DType]:
+    """op: "-" "+" "~", or "abs" for the builtin."""
+    if not operand.weak:
+        return _numpy(_UNARY_UFUNCS[op], operand)
+    if op == "~" and operand == PYFLOAT:
+        raise NoRule("Python has no ~ of a float")
+    result = PYFLOAT if operand == PYFLOAT else PYINT
+    return result, result
+
+
+@lru_cache(maxsize=None)
+def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
+    """Of a NumPy ufunc by its NumPy name; of Python numbers alone it gives a NumPy scalar."""
+    return _numpy(getattr(np, {"pow": "power"}.get(name, name)), *operands)
+
+
+@lru_cache(maxsize=None)
+def comparison(left: DType, right: DType) -> tuple[DType | None, DType]:
+    """The compared type is None for integers that no type of the language holds both of (i64 or int with u64).
+
+    A Python int is compared by its value with an integer of NumPy's, in range of its type or not.
+    """
+    result = PYBOOL if left.weak and right.weak else BOOL
+    kinds = {left.kind, right.kind}
+    if left.weak and right.weak or kinds <= set("iub"):
+        return _common_integer(left, right) if "f" not in kinds else PYFLOAT, result
+    return _numpy(np.less, left, right)[0], result
+
+
+def _common_integer(left: DType, right: DType) -> DType | None:
+    if left.kind == right.kind == "b":
+        return BOOL
+    weak = [d for d in (left, right) if d.weak]
+    candidates = [PYINT] if len(weak) == 2 else [d for d in (*FIXED, PYINT) if d.is_integer]
+    holding = [d for d in candidates if all(embeds(x, d) for x in (left, right))]
+    return min(holding, key=lambda d: d.bits, default=None)
+
+
+def embeds(inner: DType, outer: DType) -> bool:
+    """True if every value of `inner` is one of `outer`, exactly.
+
+    >>> embeds(BY_NUMPY_NAME["uint32"], F64), embeds(I64, F64)
+    (True, False)
+    """
+    if inner.kind == outer.kind:
+        return inner.bits <= outer.bits
+    if inner.kind == "b":
+        return True
+    if outer.kind == "f":
+        mantissa_bits = 53 if outer.bits == 64 else 24
+        return inner.is_integer and inner.bits - (inner.kind == "i") <= mantissa_bits
+    return inner.kind == "u" and outer.kind == "i" and inner.bits < outer.bits
+
+
+def join(dtypes: frozenset[DType]) -> DType | None:
+    """The smallest fixed type that holds every value of each of these fixed types, or None."""
+    holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]
+    return min(holding, key=lambda d: (d not in dtypes, d.bits, d.is_float), default=None)
+
+
+def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
+    try:
+        *inputs, result = ufunc.resolve_dtypes((*map(_resolvable, operands), None))
+    except TypeError as problem:
+        raise NoRule(f"NumPy has no {ufunc.__name__} of {' and '.join(map(_spelled, operands))}") from problem
+    if inputs[0].name not in BY_NUMPY_NAME or result.name not in BY_NUMPY_NAME:
+        given = " and ".join(map(_spelled, operands))
+        raise NoRule(f"NumPy computes {ufunc.__name__} of {given} in {inputs[0].name}, which is not a type of the language")
+    return BY_NUMPY_NAME[inputs[0].name], BY_NUMPY_NAME[result.name]
+
+
+def _resolvable(dtype: DType):
+    if dtype.weak and dtype != PYBOOL:  # a Python bool is NumPy's bool to NumPy
+        return float if dtype == PYFLOAT else int
+    return np.dtype(dtype.numpy_name)
+
+
+def _spelled(dtype: DType) -> str:
+    return f"a Python {dtype.kind == 'b' and 'bool' or dtype.name}" if dtype.weak else dtype.numpy_name
