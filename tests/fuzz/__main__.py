@@ -1,0 +1,41 @@
+"""python -m tests.fuzz --programs 10000 --seed 1 --jobs 2"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.fuzz.campaign import Report, campaign
+from tests.fuzz.engines import NAMES
+from tests.fuzz.generate import program
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--programs", type=int, default=1000, help="how many programs")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
+    parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
+    parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
+    options = parser.parse_args()
+    if options.show:
+        print(program(options.seed).source, program(options.seed), sep="\n")
+        return 0
+    engines = options.engines.split(",")
+    if unknown := set(engines) - set(NAMES):
+        parser.error(f"no such engine: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    seeds = range(options.seed, options.seed + options.programs)
+    report = campaign(seeds, engines, options.jobs, shrunk=options.shrink, progress=_progress)
+    print(report.text())
+    return 1 if report.failures else 0
+
+
+def _progress(report: Report) -> None:
+    if report.programs % 100 == 0:
+        failed = report.outcomes["failed"]
+        print(f"{report.programs} programs, {failed} failed, {report.wall_s:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

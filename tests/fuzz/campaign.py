@@ -1,0 +1,144 @@
+"""Many random programs, checked in worker processes, with what they covered and what failed."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.fuzz.coverage import constructs
+from tests.fuzz.generate import program as generate
+from tests.fuzz.program import Program
+from tests.fuzz.shrink import shrink
+from tests.fuzz.worker import Worker
+
+
+@dataclass
+class Report:
+    """programs: how many ran. outcomes: by kind. refusals, failures: by engine and reason. covered: over the programs
+    that every engine took."""
+
+    programs: int = 0
+    outcomes: Counter = field(default_factory=Counter)
+    refusals: Counter = field(default_factory=Counter)
+    covered: Counter = field(default_factory=Counter)
+    unbounded_runs: int = 0
+    raising_runs: int = 0
+    failures: list[tuple[int, Program, dict]] = field(default_factory=list)
+    examples: dict[str, int] = field(default_factory=dict)
+    wall_s: float = 0.0
+
+    def add(self, seed: int, program: Program, outcome: dict) -> None:
+        self.programs += 1
+        self.outcomes[outcome["kind"]] += 1
+        self.unbounded_runs += outcome["unbounded"]
+        self.raising_runs += outcome["raised"]
+        if outcome["kind"] == "failed":
+            self.failures.append((seed, program, outcome))
+        elif outcome["kind"] == "refused":
+            key = f"{outcome['engine']}: {outcome['reason']}"
+            self.refusals[key] += 1
+            self.examples.setdefault(key, seed)
+        else:
+            self.covered.update(constructs(program))
+
+    def text(self) -> str:
+        """The report for a terminal."""
+        lines = [f"{self.programs} programs in {self.wall_s:.0f} s: "
+                 + ", ".join(f"{count} {kind}" for kind, count in sorted(self.outcomes.items()))]
+        lines.append(f"runs in which Python raises: {self.raising_runs}; "
+                     f"float runs without an error bound (compared in strict mode alone): {self.unbounded_runs}")
+        lines.append(f"constructs in the {self.outcomes['ok']} programs that every engine ran:")
+        lines += _columns([f"{count:6d} {name}" for name, count in sorted(self.covered.items())])
+        if self.refusals:
+            lines.append("refused:")
+            lines += [f"{count:6d} {key}   (seed {self.examples[key]})" for key, count in self.refusals.most_common()]
+        for seed, program, outcome in self.failures:
+            lines += ["", f"FAILED seed {seed} ({program.label}): {outcome['engine']}: {outcome['reason']}",
+                      f"sizes {list(program.sizes)}, data {program.data}, input seed {program.seed}, arguments "
+                      + ", ".join(_argument(a) for a in program.arguments), program.source, outcome["detail"]]
+        return "\n".join(lines)
+
+
+def _argument(a) -> str:
+    shape = "" if a.shape is None else f"[{', '.join(a.shape)}]"
+    value, layout = (f" = {a.value}" if a.value else ""), ("" if a.layout == "C" else f" {a.layout}")
+    return f"{a.name}: {a.element}{shape}{value}{layout}"
+
+
+def _columns(items: Sequence[str], width: int = 44, columns: int = 3) -> list[str]:
+    rows = -(-len(items) // columns)
+    return ["".join(item.ljust(width) for item in items[row::rows]).rstrip() for row in range(rows)]
+
+
+def campaign(seeds: Sequence[int], engines: Sequence[str], jobs: int, *, shrunk: int = 10,
+             progress: Callable[[Report], None] = lambda report: None) -> Report:  # fmt: skip
+    """Check the programs of all seeds. shrunk: how many failures (one per engine and reason) are made small."""
+    report, start = Report(), time.monotonic()
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for seed in seeds:
+        waiting.put(seed)
+    lock = threading.Lock()
+
+    def work() -> None:
+        worker = Worker(engines)
+        try:
+            while True:
+                try:
+                    seed = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                program = generate(seed)
+                outcome = worker.check(program)
+                with lock:
+                    report.add(seed, program, outcome)
+                    report.wall_s = time.monotonic() - start
+                    progress(report)
+        finally:
+            worker.close()
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _shrink_failures(report, engines, shrunk)
+    return report
+
+
+def _shrink_failures(report: Report, engines: Sequence[str], limit: int) -> None:
+    """Replace the first failure of each engine and reason by a smaller program that fails the same way."""
+    seen: set[tuple[str, str]] = set()
+    report.failures.sort(key=lambda failure: failure[0])
+    for position, (seed, program, outcome) in enumerate(report.failures):
+        key = (outcome["engine"], outcome["reason"])
+        if key in seen or len(seen) >= limit:
+            continue
+        seen.add(key)
+        smaller, last = small(program, outcome, engines)
+        report.failures[position] = (seed, smaller, last)
+
+
+def small(program: Program, outcome: dict, engines: Sequence[str]) -> tuple[Program, dict]:
+    """The program shrunk while its outcome keeps engine and reason, and the outcome of the result."""
+    needed = [outcome["engine"]] if outcome["engine"] in engines else list(engines)
+    worker = Worker(needed, timeout_s=20.0)
+    last = outcome
+
+    def fails(candidate: Program) -> bool:
+        nonlocal last
+        found = worker.check(candidate)
+        same = all(found[key] == outcome[key] for key in ("kind", "engine", "reason"))
+        last = found if same else last
+        return same
+
+    try:
+        if outcome["run"] >= 0:
+            only = replace(program, sizes=(program.sizes[outcome["run"]],))
+            program = only if fails(only) else program
+        return shrink(program, fails), last
+    finally:
+        worker.close()

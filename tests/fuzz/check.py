@@ -1,0 +1,123 @@
+"""Runs one program through every engine and compares with plain Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from polyml.errors import PolymlError
+from tests.fuzz import engines as engine_table
+from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact
+from tests.fuzz.program import Program, function, make_arguments
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """kind: "ok", "refused" (an engine said why it does not take the program) or "failed".
+
+    engine and reason: of a refusal or failure. run: which sizes. detail: the message. unbounded: runs whose floats
+    could not be compared within a bound. raised: runs for which Python itself raised.
+    """
+
+    kind: str
+    engine: str = ""
+    reason: str = ""
+    run: int = -1
+    detail: str = ""
+    unbounded: int = 0
+    raised: int = 0
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+
+def check(
+    program: Program,
+    engines: Sequence[str] = engine_table.NAMES,
+    note: Callable[[str], None] = lambda engine: None,
+) -> Outcome:
+    """The first failure of any engine; else the first refusal; else ok. note: told of each engine before it runs."""
+    if not is_defined(program):
+        return Outcome("refused", "python", "reads what np.empty left there")
+    wanted = [expected(program, run) for run in range(len(program.sizes))]
+    raised = sum(w.error is not None for w in wanted)
+    inexact = is_inexact(program.source)
+    limits: dict[int, Bounds] = {}
+    refusal = None
+
+    def limit(run: int) -> Bounds:
+        if run not in limits:
+            limits[run] = bounds(program, run)
+        return limits[run]
+
+    for name in engines:
+        engine = engine_table.ENGINES[name]
+        note(name)
+        try:
+            runner = engine.prepare(function(program), program)
+        except PolymlError as error:
+            if type(error).__name__ == "CompileError" or type(error).__name__ == "IllegalSchedule":
+                return Outcome("failed", name, type(error).__name__, -1, str(error), raised=raised)
+            refusal = refusal or Outcome("refused", name, reason(error), -1, str(error))
+            if name == "interpret":
+                break
+            continue
+        except Exception as error:  # a foreign exception out of the compiler is what the fuzzer looks for
+            return Outcome("failed", name, type(error).__name__, -1, engine_table.trace(error), raised=raised)
+        for run, want in enumerate(wanted):
+            arguments = make_arguments(program, run)
+            got = call(runner, arguments)
+            loose = want.error is None and (engine.reorders or (inexact and name != "interpret"))
+            found = _judge(program, engine, run, want, got, limit(run) if loose else None)
+            if found is not None and found.kind == "refused":
+                refusal = refusal or found
+                break
+            if found is not None:
+                return found
+    if refusal:
+        return refusal
+    return Outcome("ok", unbounded=sum(bool(b.unstable) for b in limits.values()), raised=raised)
+
+
+def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Bounds | None) -> Outcome | None:
+    """What is wrong with one run, or None."""
+
+    def failed(why: str, detail: str) -> Outcome:
+        return Outcome("failed", engine.name, why, run, detail)
+
+    if got.error is not None and want.error is None:
+        if isinstance(got.error, PolymlError) and not isinstance(got.error, (IndexError, OverflowError)):
+            return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
+        return failed(f"raised {type(got.error).__name__}", engine_table.trace(got.error))
+    if want.error is not None:
+        return _judge_error(program, engine, run, want.error, got, failed)
+    names = [a.name for a in program.arguments]
+    found = difference(want, got, within, names)
+    return failed("value", found) if found else None
+
+
+# Which error comes first may differ: polyml tests all bounds before anything runs.
+_ENTRY_ERRORS = (IndexError, OverflowError, ValueError)
+
+
+def _judge_error(program: Program, engine, run: int, wanted: Exception, got: Run, failed: Callable) -> Outcome | None:
+    if got.error is None:
+        return failed("did not raise", f"Python raises {wanted!r}")
+    same = isinstance(got.error, type(wanted)) or type(wanted) in (UnboundLocalError,)
+    both = isinstance(wanted, _ENTRY_ERRORS) and isinstance(got.error, _ENTRY_ERRORS)
+    if not same and not both:
+        if isinstance(got.error, PolymlError):
+            return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
+        return failed(f"raised {type(got.error).__name__}", engine_table.trace(got.error))
+    if engine.checks_first and isinstance(got.error, IndexError) and isinstance(got.error, PolymlError):
+        untouched = Run(tuple(make_arguments(program, run)), (), False)
+        if found := difference(untouched, Run(got.arrays, (), False), None, [a.name for a in program.arguments]):
+            return failed("wrote before it raised", found)
+    return None
+
+
+def reason(error: PolymlError) -> str:
+    """A refusal without what is particular to one program: names in quotes and numbers."""
+    message = re.sub(r"`[^`]*`|'[^']*'", "`..`", error.message)
+    return f"{type(error).__name__}: {re.sub(r'[0-9]+', '#', message)}"

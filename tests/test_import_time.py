@@ -1,0 +1,32 @@
+"""What `import polyml` loads. (How long it takes is measured by the benchmarks.)"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"islpy", "llvmlite", "sympy", "matplotlib", "click", "rich", "numba", "scipy"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules in a new process after `code`."""
+    script = f"import json, sys\n{code}\nprint(json.dumps(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_polyml_loads_no_compiler():
+    assert loaded_by("import polyml") & HEAVY == set()
+
+
+def test_decorating_a_kernel_loads_no_compiler(tmp_path):
+    file = tmp_path / "decorated.py"
+    file.write_text("import polyml\n@polyml.kernel\ndef f(A):\n    for i in range(A.shape[0]):\n        A[i] += 1.0\n")
+    assert loaded_by(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import decorated") & HEAVY == set()
+
+
+@pytest.mark.parametrize("command", [["--help"], ["--version"], ["bench", "--help"], ["cache", "--help"]])
+def test_help_loads_no_compiler(command):
+    code = f"from polyml.cli import main\ntry:\n    main({command!r})\nexcept SystemExit:\n    pass"
+    assert loaded_by(code) & {"islpy", "llvmlite", "sympy", "numba"} == set()
