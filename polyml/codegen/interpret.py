@@ -1,0 +1,202 @@
+"""Runs a Program on NumPy arrays: the check of every schedule that needs no LLVM."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from polyml.codegen import scalars
+from polyml.codegen.accesses import AccessTable
+from polyml.codegen.ast import Program
+from polyml.codegen.walk import Env, evaluate, integer_code, tuple_code, walk
+from polyml.dtypes import PYINT, DType
+from polyml.errors import BoundsError, PolymlOverflowError
+from polyml.frontend import syntax
+from polyml.model.interface import ArrayResult, Parameter
+from polyml.model.nest import children
+from polyml.model.scop import Access, Array, Check, Index, Load, Role, ScalarArg, Scop, Statement, Value
+from polyml.polyhedra import fix
+
+POISON = 0xA5  # every byte of an integer that was never written
+
+
+class UncertainBounds(BoundsError):
+    """A subscript under a data-dependent condition could leave its array: such a call runs as Python."""
+
+
+def run(program: Program, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0):
+    """What the kernel returns for the arguments (by the names of its parameters), whose arrays it changes in place.
+
+    Memory that was not written reads as NaN, as bytes of POISON, or as True. order, seed: see `walk`.
+    Raises BoundsError, UncertainBounds, ValueError or PolymlOverflowError for a violated check, before anything is
+    written; PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
+    """
+    scop = program.scop
+    sizes = {p.name: _size(p, arguments) for p in scop.parameters}
+    for check in scop.checks:
+        _test(check, sizes)
+    table = AccessTable(scop.context)
+    arrays = {name: _memory(array, arguments, table, sizes) for name, array in scop.arrays.items()}
+    with np.errstate(all="ignore"):
+        effects = {
+            name: _Effect(s, scop.arrays[s.write.array].element, arrays, arguments, sizes, table)
+            for name, s in scop.statements.items()
+        }
+        walk(program, sizes, lambda name, point: effects[name].run(point), order=order, seed=seed)
+    return _result(scop, arrays, arguments)
+
+
+def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
+    if parameter.array is None:
+        return int(arguments[parameter.name])
+    return arguments[parameter.array].shape[parameter.dim]
+
+
+def _test(check: Check, sizes: Mapping[str, int]) -> None:
+    if fix(check.violated, sizes).is_empty():
+        return
+    if check.kind == "range":
+        raise PolymlOverflowError(check.what, loc=check.loc)
+    if check.kind == "shape":
+        raise ValueError(check.what)
+    raise (UncertainBounds if check.may else BoundsError)(check.what, loc=check.loc)
+
+
+def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
+    if array.role is Role.ARGUMENT:
+        given = arguments[array.source_name or array.name]
+        if given.dtype != array.element.numpy_name or given.ndim != len(array.shape):
+            raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
+        return given
+    shape = tuple(table.affine(extent).evaluate(sizes) for extent in array.shape)
+    if array.element.is_float:
+        return np.full(shape, np.nan, array.element.numpy_name)
+    if array.element.kind == "b":
+        return np.ones(shape, bool)
+    fresh = np.empty(shape, array.element.numpy_name)
+    fresh.fill(int.from_bytes([POISON] * fresh.itemsize, "little", signed=array.element.kind == "i"))
+    return fresh
+
+
+def _result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
+    values = []
+    for result in scop.results:
+        memory = arrays[result.array]
+        if isinstance(result, ArrayResult):
+            values.append(memory)
+        else:
+            values.append(memory[()].item() if result.dtype.weak else memory[()])
+    if scop.result_is_tuple:
+        return tuple(values)
+    return values[0] if values else None
+
+
+class _Effect:
+    """What one instance of a statement does.
+
+    The value is made into functions of the instance once. A sub-tree that occurs several times is computed once per
+    instance: values share sub-trees, so that following every path would take exponential time.
+    """
+
+    def __init__(self, statement: Statement, element: DType, arrays, arguments, sizes: Env, table: AccessTable):
+        self._statement, self._arrays, self._arguments = statement, arrays, arguments
+        self._sizes, self._table, self._element = sizes, table, element
+        self._shared = _shared(statement.value)
+        self._functions: dict[int, Callable[[Env, dict], object]] = {}
+        self._reads = [self._cell(access) for access in statement.reads]
+        self._write = self._cell(statement.write)
+        self._value = self._function(statement.value)
+
+    def run(self, point: tuple[int, ...]) -> None:
+        env = {**self._sizes, **dict(zip(self._statement.iterators, point, strict=True))}
+        value = self._value(env, {})
+        array, subscripts = self._write(env)
+        array[subscripts] = scalars.typed(value, self._element)
+
+    def _cell(self, access: Access) -> Callable[[Env], tuple[np.ndarray, tuple[int, ...]]]:
+        """Where an access lands: the array and the subscripts, which are inside it."""
+        array = self._arrays[access.array]
+        code = tuple_code(self._table.subscripts(access))
+
+        def cell(env: Env):
+            subscripts = evaluate(code, env)
+            if not all(0 <= s < n for s, n in zip(subscripts, array.shape, strict=True)):
+                raise BoundsError(f"{access.array}{list(subscripts)} is outside shape {array.shape}", loc=access.loc)
+            return array, subscripts
+
+        return cell
+
+    def _function(self, value: Value) -> Callable[[Env, dict], object]:
+        known = self._functions.get(id(value))
+        if known is None:
+            plain = self._operation(value) if children(value) else self._leaf(value)
+            known = self._functions[id(value)] = _remember(value, plain) if id(value) in self._shared else plain
+        return known
+
+    def _leaf(self, value: Value) -> Callable[[Env, dict], object]:
+        if isinstance(value, Load):
+            cell, dtype = self._reads[value.access], value.dtype
+            return lambda env, seen: _loaded(*cell(env), dtype)
+        if isinstance(value, Index):
+            code, dtype = integer_code(self._table.affine(value.value)), value.dtype
+            return lambda env, seen: scalars.cast(scalars.python_int(evaluate(code, env)), dtype)
+        if isinstance(value, ScalarArg):
+            number = _argument(self._arguments[value.name], value.dtype)
+        else:
+            number = scalars.constant(value)
+        return lambda env, seen: number
+
+    def _operation(self, value: Value) -> Callable[[Env, dict], object]:
+        operands = [self._function(child) for child in children(value)]
+        if isinstance(value, syntax.IfExp):
+            condition, then, orelse = operands
+            return lambda env, seen: then(env, seen) if condition(env, seen) else orelse(env, seen)
+        if isinstance(value, syntax.Logical):
+            combine = all if value.op == "and" else any
+            return lambda env, seen: np.bool_(combine(operand(env, seen) for operand in operands))
+        apply, dtype = _arithmetic(value), value.dtype
+        return lambda env, seen: scalars.typed(apply(*(operand(env, seen) for operand in operands)), dtype)
+
+
+def _arithmetic(value: Value) -> Callable:
+    if isinstance(value, syntax.Unary):
+        return lambda a: scalars.unary(value.op, a)
+    if isinstance(value, syntax.Binary):
+        return lambda a, b: scalars.binary(value.op, a, b)
+    if isinstance(value, syntax.Compare):
+        return lambda a, b: scalars.compare(value.op, a, b)
+    if isinstance(value, syntax.Cast):
+        return lambda a: scalars.cast(a, value.to)
+    return lambda *args: scalars.call(value.function, value.module, args)
+
+
+def _shared(value: Value) -> set[int]:
+    """The sub-trees that are operands more than once, by identity."""
+    uses, stack = Counter([id(value)]), [value]
+    while stack:
+        for child in children(stack.pop()):
+            uses[id(child)] += 1
+            if uses[id(child)] == 1:
+                stack.append(child)
+    return {key for key, count in uses.items() if count > 1}
+
+
+def _remember(value: Value, function):
+    def once(env: Env, seen: dict):
+        if id(value) not in seen:
+            seen[id(value)] = function(env, seen)
+        return seen[id(value)]
+
+    return once
+
+
+def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType):
+    return scalars.typed(array[subscripts], dtype)
+
+
+def _argument(number, dtype: DType):
+    if dtype == PYINT:
+        return scalars.python_int(number)
+    return np.dtype(dtype.numpy_name).type(number)
