@@ -1,0 +1,304 @@
+"""The definition of the language: a kernel's statements run one after another, on NumPy scalars and Python's own numbers.
+
+It runs the untyped syntax tree with Python's operators, so NumPy itself promotes, wraps and raises. Where the language departs from Python
+(see `types`), the departure is spelled out in this file:
+
+* A Python float divided by zero, or raised to a power Python refuses, gives IEEE's result; so do functions of math outside their domain.
+* A Python int divided by zero by // or % gives 0, and one that leaves 64 bits raises PolymlOverflowError.
+* A Python int that meets a Python float is converted to it first, also in comparisons; int / int divides two floats.
+
+It shares nothing with type inference or with the compiler, since it is what they are tested against.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.dtypes import PYBOOL, PYFLOAT, PYINT, DType
+from polyml.errors import PolymlOverflowError
+from polyml.frontend import syntax
+
+_OPERATORS = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift, "min": min, "max": max,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+_MATH = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "abs": "fabs",
+}  # fmt: skip
+_NUMPY = {"pow": "power"}
+_PYTHON = (bool, int, float)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One run of a statement that reads or writes data.
+
+    path: where the statement stands: its position in the kernel's body, then in the body of that statement, and so on; the statements
+    of an `else` count on after those of its `then`.
+    point: the values of the loop variables around it, outermost first; of an Alloc that fills its array, one event per element,
+    the element's index appended.
+    reads, write: (array, index) with indices wrapped to be not negative; a local number is an array with index (). Arguments that
+    are numbers and loop variables are not listed, and a read that a conditional expression skipped is not. write is None for the condition of an
+    If and the bounds of a For (only where they read something), and for Return.
+    """
+
+    path: tuple[int, ...]
+    point: tuple[int, ...]
+    reads: tuple[tuple[str, tuple[int, ...]], ...]
+    write: tuple[str, tuple[int, ...]] | None
+
+
+def interpret(kernel: syntax.Kernel, args: Sequence[object]) -> object:
+    """What the Python function returns for `args`, one per parameter; arrays among them are changed in place."""
+    run = _Run(kernel, args)
+    for _ in run.body(kernel.body, (), ()):
+        pass
+    return run.result
+
+
+def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[Event]:
+    """Run the kernel, giving an Event for each statement instance when it has run.
+
+    Of `webs.split(kernel)`, the events name local numbers as the typed kernel does.
+    """
+    yield from _Run(kernel, args).body(kernel.body, (), ())
+
+
+class _Run:
+    def __init__(self, kernel: syntax.Kernel, args: Sequence[object]):
+        if len(args) != len(kernel.params):
+            raise TypeError(f"{kernel.name} takes {len(kernel.params)} arguments, not {len(args)}")
+        self._values: dict[str, object] = {p.name: a for p, a in zip(kernel.params, args)}
+        self._assigned: set[str] = set()
+        self._reads: list[tuple[str, tuple[int, ...]]] = []
+        self.result: object = None
+
+    def body(self, stmts: Sequence[syntax.Stmt], path: tuple, point: tuple, first: int = 0) -> Iterator[Event]:
+        for position, stmt in enumerate(stmts, first):
+            self._reads = []
+            yield from self._stmt(stmt, (*path, position), point)
+
+    def _stmt(self, stmt: syntax.Stmt, path: tuple, point: tuple) -> Iterator[Event]:
+        match stmt:
+            case syntax.For():
+                values = self._range(stmt)
+                yield from self._control(path, point)
+                for value in values:
+                    self._values[stmt.var] = value
+                    self._assigned.discard(stmt.var)
+                    yield from self.body(stmt.body, path, (*point, value))
+            case syntax.If():
+                condition = bool(self._expr(stmt.condition))
+                yield from self._control(path, point)
+                if condition:
+                    yield from self.body(stmt.then, path, point)
+                else:
+                    yield from self.body(stmt.orelse, path, point, len(stmt.then))
+            case syntax.Assign():
+                write = self._assign(stmt)
+                yield Event(path, point, tuple(self._reads), write)
+            case syntax.Alloc():
+                array = self._alloc(stmt)
+                if stmt.fill is not None:
+                    reads = tuple(self._reads)
+                    yield from (Event(path, (*point, *i), reads, (stmt.name, i)) for i in np.ndindex(array.shape))
+            case syntax.Return():
+                values = tuple(map(self._expr, stmt.values))
+                self.result = values if stmt.is_tuple else values[0] if values else None
+                yield from self._control(path, point)
+
+    def _control(self, path: tuple, point: tuple) -> Iterator[Event]:
+        if self._reads:
+            yield Event(path, point, tuple(self._reads), None)
+
+    def _range(self, stmt: syntax.For) -> range:
+        return range(_index(self._expr(stmt.start)), _index(self._expr(stmt.stop)), stmt.step)
+
+    def _assign(self, stmt: syntax.Assign) -> tuple[str, tuple[int, ...]]:
+        value = self._expr(stmt.value)
+        target = stmt.target
+        if isinstance(target, syntax.Name):
+            self._values[target.name] = value
+            self._assigned.add(target.name)
+            return target.name, ()
+        index = self._element(target)
+        with np.errstate(all="ignore"):
+            self._values[target.array][index] = value
+        return target.array, index
+
+    def _alloc(self, stmt: syntax.Alloc) -> np.ndarray:
+        like = isinstance(stmt.shape, syntax.Like)
+        shape = self._values[stmt.shape.array].shape if like else tuple(_index(self._expr(s)) for s in stmt.shape)
+        dtype = None
+        if isinstance(stmt.element, syntax.Like):
+            dtype = self._values[stmt.element.array].dtype
+        elif stmt.element is not None:
+            dtype = np.dtype(stmt.element.numpy_name)
+        with np.errstate(all="ignore"):
+            array = np.empty(shape, dtype) if stmt.fill is None else np.full(shape, self._expr(stmt.fill), dtype)
+        self._values[stmt.name] = array
+        return array
+
+    def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
+        """The element's index, not negative; IndexError if it is outside the array."""
+        shape, indices = self._values[expr.array].shape, tuple(_index(self._expr(i)) for i in expr.indices)
+        if len(indices) != len(shape):
+            raise IndexError(f"{expr.array} has {len(shape)} dimensions, and {len(indices)} subscripts are given")
+        for index, size in zip(indices, shape):
+            if not -size <= index < size:
+                raise IndexError(f"index {index} is out of bounds for a dimension of {expr.array} with size {size}")
+        return tuple(index % size for index, size in zip(indices, shape))
+
+    def _expr(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+        match expr:
+            case syntax.Const():
+                return expr.value
+            case syntax.Name():
+                if expr.name in self._assigned:
+                    self._reads.append((expr.name, ()))
+                return self._values[expr.name]
+            case syntax.ArrayName():
+                return self._values[expr.name]
+            case syntax.Shape():
+                return self._shape(expr)
+            case syntax.Subscript():
+                index = self._element(expr)
+                self._reads.append((expr.array, index))
+                return self._values[expr.array][index]
+            case syntax.Unary():
+                return _unary(expr.op, self._expr(expr.operand))
+            case syntax.Binary() | syntax.Compare():
+                return _binary(expr.op, self._expr(expr.left), self._expr(expr.right))
+            case syntax.Logical():
+                return self._logical(expr)
+            case syntax.IfExp():
+                return self._expr(expr.then if self._expr(expr.condition) else expr.orelse)
+            case syntax.Call():
+                return _call(expr.module, expr.function, [self._expr(a) for a in expr.args])
+            case syntax.Cast():
+                return _cast(expr.to, self._expr(expr.operand))
+        raise TypeError(f"not an expression: {expr!r}")
+
+    def _shape(self, expr: syntax.Shape) -> int:
+        shape = self._values[expr.array].shape
+        if expr.ndim is not None and expr.ndim != len(shape):
+            raise ValueError(f"{expr.array} has {len(shape)} dimensions, not {expr.ndim}")
+        return shape[expr.dim]
+
+    def _logical(self, expr: syntax.Logical) -> object:
+        for operand in expr.operands:
+            value = self._expr(operand)
+            if bool(value) is (expr.op == "or"):
+                return value
+        return value
+
+
+def _index(value: object) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError("a truth value is not a subscript, a size or a bound")
+    return operator.index(value)
+
+
+def _unary(op: str, value: object) -> object:
+    if op == "not" or type(value) not in _PYTHON:
+        with np.errstate(all="ignore"):
+            return _UNARY[op](value)
+    return _in_range(_UNARY[op](value if isinstance(value, float) else int(value)))
+
+
+def _binary(op: str, left: object, right: object) -> object:
+    if type(left) in _PYTHON and type(right) in _PYTHON:
+        return _in_range(_python_binary(op, left, right))
+    with np.errstate(all="ignore"):
+        return _OPERATORS[op](left, right)
+
+
+def _python_binary(op: str, left, right):
+    a, b = left, right
+    if op == "/" or isinstance(left, float) or isinstance(right, float):
+        a, b = _float(left), _float(right)
+    if op in ("min", "max"):
+        chosen = b < a if op == "min" else b > a
+        return right if chosen else left
+    if op == "**":
+        return _python_power(a, b)
+    if op == "<<" and a != 0 and b > 64:
+        raise _too_large()
+    try:
+        return _OPERATORS[op](a, b)
+    except ZeroDivisionError:
+        if isinstance(a, float):
+            return _as_ieee(_OPERATORS[op], a, b)
+        return 0
+
+
+def _python_power(a, b):
+    if isinstance(a, int) and b < 0:
+        a, b = _float(a), _float(b)
+    if isinstance(a, int) and b > 64 and abs(a) > 1:
+        raise _too_large()
+    try:
+        result = a**b
+    except (ZeroDivisionError, OverflowError):
+        return _as_ieee(np.power, a, b)
+    return _as_ieee(np.power, a, b) if isinstance(result, complex) else result
+
+
+def _as_ieee(function, *operands: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(function(*map(np.float64, operands)))
+
+
+def _float(value) -> float:
+    try:
+        return float(value)
+    except OverflowError as problem:
+        raise _too_large() from problem
+
+
+def _in_range(value):
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _too_large()
+    return value
+
+
+def _too_large() -> PolymlOverflowError:
+    return PolymlOverflowError("a Python int left 64 bits")
+
+
+def _call(module: str, function: str, args: list) -> object:
+    if module == "builtins":
+        return _in_range(abs(args[0]))
+    if module == "math":
+        return _math(function, args)
+    with np.errstate(all="ignore"):
+        return getattr(np, _NUMPY.get(function, function))(*args)
+
+
+def _math(function: str, args: list) -> object:
+    try:
+        return _in_range(getattr(math, _MATH.get(function, function))(*args))
+    except (ValueError, OverflowError):
+        if function in ("floor", "ceil", "trunc"):  # an int, which has no infinity and no NaN
+            raise
+    return _as_ieee(getattr(np, _NUMPY.get(function, function)), *map(_float, args))
+
+
+def _cast(to: DType, value: object) -> object:
+    if to == PYFLOAT:
+        return _float(value)
+    if to == PYINT:
+        return _in_range(int(value))
+    if to == PYBOOL:
+        return bool(value)
+    with np.errstate(all="ignore"):
+        return np.dtype(to.numpy_name).type(value)
