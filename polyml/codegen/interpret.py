@@ -50,7 +50,7 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
 
 def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
     if parameter.array is None:
-        return int(arguments[parameter.name])
+        return int(arguments[parameter.argument or parameter.name])
     return arguments[parameter.array].shape[parameter.dim]
 
 

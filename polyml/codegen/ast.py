@@ -1,0 +1,124 @@
+"""The program: loops over instances of statements, in the order a schedule gives them.
+
+    node = Loop | Guard | Instance        what a schedule gives
+         | Jam | Unroll                   what vectorisation adds: several iterations run together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Union
+
+from polyml.codegen.integers import Condition, Lin
+from polyml.model.reduction import Reduction
+from polyml.model.scop import Scop
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance of a statement: its iterators in order, as expressions of the loop variables."""
+
+    statement: str
+    point: tuple[Lin, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """for var = max(lower); var <= min(upper); var += step (step > 0).
+
+    parallel: iterations may run on different threads.
+    role: "tile" for a loop over tiles, "point" for any other.
+    """
+
+    var: str
+    lower: tuple[Lin, ...]
+    upper: tuple[Lin, ...]
+    step: int
+    body: tuple["Node", ...]
+    parallel: bool = False
+    role: str = "point"
+
+
+@dataclass(frozen=True)
+class Guard:
+    condition: Condition
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Jam:
+    """count * lanes iterations of an independent loop, run together: var = base ... base + count * lanes - 1.
+
+    Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each
+    other does not matter. lanes > 1: consecutive iterations share a vector register. limit: iterations above it do not
+    happen (a masked remainder). Bounds of loops in the body do not depend on var.
+    """
+
+    var: str
+    base: Lin
+    count: int
+    lanes: int
+    limit: Lin | None
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True)
+class Unroll:
+    """count iterations of a loop in their order, the whole body for each: var = base ... base + count - 1."""
+
+    var: str
+    base: Lin
+    count: int
+    body: tuple["Node", ...]
+
+
+Node = Union[Loop, Guard, Instance, Jam, Unroll]
+
+
+@dataclass(frozen=True)
+class Program:
+    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them."""
+
+    scop: Scop
+    body: tuple[Node, ...]
+    reductions: dict[str, Reduction] = field(default_factory=dict)
+
+
+def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:
+    """Every Instance below, in textual order."""
+    for node in nodes:
+        if isinstance(node, Instance):
+            yield node
+        else:
+            yield from instances(node.body)
+
+
+def loops(nodes: tuple[Node, ...]) -> Iterator[Loop]:
+    """Every Loop below, outer before inner."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield node
+        if not isinstance(node, Instance):
+            yield from loops(node.body)
+
+
+def with_body(node: Node, body: tuple[Node, ...]) -> Node:
+    return replace(node, body=body)
+
+
+def substitute(node: Node, values: Mapping[str, Lin]) -> Node:
+    """The node with loop variables replaced in every expression."""
+    if isinstance(node, Instance):
+        return Instance(node.statement, tuple(e.substitute(values) for e in node.point))
+    body = tuple(substitute(n, values) for n in node.body)
+    if isinstance(node, Guard):
+        return Guard(node.condition.rebuild(lambda e: e.substitute(values)), body)
+    if isinstance(node, Loop):
+        lower = tuple(e.substitute(values) for e in node.lower)
+        upper = tuple(e.substitute(values) for e in node.upper)
+        return replace(node, lower=lower, upper=upper, body=body)
+    if isinstance(node, Unroll):
+        return replace(node, base=node.base.substitute(values), body=body)
+    limit = None if node.limit is None else node.limit.substitute(values)
+    return replace(node, base=node.base.substitute(values), limit=limit, body=body)

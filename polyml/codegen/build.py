@@ -1,0 +1,150 @@
+"""Schedule tree -> Program, by isl's AST generator.
+
+Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning polyhedra", ACM TOPLAS 37(4), 2015.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute
+from polyml.codegen.integers import (
+    TRUE,
+    Compare,
+    Condition,
+    Lin,
+    Logic,
+    choice,
+    conjunction,
+    const,
+    extremum,
+    floor_div,
+    modulo,
+    var,
+)
+from polyml.model.scop import Scop
+
+PARALLEL = "parallel"  # the mark above a loop whose iterations are independent
+
+_OP = isl.ast_expr_op_type
+
+
+def build(scop: Scop, schedule: isl.Schedule) -> Program:
+    """The loops that run `schedule`, under the scop's context."""
+    ast_build = isl.AstBuild.from_context(scop.context)
+    return Program(scop, tuple(_nodes(ast_build.node_from_schedule(schedule), parallel=False)))
+
+
+def integer_expression(value: isl.PwAff) -> Lin:
+    """[N, i] -> { [(e)] } as an expression of its parameters."""
+    build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
+    return _integer(build_.expr_from_pw_aff(value))
+
+
+def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
+    """{ : ... } as an expression of the names of its parameters."""
+    return _condition(isl.AstBuild.from_context(context).expr_from_set(condition))
+
+
+def _nodes(node: isl.AstNode, parallel: bool) -> list[Node]:
+    kind = node.get_type()
+    if kind == isl.ast_node_type.block:
+        children = node.block_get_children()
+        return [n for i in range(children.n_ast_node()) for n in _nodes(children.get_at(i), False)]
+    if kind == isl.ast_node_type.mark:
+        return _nodes(node.mark_get_node(), node.mark_get_id().get_name() == PARALLEL)
+    if kind == isl.ast_node_type.if_:
+        condition = _condition(node.if_get_cond())
+        then = Guard(condition, tuple(_nodes(node.if_get_then_node(), parallel)))
+        if not node.if_has_else_node():
+            return [then]
+        return [then, Guard(negate(condition), tuple(_nodes(node.if_get_else_node(), parallel)))]
+    if kind == isl.ast_node_type.for_:
+        return _loop(node, parallel)
+    expr = node.user_get_expr()
+    name = expr.get_op_arg(0).get_id().get_name()
+    return [Instance(name, tuple(_integer(expr.get_op_arg(i)) for i in range(1, expr.get_op_n_arg())))]
+
+
+def _loop(node: isl.AstNode, parallel: bool) -> list[Node]:
+    name = node.for_get_iterator().get_id().get_name()
+    start = _integer(node.for_get_init())
+    body = tuple(_nodes(node.for_get_body(), False))
+    if node.for_is_degenerate():
+        return [substitute(n, {name: start}) for n in body]
+    bound = node.for_get_cond()
+    limit = _integer(bound.get_op_arg(1))
+    if bound.get_op_type() == _OP.lt:
+        limit = limit - 1
+    step = node.for_get_inc().get_val().to_python()
+    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, parallel)]
+
+
+def _operands(op: str, value: Lin) -> tuple[Lin, ...]:
+    """The operands of an outermost min or max, so that a loop bound is a list."""
+    if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
+        top = value.terms[0][0]
+        if getattr(top, "op", None) == op:
+            return top.operands
+    return (value,)
+
+
+def _integer(expr: isl.AstExpr) -> Lin:
+    kind = expr.get_type()
+    if kind == isl.ast_expr_type.int:
+        return const(expr.get_val().to_python())
+    if kind == isl.ast_expr_type.id:
+        return var(expr.get_id().get_name())
+    op = expr.get_op_type()
+    if op in (_OP.cond, _OP.select):
+        return choice(_condition(expr.get_op_arg(0)), _integer(expr.get_op_arg(1)), _integer(expr.get_op_arg(2)))
+    args = [_integer(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())]
+    if op == _OP.add:
+        return args[0] + args[1]
+    if op == _OP.sub:
+        return args[0] - args[1]
+    if op == _OP.minus:
+        return args[0] * -1
+    if op == _OP.mul:
+        return args[1] * args[0].const if args[0].is_const else args[0] * args[1].const
+    if op in (_OP.min, _OP.max):
+        return extremum("min" if op == _OP.min else "max", args)
+    if op in (_OP.fdiv_q, _OP.pdiv_q, _OP.div):
+        return floor_div(args[0], args[1].const)
+    if op in (_OP.pdiv_r, _OP.zdiv_r):  # zdiv_r is only compared with zero
+        return modulo(args[0], args[1].const)
+    raise ValueError(f"isl expression {expr.to_C_str()} is not an integer expression")
+
+
+def _condition(expr: isl.AstExpr) -> Condition:
+    if expr.get_type() == isl.ast_expr_type.int:
+        return TRUE if expr.get_val().to_python() else Logic("or", ())
+    op = expr.get_op_type()
+    if op in (_OP.and_, _OP.and_then):
+        return conjunction(_condition(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg()))
+    if op in (_OP.or_, _OP.or_else):
+        return Logic("or", tuple(_condition(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
+    if op in (_OP.cond, _OP.select):
+        test = _condition(expr.get_op_arg(0))
+        then, orelse = _condition(expr.get_op_arg(1)), _condition(expr.get_op_arg(2))
+        return Logic("or", (conjunction([test, then]), conjunction([negate(test), orelse])))
+    left, right = _integer(expr.get_op_arg(0)), _integer(expr.get_op_arg(1))
+    if op == _OP.eq:
+        return Compare("==", left - right)
+    if op == _OP.ge:
+        return Compare(">=", left - right)
+    if op == _OP.le:
+        return Compare(">=", right - left)
+    if op == _OP.gt:
+        return Compare(">=", left - right - 1)
+    if op == _OP.lt:
+        return Compare(">=", right - left - 1)
+    raise ValueError(f"isl expression {expr.to_C_str()} is not a condition")
+
+
+def negate(condition: Condition) -> Condition:
+    if isinstance(condition, Logic):
+        return Logic("or" if condition.op == "and" else "and", tuple(negate(p) for p in condition.parts))
+    if condition.op == ">=":
+        return Compare(">=", condition.expr * -1 - 1)
+    return Logic("or", (Compare(">=", condition.expr - 1), Compare(">=", condition.expr * -1 - 1)))

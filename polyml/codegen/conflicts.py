@@ -1,0 +1,121 @@
+"""Exact questions about which iterations touch the same element, asked of the loops themselves.
+
+The answers come from the loop bounds and subscripts of the program, so they hold for whatever schedule made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.codegen.accesses import AccessTable
+from polyml.codegen.ast import Instance, Jam, Loop
+from polyml.codegen.integers import Choice, Extremum, FloorDiv, Lin
+from polyml.model.scop import Access, Scop
+
+Touch = tuple[Access, Instance]
+
+
+class NotAffine(Exception):
+    """An expression that isl text cannot state."""
+
+
+def isl_text(e: Lin, rename: Mapping[str, str]) -> str:
+    """e in isl's syntax, names replaced."""
+    parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
+    return " + ".join([*parts, str(e.const)])
+
+
+def _atom_text(atom, rename: Mapping[str, str]) -> str:
+    if isinstance(atom, str):
+        return rename.get(atom, atom)
+    if isinstance(atom, FloorDiv):
+        return f"floor(({isl_text(atom.operand, rename)})/{atom.divisor})"
+    if isinstance(atom, Extremum):
+        inner = isl_text(atom.operands[0], rename)
+        for operand in atom.operands[1:]:
+            inner = f"{atom.op}({inner}, {isl_text(operand, rename)})"
+        return f"({inner})"
+    raise NotAffine
+
+
+@dataclass(frozen=True)
+class Range:
+    """low <= var <= high for every bound."""
+
+    var: str
+    low: tuple[Lin, ...]
+    high: tuple[Lin, ...]
+
+    def constraints(self, rename: Mapping[str, str]) -> list[str]:
+        name = rename.get(self.var, self.var)
+        return [f"{isl_text(e, rename)} <= {name}" for e in self.low] + [
+            f"{name} <= {isl_text(e, rename)}" for e in self.high
+        ]
+
+
+def loop_range(loop: Loop) -> Range:
+    return Range(loop.var, loop.lower, loop.upper)
+
+
+def jam_range(jam: Jam) -> Range:
+    high = [jam.base + (jam.count * jam.lanes - 1)]
+    return Range(jam.var, (jam.base,), tuple(high if jam.limit is None else [*high, jam.limit]))
+
+
+class ConflictTest:
+    """Tests on one SCoP's accesses."""
+
+    def __init__(self, scop: Scop, table: AccessTable):
+        self._table, self._context = table, scop.context
+        self._statements = scop.statements
+        self._known: dict[str, isl.Set | None] = {}
+
+    def subscripts(self, touch: Touch) -> tuple[Lin, ...]:
+        """The touched element in terms of loop variables."""
+        access, instance = touch
+        iterators = dict(zip(self._statements[instance.statement].iterators, instance.point))
+        return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
+
+    def deltas(
+        self, a: Touch, b: Touch, shared: Sequence[Range], chain: Sequence[Range], inner: tuple, other_inner: tuple
+    ) -> isl.Set | None:
+        """{ [d...] }: by how much the chain's variables differ between two instances that touch one element.
+
+        shared: enclosing loops, the same for both. inner, other_inner: the loops inside the chain around each touch.
+        None: it cannot be stated, so any difference must be assumed.
+        """
+        first = {r.var: f"{r.var}_1" for r in (*chain, *inner)}
+        second = {r.var: f"{r.var}_2" for r in (*chain, *other_inner)}
+        try:
+            constraints = [c for r in shared for c in r.constraints({})]
+            for rename, ranges in ((first, (*chain, *inner)), (second, (*chain, *other_inner))):
+                constraints += [c for r in ranges for c in r.constraints(rename)]
+            x, y = self.subscripts(a), self.subscripts(b)
+            constraints += [f"{isl_text(e, first)} = {isl_text(f, second)}" for e, f in zip(x, y)]
+        except NotAffine:
+            return None
+        names = {n for c in (*x, *y) for n in c.names}
+        for r in (*shared, *chain, *inner, *other_inner):
+            names |= {n for e in (*r.low, *r.high) for n in e.names}
+        private = {r.var for r in (*chain, *inner, *other_inner)}
+        parameters = sorted((names | {r.var for r in shared}) - private)
+        exists = [first[r.var] for r in inner] + [second[r.var] for r in other_inner]
+        sources, sinks = [first[r.var] for r in chain], [second[r.var] for r in chain]
+        body = " and ".join(constraints) or "true"
+        if exists:
+            body = f"exists {', '.join(exists)}: {body}"
+        text = f"[{', '.join(parameters)}] -> {{ [{', '.join(sources)}] -> [{', '.join(sinks)}] : {body} }}"
+        if text not in self._known:
+            self._known[text] = isl.Map(text).intersect_params(self._context).deltas()
+        return self._known[text]
+
+    def may_meet(self, a: Touch, b: Touch, path: Iterable[Loop], loop: Loop, jams: Sequence[Jam]) -> bool:
+        """Whether a and b touch one element in any iterations of `loop` and of the jams inside the same outer ones."""
+        outer_jams = [j for j in jams if loop.var not in j.base.names]
+        inner_jams = [j for j in jams if loop.var in j.base.names]
+        chain = [loop_range(loop), *map(jam_range, outer_jams), *map(jam_range, inner_jams)]
+        found = self.deltas(a, b, [loop_range(p) for p in path], chain, (), ())
+        return found is None or not found.is_empty()

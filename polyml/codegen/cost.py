@@ -1,0 +1,235 @@
+"""What one way of running a nest together costs, in cycles per instance: an estimate to choose by.
+
+The counts (operations, loads, stores per iteration of the innermost loop) are exact for the code that is made; the
+throughputs are those of a current x86 core with two 256-bit or one 512-bit multiply-add unit per cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.codegen.ast import Loop
+from polyml.codegen.nest import Nest, TouchIn
+from polyml.dtypes import PYINT
+from polyml.frontend import syntax
+from polyml.model.scop import Index, Load, ScalarArg, Statement
+
+DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
+LATENCY_CYCLES = 4  # of a multiply-add
+LINE_JUMP_CYCLES = 1.5  # a cache line that is not the next one of a stream
+_SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
+_SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
+_QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way to run a nest. innermost: index of the loop inside all others of the chain (None: the body has loops).
+
+    vector: index of the loop whose iterations are lanes, None: plain numbers. vectors: registers of them side by side.
+    jams: how many iterations of other loops run together; unrolled: those of them that keep their order.
+    """
+
+    start: int
+    innermost: int | None
+    vector: int | None
+    vectors: int
+    lanes: int
+    jams: tuple[tuple[int, int], ...] = ()
+    unrolled: frozenset[int] = frozenset()
+
+    @property
+    def copies(self) -> int:
+        """Instances that run together."""
+        total = self.vectors * self.lanes
+        for _, count in self.jams:
+            total *= count
+        return total
+
+
+def operations(value) -> tuple[float, float, bool]:
+    """(quick operations, cycles of slow ones, whether lanes may run it) of an expression."""
+    if isinstance(value, (Load, Index, ScalarArg, syntax.Const)):
+        return 0.0, 0.0, True
+    if isinstance(value, syntax.Cast):
+        quick, slow, lanes = operations(value.operand)
+        checked = value.operand.dtype == PYINT and value.to != PYINT and value.to.is_integer
+        checked = checked and not isinstance(value.operand, (Index, syntax.Const))
+        return quick + 0.5, slow, lanes and value.to != PYINT and not checked
+    parts = {
+        syntax.Unary: lambda: (value.operand,),
+        syntax.Binary: lambda: (value.left, value.right),
+        syntax.Compare: lambda: (value.left, value.right),
+        syntax.Logical: lambda: value.operands,
+        syntax.IfExp: lambda: (value.condition, value.then, value.orelse),
+        syntax.Call: lambda: value.args,
+    }[type(value)]()
+    quick, slow, lanes = 0.0, 0.0, not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)
+    for part in parts:
+        q, s, ok = operations(part)
+        quick, slow, lanes = quick + q, slow + s, lanes and ok
+    if isinstance(value, syntax.Binary) and value.op in _SLOW:
+        return quick, slow + _SLOW[value.op], lanes
+    if isinstance(value, syntax.Call):
+        if value.function in _SLOW_CALLS:
+            return quick, slow + _SLOW_CALLS[value.function], lanes
+        if value.function not in _QUICK_CALLS:
+            return quick, slow + 40.0, lanes
+    return quick + 1, slow, lanes
+
+
+def multiply_adds(value) -> int:
+    """How many additions have a product as an operand: pairs that one instruction does."""
+    if isinstance(value, syntax.Binary):
+        below = multiply_adds(value.left) + multiply_adds(value.right)
+        product = any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right))
+        return below + (1 if value.op in "+-" and product and value.dtype.is_float else 0)
+    if isinstance(value, syntax.Cast):
+        return multiply_adds(value.operand)
+    return 0
+
+
+def trips(loop: Loop) -> int:
+    """How often the loop runs: exact where two bounds differ by a constant, else a guess."""
+    best = None
+    for low in loop.lower:
+        for high in loop.upper:
+            difference = high - low
+            if difference.is_const:
+                count = max(0, difference.const // loop.step + 1)
+                best = count if best is None else min(best, count)
+    return DEFAULT_TRIPS if best is None else min(best, 4 * DEFAULT_TRIPS)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How one touch moves with each chain variable: lane step 0 (stays), 1 or -1 (neighbours), 2 (further)."""
+
+    touch: TouchIn
+    moves: tuple[int | None, ...]  # None: not linear
+
+    @staticmethod
+    def of(touch: TouchIn, nest: Nest, unit_dims: dict[str, int | None]) -> "Reach":
+        unit = unit_dims.get(touch.access.array)
+        moves = []
+        for loop in nest.chain:
+            steps = [e.coefficient(loop.var) for e in touch.subscripts]
+            if any(s is None for s in steps):
+                moves.append(None)
+                continue
+            moving = [d for d, s in enumerate(steps) if s]
+            if not moving:
+                moves.append(0)
+            elif moving == [unit] and abs(steps[unit]) == 1:
+                moves.append(steps[unit])
+            else:
+                moves.append(2)
+        return Reach(touch, tuple(moves))
+
+
+class CostModel:
+    """The cost of each Shape of one nest."""
+
+    def __init__(self, nest: Nest, unit_dims: dict[str, int | None], vector_bytes: int, registers: int):
+        self.nest = nest
+        self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
+        self.trips = [trips(loop) for loop in nest.chain]
+        self._registers = registers
+        self._arithmetic: dict[str, tuple[float, float]] = {}
+        self.lanes_allowed = True
+        wide = vector_bytes > 32
+        self._op, self._load, self._store = (1.0, 1.0, 2.0) if wide else (0.5, 0.5, 1.0)
+        for statement, _, _ in nest.statements():
+            quick, slow, lanes = operations(statement.value)
+            self._arithmetic[statement.name] = (max(quick - multiply_adds(statement.value), 0.0), slow * (2 if wide else 1))
+            self.lanes_allowed = self.lanes_allowed and lanes
+
+    def weight(self, inner: tuple[Loop, ...]) -> float:
+        total = 1.0
+        for loop in inner:
+            total *= trips(loop)
+        return total
+
+    def instances(self) -> float:
+        """Instances per iteration of the chain."""
+        return sum(self.weight(inner) for _, _, inner in self.nest.statements())
+
+    def per_iteration(self, shape: Shape) -> float | None:
+        """Cycles per iteration of the chain (all inner loops included), None where registers do not suffice."""
+        counts = dict(shape.jams)
+        carried = self._carried(shape)
+        held = 0
+        loads = stores = jumps = 0.0
+        for reach in self.reaches:
+            touch = reach.touch
+            number = 1
+            for loop, count in counts.items():
+                if reach.moves[loop] != 0:
+                    number *= count
+            lane_move = 0 if shape.vector is None else reach.moves[shape.vector]
+            if shape.vector is not None and lane_move != 0:
+                number *= shape.vectors
+            each = 1.0
+            if lane_move is None or abs(lane_move) == 2:
+                each = shape.lanes * (1.5 if not touch.writes else 2.5)
+            weight = self.weight(touch.inner)
+            stays = self._stays(reach, shape)
+            if stays:
+                weight /= max(1, self._innermost_trips(touch, shape))
+                if touch.writes:
+                    accumulators = number
+                    if shape.vector is not None and lane_move == 0 and touch.accumulates:
+                        accumulators *= shape.vectors
+                    held += accumulators
+            elif self._jumps(reach, shape):
+                jumps += number * weight * LINE_JUMP_CYCLES
+            if touch.writes:
+                stores += number * each * weight
+            else:
+                loads += number * each * weight
+        if held + shape.vectors + 2 > self._registers:
+            return None
+        copies = shape.copies / shape.lanes
+        arithmetic = slow = 0.0
+        depth = 1.0
+        for statement, _, inner in self.nest.statements():
+            quick, slow_each = self._arithmetic[statement.name]
+            weight = self.weight(inner)
+            depth = max(depth, weight)
+            arithmetic += quick * copies * weight
+            slow += slow_each * copies * weight
+        cycles = max(arithmetic * self._op, loads * self._load, stores * self._store) + slow + jumps
+        cycles = max(cycles, 0.25 * (arithmetic + loads + stores))
+        if carried:
+            cycles = max(cycles, LATENCY_CYCLES * depth)
+        return (cycles + depth) / shape.copies / self._used(shape)
+
+    def _used(self, shape: Shape) -> float:
+        """The share of lanes and copies that do work, where the loops are short."""
+        share = 1.0
+        for loop, count in [*shape.jams, *([] if shape.vector is None else [(shape.vector, shape.lanes)])]:
+            length = max(1, self.trips[loop])
+            share *= length / (-(-length // count) * count)
+        return share
+
+    def _innermost_trips(self, touch: TouchIn, shape: Shape) -> int:
+        if touch.inner:
+            return trips(touch.inner[-1])
+        return 1 if shape.innermost is None else self.trips[shape.innermost]
+
+    def _stays(self, reach: Reach, shape: Shape) -> bool:
+        """Whether the innermost loop around the touch leaves its place unchanged."""
+        if reach.touch.inner:
+            name = reach.touch.inner[-1].var
+            return not any(name in e.names for e in reach.touch.subscripts)
+        return shape.innermost is not None and reach.moves[shape.innermost] == 0
+
+    def _jumps(self, reach: Reach, shape: Shape) -> bool:
+        """Whether each innermost iteration starts a new cache line away from the last one's."""
+        if reach.touch.inner:
+            return False
+        return shape.innermost is not None and reach.moves[shape.innermost] not in (1, -1, 0)
+
+    def _carried(self, shape: Shape) -> bool:
+        """Whether an innermost iteration waits for the one before: an element updated in place."""
+        return any(r.touch.writes and self._stays(r, shape) for r in self.reaches)

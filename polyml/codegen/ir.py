@@ -1,0 +1,58 @@
+"""LLVM text: functions made of blocks that stay open until the function is printed.
+
+Blocks stay open so that a value can be put where it is cheapest (in the block that enters an outer loop) at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Block:
+    label: str
+    lines: list[str] = field(default_factory=list)
+    phis: list[str] = field(default_factory=list)
+    terminator: str = ""
+
+
+class Function:
+    """One LLVM function under construction; `current` is where `emit` writes."""
+
+    def __init__(self, signature: str, attributes: str = "nounwind"):
+        self._signature, self._attributes = signature, attributes
+        self._counter = 0
+        self.blocks: list[Block] = []
+        self.current = self.block("entry")
+
+    def block(self, hint: str) -> Block:
+        block = Block(f"{hint}{len(self.blocks)}")
+        self.blocks.append(block)
+        return block
+
+    def name(self) -> str:
+        self._counter += 1
+        return f"%v{self._counter}"
+
+    def emit(self, operation: str, at: Block | None = None) -> str:
+        """Append `%new = operation` and give the new name."""
+        result = self.name()
+        (at or self.current).lines.append(f"{result} = {operation}")
+        return result
+
+    def do(self, operation: str, at: Block | None = None) -> None:
+        (at or self.current).lines.append(operation)
+
+    def jump(self, target: Block) -> None:
+        self.current.terminator = f"br label %{target.label}"
+
+    def branch(self, condition: str, then: Block, orelse: Block) -> None:
+        self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
+
+    def text(self) -> str:
+        out = [f"define {self._signature} {self._attributes} {{"]
+        for block in self.blocks:
+            out.append(f"{block.label}:")
+            out.extend(f"  {line}" for line in (*block.phis, *block.lines, block.terminator or "unreachable"))
+        out.append("}")
+        return "\n".join(out)

@@ -1,0 +1,767 @@
+"""Program -> LLVM text.
+
+The kernel is `i64 @name(ptr slots)`; slots holds the thread count, then for each argument its words (see `SlotMap`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+from polyml.codegen.accesses import AccessTable
+from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
+from polyml.codegen.cells import Cells, Place
+from polyml.codegen.conflicts import ConflictTest
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, Logic, linear, var
+from polyml.codegen.ir import Block, Function
+from polyml.codegen.slots import SlotMap, SlotStride, Stride
+from polyml.codegen.statements import Evaluator
+from polyml.codegen.values import Arithmetic, Val, memory_type, register_type, vector_type
+from polyml.dtypes import I64, DType
+from polyml.model.reduction import identity
+from polyml.model.scop import Access, Role, ScalarResult, Statement
+
+FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
+PARALLEL_WORK = 20_000  # instances below which starting the threads costs more than it gains
+
+
+def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...]) -> str:
+    """The module of one kernel as LLVM text.
+
+    aliased: arguments may overlap, so nothing is kept in registers across statements.
+    layouts: per array argument "C", "F" or "A": which stride is known to be one element.
+    """
+    module = Module(program, fp, aliased, layouts)
+    Kernel(module).define()
+    return module.text()
+
+
+@dataclass
+class Module:
+    program: Program
+    fp: str
+    aliased: bool
+    layouts: tuple[str, ...]
+    declared: dict[str, str] = field(default_factory=dict)
+    functions: list[Function] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.scop = self.program.scop
+        self.table = AccessTable(self.scop.context)
+        self.slots = SlotMap.of(self.scop, self.layouts)
+        self.conflicts = ConflictTest(self.scop, self.table)
+        # arrays of one element that the kernel owns live on its stack, the others come from malloc
+        self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
+
+    def text(self) -> str:
+        parts = [f.text() for f in self.functions]
+        return "\n".join([*sorted(self.declared.values()), *parts]) + "\n"
+
+
+@dataclass
+class Scope:
+    """The code run once per iteration of one loop: where values that depend on its variable are computed."""
+
+    entry: Block
+    known: dict[object, str] = field(default_factory=dict)
+
+
+class Body:
+    """The code of one LLVM function: the kernel itself, or the iterations of a parallel loop."""
+
+    def __init__(self, module: Module, signature: str):
+        self.module, self.scop = module, module.scop
+        self.fn = Function(signature)
+        self.math = Arithmetic(self.fn, FLAGS[module.fp], module.declared)
+        self.scopes = [Scope(self.fn.current)]
+        self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
+        self.jams: list[Jam] = []
+        self.path: list[Loop] = []  # the loops around, outermost first
+        self.cells = Cells()
+        self.values = Evaluator(self)
+
+    # -- integers ------------------------------------------------------------------------------------------------
+
+    def depth(self, name: str) -> int:
+        if name not in self.names:
+            self.names[name] = (self.parameter(name), 0)
+        return self.names[name][1]
+
+    def parameter(self, name: str) -> str:
+        """A symbolic integer, read from its slot where the function starts."""
+        return self.word(self.module.slots.parameter(name))
+
+    def word(self, index: int, kind: str = "i64") -> str:
+        """The slot's word, read once where the function starts."""
+        scope = self.scopes[0]
+        key = ("slot", index, kind)
+        if key not in scope.known:
+            pointer = self.fn.emit(f"getelementptr i64, ptr {self.slots_pointer}, i64 {index}", scope.entry)
+            scope.known[key] = self.fn.emit(f"load {kind}, ptr {pointer}", scope.entry)
+        return scope.known[key]
+
+    def integer(self, e: Lin) -> str:
+        """The value of e, computed in the outermost loop that knows all its names."""
+        if e.is_const:
+            return str(e.const)
+        depth = max(self.depth(n) for n in e.names)
+        scope = self.scopes[depth]
+        if e in scope.known:
+            return scope.known[e]
+        outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
+        here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
+        total = self.integer(Lin(tuple(outer), e.const)) if outer or e.const else None
+        for atom, c in here:
+            value = self._atom(atom, scope)
+            if c != 1:
+                value = self.fn.emit(f"mul i64 {value}, {c}", scope.entry)
+            total = value if total is None else self.fn.emit(f"add i64 {total}, {value}", scope.entry)
+        scope.known[e] = total
+        return total
+
+    def _atom_depth(self, atom) -> int:
+        return self.depth(atom) if isinstance(atom, str) else max((self.depth(n) for n in atom.names), default=0)
+
+    def _atom(self, atom, scope: Scope) -> str:
+        if isinstance(atom, str):
+            return self.names[atom][0]
+        if isinstance(atom, FloorDiv):
+            return self._floor_div(self.integer(atom.operand), atom.divisor, scope.entry)
+        if isinstance(atom, Extremum):
+            name = "llvm.smin.i64" if atom.op == "min" else "llvm.smax.i64"
+            self.module.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+            total = self.integer(atom.operands[0])
+            for operand in atom.operands[1:]:
+                total = self.fn.emit(f"call i64 @{name}(i64 {total}, i64 {self.integer(operand)})", scope.entry)
+            return total
+        if isinstance(atom, Choice):
+            test = self.condition(atom.condition, scope.entry)
+            then, orelse = self.integer(atom.then), self.integer(atom.orelse)
+            return self.fn.emit(f"select i1 {test}, i64 {then}, i64 {orelse}", scope.entry)
+        raise TypeError(f"not an integer atom: {atom}")
+
+    def _floor_div(self, value: str, divisor: int, at: Block) -> str:
+        if divisor & (divisor - 1) == 0:
+            return self.fn.emit(f"ashr i64 {value}, {divisor.bit_length() - 1}", at)
+        quotient = self.fn.emit(f"sdiv i64 {value}, {divisor}", at)
+        back = self.fn.emit(f"mul i64 {quotient}, {divisor}", at)
+        below = self.fn.emit(f"icmp slt i64 {value}, {back}", at)
+        adjust = self.fn.emit(f"sext i1 {below} to i64", at)
+        return self.fn.emit(f"add i64 {quotient}, {adjust}", at)
+
+    def condition(self, c: Condition, at: Block | None = None) -> str:
+        """The truth of c, computed in block `at` (default: here)."""
+        if isinstance(c, Compare):
+            return self.fn.emit(f"icmp {'sge' if c.op == '>=' else 'eq'} i64 {self.integer(c.expr)}, 0", at)
+        if not c.parts:
+            return "true" if c.op == "and" else "false"
+        total = self.condition(c.parts[0], at)
+        for part in c.parts[1:]:
+            total = self.fn.emit(f"{c.op} i1 {total}, {self.condition(part, at)}", at)
+        return total
+
+    # -- addresses -----------------------------------------------------------------------------------------------
+
+    def pointer(self, array: str, subscripts: tuple[Lin, ...]) -> str:
+        """The address of one element, each term added in the outermost loop that knows it."""
+        element = self.scop.arrays[array].element
+        steps = self.module.slots.strides(array)
+        fixed = 0
+        terms: list[tuple[object, object, int]] = []  # (atom or None, stride name or None, factor)
+        for e, stride in zip(subscripts, steps):
+            known = isinstance(stride, int)
+            for atom, c in e.terms:
+                terms.append((atom, None if known else stride, c * (stride if known else 1)))
+            if known:
+                fixed += e.const * stride
+            elif e.const:
+                terms.append((None, stride, e.const))
+        by_depth: dict[int, list] = {}
+        for term in terms:
+            by_depth.setdefault(0 if term[0] is None else self._atom_depth(term[0]), []).append(term)
+        pointer, done = self.base(array), []
+        for depth in sorted(by_depth):
+            done += sorted(by_depth[depth], key=str)
+            pointer = self._advance(pointer, array, tuple(done), by_depth[depth], self.scopes[depth])
+        if fixed:
+            pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
+        return pointer
+
+    def _advance(self, pointer: str, array: str, key: tuple, terms: list, scope: Scope) -> str:
+        known = scope.known.get((array, key))
+        if known is not None:
+            return known
+        offset = None
+        for atom, stride, factor in terms:
+            value = None if atom is None else self._atom_value(atom, scope)
+            if stride is not None:
+                step = self.stride(stride)
+                value = step if value is None else self.fn.emit(f"mul i64 {value}, {step}", scope.entry)
+            if value is None:
+                value = str(factor)
+            elif factor != 1:
+                value = self.fn.emit(f"mul i64 {value}, {factor}", scope.entry)
+            offset = value if offset is None else self.fn.emit(f"add i64 {offset}, {value}", scope.entry)
+        result = self.fn.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}", scope.entry)
+        scope.known[(array, key)] = result
+        return result
+
+    def _atom_value(self, atom, scope: Scope) -> str:
+        return self.integer(linear([(atom, 1)], 0))
+
+    def stride(self, stride: Stride) -> str:
+        """Bytes between neighbours in one dimension: a slot's word, or a product of sizes."""
+        if isinstance(stride, SlotStride):
+            return self.word(stride.word)
+        scope = self.scopes[0]
+        if stride not in scope.known:
+            total = str(stride.size_bytes)
+            for extent in stride.extents:
+                total = self.fn.emit(f"mul i64 {total}, {self.integer(extent)}", scope.entry)
+            scope.known[stride] = total
+        return scope.known[stride]
+
+    def base(self, array: str) -> str:
+        return self.word(self.module.slots.data(array), "ptr")
+
+    # -- memory --------------------------------------------------------------------------------------------------
+
+    def _align(self, array: str) -> int:
+        return 1 if self.module.slots.unaligned(array) else self.scop.arrays[array].element.size_bytes
+
+    def load(self, place: Place) -> Val:
+        """The elements of a place, from registers where they are there."""
+        if not self.module.aliased:
+            held = self.cells.value(place)
+            if held is not None:
+                return held
+            self._write_back(self.cells.overlapping(place), drop=False)
+        value = self._load(place)
+        if not self.module.aliased:
+            self.cells.put(place, value, dirty=False)
+        return value
+
+    def store(self, place: Place, value: Val) -> None:
+        """Give the place a new value, in a register until the region ends or something may share its elements."""
+        value = self.math.splat(value, place.lanes)
+        if self.module.aliased:
+            self._store(place, value)
+            return
+        self._write_back(self.cells.overlapping(place), drop=True)
+        self.cells.put(place, value, dirty=True)
+
+    def _write_back(self, places: list[Place], drop: bool) -> None:
+        for place in places:
+            if self.cells.is_dirty(place):
+                value = self.cells.value(place)
+                self._store(place, value)
+                self.cells.put(place, value, dirty=False)
+            if drop:
+                self.cells.drop(place)
+
+    def flush(self) -> None:
+        """Write everything back that is only in registers, and start a new region."""
+        self._write_back(self.cells.dirty(), drop=False)
+        pinned = {p: self.cells.value(p) for p in self.cells.pinned}
+        self.cells = Cells()
+        for place, value in pinned.items():
+            self.cells.put(place, value, dirty=True)
+        self.cells.pinned = set(pinned)
+        self.math.forget()
+
+    def _contiguous(self, place: Place) -> int:
+        """1 or -1 when neighbouring lanes are neighbours in memory (forwards, backwards), else 0."""
+        steps = self.module.slots.strides(place.array)
+        moving = [(s, t) for s, t in zip(place.strides, steps) if s]
+        if len(moving) != 1:
+            return 0
+        lane_step, stride = moving[0]
+        return lane_step if stride == self.scop.arrays[place.array].element.size_bytes and abs(lane_step) == 1 else 0
+
+    def mask(self, place: Place) -> "Mask | None":
+        return None if place.last is None else Mask(self, place.lanes, place.last)
+
+    def _load(self, place: Place) -> Val:
+        mask = self.mask(place)
+        element = self.scop.arrays[place.array].element
+        kind, align = memory_type(element), self._align(place.array)
+        if place.lanes == 1:
+            address = self.pointer(place.array, place.subscripts)
+            return self._from_memory(self.fn.emit(f"load {kind}, ptr {address}, align {align}"), element, 1)
+        direction = self._contiguous(place)
+        wide = vector_type(kind, place.lanes)
+        if direction == 1:
+            address = self.pointer(place.array, place.subscripts)
+            if mask is None:
+                loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            else:
+                loaded = self._masked_load(address, kind, place.lanes, align, mask)
+            return self._from_memory(loaded, element, place.lanes)
+        if direction == -1 and mask is None:
+            address = self.pointer(place.array, self._lane(place, place.lanes - 1))
+            loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
+            turned = self.fn.emit(
+                f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>"
+            )
+            return self._from_memory(turned, element, place.lanes)
+        numbers = []
+        for lane in range(place.lanes):
+            address = self.lane_pointer(place, lane, mask)
+            loaded = self.fn.emit(f"load {kind}, ptr {address}, align {align}")
+            numbers.append(self._from_memory(loaded, element, 1))
+        return self.math.vector(numbers)
+
+    def lane_pointer(self, place: Place, lane: int, mask: "Mask | None") -> str:
+        """The address of one lane; lanes beyond the mask read its last valid one."""
+        if mask is None:
+            return self.pointer(place.array, self._lane(place, lane))
+        first = self.pointer(place.array, place.subscripts)
+        index = mask.clamped(lane)
+        offset = None
+        for lane_step, stride in zip(place.strides, self.module.slots.strides(place.array)):
+            if not lane_step:
+                continue
+            step = str(stride) if isinstance(stride, int) else self.stride(stride)
+            moved = self.math.once(f"mul i64 {index}, {step}")
+            if lane_step != 1:
+                moved = self.math.once(f"mul i64 {moved}, {lane_step}")
+            offset = moved if offset is None else self.math.once(f"add i64 {offset}, {moved}")
+        return self.math.once(f"getelementptr i8, ptr {first}, i64 {offset}")
+
+    def _lane(self, place: Place, lane: int) -> tuple[Lin, ...]:
+        return tuple(e + s * lane for e, s in zip(place.subscripts, place.strides))
+
+    def _masked_load(self, address: str, kind: str, lanes: int, align: int, mask: "Mask") -> str:
+        wide = vector_type(kind, lanes)
+        name = f"llvm.masked.load.v{lanes}{_suffix(kind)}.p0"
+        self.module.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
+        return self.fn.emit(
+            f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {mask.bits}, {wide} zeroinitializer)"
+        )
+
+    def _from_memory(self, ssa: str, element: DType, lanes: int) -> Val:
+        if element.kind == "b":
+            ssa = self.fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
+        return Val(ssa, element, lanes)
+
+    def _store(self, place: Place, value: Val) -> None:
+        mask = self.mask(place)
+        element = self.scop.arrays[place.array].element
+        kind, align = memory_type(element), self._align(place.array)
+        value = self.math.splat(value, place.lanes)
+        ssa = value.ssa
+        if element.kind == "b":
+            ssa = self.fn.emit(f"zext {value.type} {ssa} to {vector_type('i8', place.lanes)}")
+        if place.lanes == 1:
+            self.fn.do(f"store {kind} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
+            return
+        wide, direction = vector_type(kind, place.lanes), self._contiguous(place)
+        if direction == -1 and mask is None:
+            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
+            ssa = self.fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{place.lanes} x i32> <{order}>")
+            address = self.pointer(place.array, self._lane(place, place.lanes - 1))
+            self.fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+        elif direction == 1 and mask is None:
+            self.fn.do(f"store {wide} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
+        elif direction == 1:
+            name = f"llvm.masked.store.v{place.lanes}{_suffix(kind)}.p0"
+            self.module.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{place.lanes} x i1>)")
+            address = self.pointer(place.array, place.subscripts)
+            self.fn.do(
+                f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{place.lanes} x i1> {mask.bits})"
+            )
+        elif mask is None:
+            for lane in range(place.lanes):
+                number = self.fn.emit(f"extractelement {wide} {ssa}, i32 {lane}")
+                address = self.pointer(place.array, self._lane(place, lane))
+                self.fn.do(f"store {kind} {number}, ptr {address}, align {align}")
+        else:
+            self._scatter(place, wide, kind, ssa, align, mask)
+
+    def _scatter(self, place: Place, wide: str, kind: str, ssa: str, align: int, mask: "Mask") -> None:
+        lanes = place.lanes
+        addresses = "poison"
+        for lane in range(lanes):
+            pointer = self.lane_pointer(place, lane, mask)
+            addresses = self.fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
+        name = f"llvm.masked.scatter.v{lanes}{_suffix(kind)}.v{lanes}p0"
+        self.module.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
+        self.fn.do(
+            f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})"
+        )
+
+    # -- nodes ---------------------------------------------------------------------------------------------------
+
+    def nodes(self, nodes: tuple[Node, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Instance):
+                self.values.instance(node)
+            elif isinstance(node, Loop):
+                self.flush()
+                if node.parallel and self.can_fork:
+                    self.fork(node)
+                else:
+                    self.loop(node)
+            elif isinstance(node, Guard):
+                self.guard(node)
+            elif isinstance(node, Jam):
+                self.jams.append(node)
+                self.nodes(node.body)
+                self.jams.pop()
+            else:
+                for i in range(node.count):
+                    self.nodes(tuple(substitute(n, {node.var: node.base + i}) for n in node.body))
+
+    def guard(self, node: Guard) -> None:
+        self.flush()
+        test = self.condition(node.condition)
+        then, after = self.fn.block("then"), self.fn.block("after")
+        self.fn.branch(test, then, after)
+        self.fn.current = then
+        self.nodes(node.body)
+        self.flush()
+        self.fn.jump(after)
+        self.fn.current = after
+
+    def bounds(self, node: Loop) -> tuple[str, str]:
+        lower = node.lower[0] if len(node.lower) == 1 else linear([(Extremum("max", node.lower), 1)], 0)
+        upper = node.upper[0] if len(node.upper) == 1 else linear([(Extremum("min", node.upper), 1)], 0)
+        return self.integer(lower), self.integer(upper)
+
+    def loop(self, node: Loop) -> None:
+        lower, upper = self.bounds(node)
+        self.counted(node, lower, upper)
+
+    def counted(self, node: Loop, lower: str, upper: str) -> None:
+        """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
+        fn = self.fn
+        before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
+        fn.branch(fn.emit(f"icmp sle i64 {lower}, {upper}"), before, after)
+        fn.current = before
+        outer_cells = self.cells
+        # a pinned place of an enclosing loop exists only around innermost loops, so there is none here
+        self.cells = Cells()
+        held = self._held(node)
+        entry_values = {place: self._enter(place, op) for place, op in held.items()}
+        fn.jump(body)
+        fn.current = body
+        counter, following = fn.name(), fn.name()
+        self.names[node.var] = (counter, len(self.scopes))
+        self.scopes.append(Scope(body))
+        self.math.forget()
+        phis = {}
+        for place, value in entry_values.items():
+            phi = Val(fn.name(), value.dtype, value.lanes)
+            phis[place] = phi
+            self.cells.put(place, phi, dirty=False)
+        self.cells.pinned = set(held)
+        self.path.append(node)
+        self.nodes(node.body)
+        self.path.pop()
+        self.flush()
+        fn.do(f"{following} = add i64 {counter}, {node.step}")
+        again = fn.emit(f"icmp sle i64 {following}, {upper}")
+        latch, leave = fn.current, fn.block("leave")
+        body.phis.append(f"{counter} = phi i64 [ {lower}, %{before.label} ], [ {following}, %{latch.label} ]")
+        final = {place: self.math.splat(self.cells.value(place), place.lanes) for place in held}
+        for place, phi in phis.items():
+            start = entry_values[place].ssa
+            body.phis.append(
+                f"{phi.ssa} = phi {phi.type} [ {start}, %{before.label} ], [ {final[place].ssa}, %{latch.label} ]"
+            )
+        fn.branch(again, body, leave)
+        fn.current = leave
+        self.scopes.pop()
+        del self.names[node.var]
+        self.cells = Cells()
+        self.math.forget()
+        self._leave(held, final, phis)
+        fn.jump(after)
+        fn.current = after
+        self.cells = outer_cells
+        self.math.forget()
+
+    # -- what a loop holds in registers --------------------------------------------------------------------------
+
+    def _held(self, node: Loop) -> dict[Place, str | None]:
+        """The places an innermost loop keeps in registers, each with the operator of the reduction it is a part of."""
+        if self.module.aliased or any(True for _ in loops(node.body)) or _has_guard(node.body):
+            return {}
+        return self.values.held(node)
+
+    def _enter(self, place: Place, op: str | None) -> Val:
+        if op is not None:
+            element = self.scop.arrays[place.array].element
+            return self.math.splat(self.values.constant(identity(op, element), element), place.lanes)
+        return self.math.splat(self._load(place), place.lanes)
+
+    def _leave(self, held: dict[Place, str | None], final: dict[Place, Val], phis: dict[Place, Val]) -> None:
+        groups: dict[tuple, list[Place]] = {}
+        for place, op in held.items():
+            if op is None:
+                if final[place] != phis[place]:
+                    self._store(place, final[place])
+            else:
+                groups.setdefault((place.array, place.subscripts, op), []).append(place)
+        for (array, subscripts, op), parts in groups.items():
+            target = Place(array, subscripts)
+            total = final[parts[0]]
+            for part in parts[1:]:
+                total = self.values.combine(op, total, final[part])
+            number = self.values.across_lanes(op, total)
+            self._store(target, self.values.combine(op, self._load(target), number))
+
+    @property
+    def can_fork(self) -> bool:
+        return False
+
+    def fork(self, node: Loop) -> None:
+        raise NotImplementedError
+
+
+def _has_guard(nodes: tuple[Node, ...]) -> bool:
+    return any(isinstance(n, Guard) or (not isinstance(n, Instance) and _has_guard(n.body)) for n in nodes)
+
+
+def _suffix(kind: str) -> str:
+    return {"double": "f64", "float": "f32"}.get(kind, kind)
+
+
+class Mask:
+    """Which lanes of a remainder happen: those up to index `last`."""
+
+    def __init__(self, body: Body, lanes: int, last: Lin):
+        self._body, self.lanes = body, lanes
+        self.last = body.integer(last)
+        limit = body.math.splat(Val(self.last, I64), lanes)
+        index = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
+        self.bits = body.math.once(f"icmp sle <{lanes} x i64> {index}, {limit.ssa}")
+
+    def clamped(self, lane: int) -> str:
+        """min(lane, the last lane that happens)."""
+        name = "llvm.smin.i64"
+        self._body.module.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+        return self._body.math.once(f"call i64 @{name}(i64 {lane}, i64 {self.last})")
+
+
+class Kernel(Body):
+    """The kernel's own function: checks, memory of local arrays, the loops, results."""
+
+    def __init__(self, module: Module):
+        super().__init__(module, f"i64 @{module.scop.name}(ptr noalias %slots)")
+        self.slots_pointer = "%slots"
+        self._local: dict[str, str] = {}
+
+    @property
+    def can_fork(self) -> bool:
+        return True
+
+    def base(self, array: str) -> str:
+        return self._local[array] if array in self._local else super().base(array)
+
+    def define(self) -> None:
+        fn, module = self.fn, self.module
+        module.functions.append(fn)
+        self.overflow = fn.emit("alloca i8")
+        fn.do(f"store i8 0, ptr {self.overflow}")
+        self.environment_block = fn.current
+        start = fn.block("checked")
+        fn.jump(start)
+        fn.current = start
+        self.scopes[0].entry = fn.blocks[0]
+        for number, check in enumerate(self.scop.checks):
+            self._stop_if(self.condition(module.table.condition(check.violated), fn.current), number + 1)
+        heap = self._allocate()
+        self.nodes(module.program.body)
+        self.flush()
+        for pointer in heap:
+            fn.do(f"call void @free(ptr {pointer})")
+        self._results()
+        flag = fn.emit(f"load i8, ptr {self.overflow}")
+        left = fn.emit(f"icmp ne i8 {flag}, 0")
+        fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
+
+    def _stop_if(self, test: str, status: int) -> None:
+        fn = self.fn
+        stop, go = fn.block("stop"), fn.block("go")
+        fn.branch(test, stop, go)
+        stop.terminator = f"ret i64 {status}"
+        fn.current = go
+
+    def _allocate(self) -> list[str]:
+        """Memory for the arrays the kernel owns; gives what has to be freed."""
+        fn, heap = self.fn, []
+        for array in self.module.owned:
+            if not array.shape:
+                self._local[array.name] = fn.emit(f"alloca {memory_type(array.element)}", fn.blocks[0])
+                continue
+            size = str(array.element.size_bytes)
+            for extent in array.shape:
+                length = self.integer(self.module.table.affine(extent))
+                size = fn.emit(f"mul i64 {size}, {length}")
+            self.module.declared["malloc"] = "declare ptr @malloc(i64)"
+            self.module.declared["free"] = "declare void @free(ptr)"
+            pointer = fn.emit(f"call ptr @malloc(i64 {fn.emit(f'add i64 {size}, 128')})")
+            heap.append(pointer)
+            self._stop_if(fn.emit(f"icmp eq ptr {pointer}, null"), -1)
+            number = fn.emit(f"ptrtoint ptr {pointer} to i64")
+            aligned = fn.emit(f"and i64 {fn.emit(f'add i64 {number}, 63')}, -64")
+            self._local[array.name] = fn.emit(f"inttoptr i64 {aligned} to ptr")
+        return heap
+
+    def _results(self) -> None:
+        slot = self.module.slots.first_result
+        for result in self.scop.results:
+            if not isinstance(result, ScalarResult):
+                continue
+            element = self.scop.arrays[result.array].element
+            value = self._load(Place(result.array, ()))
+            kind = value.type
+            address = self.fn.emit(f"getelementptr i64, ptr %slots, i64 {slot}")
+            ssa = value.ssa
+            if element.kind == "b" or (element.is_integer and element.bits < 64):
+                ssa = self.fn.emit(f"{'sext' if element.kind == 'i' else 'zext'} {kind} {ssa} to i64")
+                kind = "i64"
+            self.fn.do(f"store {kind} {ssa}, ptr {address}")
+            slot += 1
+
+    def fork(self, node: Loop) -> None:
+        """Run the iterations on the pool: the body becomes a function of its own."""
+        fn, module = self.fn, self.module
+        outer = [n for n, (_, depth) in self.names.items() if depth > 0]
+        arrays = sorted(self._local)
+        words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
+        words += [("ptr", self._local[a]) for a in arrays]
+        words += [("i64", self.names[n][0]) for n in outer]
+        entry = fn.blocks[0]
+        environment = fn.emit(f"alloca [{len(words)} x i64], align 64", entry)
+        for index, (kind, ssa) in enumerate(words):
+            address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
+            fn.do(f"store {kind} {ssa}, ptr {address}")
+        name = f"{self.scop.name}.parallel{len(module.functions)}"
+        Share(module, name, node, self.path, arrays, outer).define()
+        threads = self.word(0)
+        work = self._work(node)
+        if work is not None:
+            enough = fn.emit(f"icmp sge i64 {work}, {PARALLEL_WORK}")
+            threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
+        module.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64)"
+        fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {threads})")
+        self.math.forget()
+
+    def _work(self, node: Loop) -> str | None:
+        """About how many instances the loop runs: the product of the trip counts on its longest path."""
+        lower, upper = self.bounds(node)
+        fn = self.fn
+        total = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
+        if node.step > 1:
+            total = fn.emit(f"sdiv i64 {total}, {node.step}")
+        middle = {node.var: linear([(FloorDiv(node.lower[0] + node.upper[0], 2), 1)], 0)}
+        longest: list[Loop] = _longest_path(node.body)
+        for inner in longest:
+            low = [e.substitute(middle) for e in inner.lower]
+            high = [e.substitute(middle) for e in inner.upper]
+            trip = linear([(Extremum("min", tuple(high)), 1), (Extremum("max", tuple(low)), -1)], inner.step)
+            middle[inner.var] = linear([(FloorDiv(low[0] + high[0], 2), 1)], 0)
+            count = self.integer(linear([(Extremum("max", (Lin((), inner.step), trip)), 1)], 0))
+            if inner.step > 1:
+                count = fn.emit(f"sdiv i64 {count}, {inner.step}")
+            total = fn.emit(f"mul i64 {total}, {count}")
+        return total
+
+
+def _longest_path(nodes: tuple[Node, ...]) -> list[Loop]:
+    """The deepest chain of loops below."""
+    best: list[Loop] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            continue
+        below = _longest_path(node.body)
+        path = [node, *below] if isinstance(node, Loop) else below
+        if len(path) > len(best):
+            best = path
+    return best
+
+
+class Share(Body):
+    """One thread's share of a parallel loop: `void f(ptr environment, i64 thread, i64 threads)`.
+
+    environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
+    """
+
+    def __init__(self, module: Module, name: str, node: Loop, path: list[Loop], arrays: list[str], outer: list[str]):
+        super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %thread, i64 %threads)")
+        module.functions.append(self.fn)
+        self._node = node
+        self.path = list(path)
+        self.slots_pointer = self._word(0, "ptr")
+        self.overflow = self._word(2, "ptr")
+        self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(arrays)}
+        for i, name in enumerate(outer):
+            self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
+
+    def _word(self, index: int, kind: str) -> str:
+        address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")
+        return self.fn.emit(f"load {kind}, ptr {address}")
+
+    def base(self, array: str) -> str:
+        return self._local[array] if array in self._local else super().base(array)
+
+    def define(self) -> None:
+        fn, node = self.fn, self._node
+        start = fn.block("start")
+        fn.jump(start)
+        fn.current = start
+        lower, upper = self.bounds(node)
+        trips = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
+        if node.step > 1:
+            trips = fn.emit(f"sdiv i64 {trips}, {node.step}")
+        if _uneven(node):
+            self._dynamic(lower, trips)
+        else:
+            self._static(lower, trips)
+        fn.current.terminator = "ret void"
+
+    def _static(self, lower: str, trips: str) -> None:
+        fn, node = self.fn, self._node
+        first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 %thread, {trips}')}, %threads")
+        next_thread = fn.emit("add i64 %thread, 1")
+        past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_thread}, {trips}')}, %threads")
+        start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {first}, {node.step}')}")
+        last = fn.emit(f"sub i64 {past}, 1")
+        stop = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")
+        self.counted(node, start, stop)
+
+    def _dynamic(self, lower: str, trips: str) -> None:
+        """Take the next iteration from a shared counter: iterations differ in length."""
+        fn, node = self.fn, self._node
+        take, run, done = fn.block("take"), fn.block("run"), fn.block("done")
+        fn.jump(take)
+        fn.current = take
+        counter = fn.emit("getelementptr i64, ptr %environment, i64 1")
+        index = fn.emit(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+        fn.branch(fn.emit(f"icmp slt i64 {index}, {trips}"), run, done)
+        fn.current = run
+        start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {index}, {node.step}')}")
+        self.counted(node, start, start)
+        fn.jump(take)
+        fn.current = done
+
+
+def _uneven(node: Loop) -> bool:
+    """Whether iterations differ in length: more than the loop's own point loop depends on its variable."""
+    count = 0
+    for inner in loops(node.body):
+        if any(node.var in e.names for e in (*inner.lower, *inner.upper)):
+            count += 1
+    return count > 1 or _guarded_by(node.body, node.var)
+
+
+def _guarded_by(nodes: tuple[Node, ...], name: str) -> bool:
+    for n in nodes:
+        if isinstance(n, Guard) and name in n.condition.names:
+            return True
+        if not isinstance(n, Instance) and _guarded_by(n.body, name):
+            return True
+    return False

@@ -1,0 +1,218 @@
+"""Apply one Shape to a nest: strip-mine the loops that run together, put the innermost one inside, split off remainders.
+
+    for i, j, k: S      ->      for i by 6: for j by 16: for k: together i, j: S
+                                remainder columns (masked), remainder rows
+
+Unroll-and-jam (Callahan, Cocke, Kennedy, JPDC 1988) on loops that `nest` proved independent. Where the bounds of an inner
+loop depend on a variable that runs together (a triangle), the part that all iterations share runs together, and what is
+left before and after it runs iteration by iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Unroll, with_body
+from polyml.codegen.cost import Shape
+from polyml.codegen.integers import Lin, const, extremum, floor_div, var
+from polyml.codegen.nest import Nest
+
+
+class CannotReshape(Exception):
+    """The shape does not fit the loops: a bound that is not linear in a variable that runs together."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """A loop of which several iterations run together: var = base ... base + count * lanes - 1, at most limit."""
+
+    var: str
+    base: Lin
+    count: int
+    lanes: int
+    limit: Lin | None
+    ordered: bool
+
+    @property
+    def last(self) -> Lin:
+        return self.base + (self.count * self.lanes - 1)
+
+    def ends(self) -> tuple[Lin, Lin]:
+        """The smallest and the largest value of var."""
+        return self.base, self.last if self.limit is None else extremum("min", [self.last, self.limit])
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The loops of the nest in the order they will run, each with how many iterations run together (1: plain)."""
+
+    loops: tuple[Loop, ...]
+    counts: tuple[int, ...]
+    lanes: tuple[int, ...]
+    ordered: tuple[bool, ...]
+    reduces: bool  # the lane loop is innermost and carries a reduction: its remainder is plain
+    body: tuple[Node, ...]
+
+
+def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
+    """The nest in that shape. Raises CannotReshape."""
+    order = list(range(shape.start, len(nest.chain)))
+    if shape.innermost is not None:
+        order.remove(shape.innermost)
+        order.append(shape.innermost)
+    counts = dict(shape.jams)
+    if shape.vector is not None:
+        counts[shape.vector] = shape.vectors
+    _check_moved_bounds(nest, order)
+    reduces = shape.vector is not None and shape.vector == shape.innermost and not nest.free(
+        shape.vector, range(shape.start)
+    )
+    fixed = [v for v in range(len(nest.chain)) if v != shape.vector]
+    plan = _Order(
+        tuple(nest.chain[v] for v in order),
+        tuple(counts.get(v, 1) for v in order),
+        tuple(shape.lanes if v == shape.vector else 1 for v in order),
+        tuple(v in shape.unrolled for v in order),
+        reduces and not nest.free(shape.vector, fixed),
+        nest.body,
+    )
+    inside = _loop(plan, 0, ())
+    for outer in reversed(nest.chain[: shape.start]):
+        inside = (with_body(outer, inside),)
+    return inside
+
+
+def _check_moved_bounds(nest: Nest, order: list[int]) -> None:
+    """A loop may only move inside loops whose bounds do not need it."""
+    seen: set[str] = set()
+    names = {nest.chain[v].var for v in order}
+    for v in order:
+        loop = nest.chain[v]
+        for e in (*loop.lower, *loop.upper):
+            if e.names & names - seen:
+                raise CannotReshape(f"the bounds of {loop.var} need a loop inside it")
+        seen.add(loop.var)
+
+
+def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node, ...]:
+    """The loops from `level` inwards, with what already runs together around them."""
+    if level == len(plan.loops):
+        return _body(plan.body, active)
+    loop = plan.loops[level]
+    return _split(loop.lower, loop.upper, active, lambda low, high, now: _ranged(plan, level, low, high, now))
+
+
+def _split(lower: tuple[Lin, ...], upper: tuple[Lin, ...], active: tuple[Together, ...], make) -> tuple[Node, ...]:
+    """A loop whose bounds may depend on what runs together: the range all share, and before and after it one by one.
+
+    make(lower, upper, active) gives the loop over one range.
+    """
+    involved = [t for t in active if any(t.var in e.names for e in (*lower, *upper))]
+    if not involved:
+        return make(lower, upper, active)
+    if any(t.ordered for t in involved):
+        raise CannotReshape("iterations that keep their order have different bounds")
+    common_low = tuple(_extreme(e, involved, "max") for e in lower)
+    common_high = tuple(_extreme(e, involved, "min") for e in upper)
+    others = tuple(t for t in active if t not in involved)
+    start, stop = extremum("max", common_low), extremum("min", common_high)
+    before = _one_by_one(involved, make(lower, (*upper, start - 1), others))
+    after_start = extremum("max", [stop + 1, start])
+    after = _one_by_one(involved, make((*lower, after_start), upper, others))
+    middle = make(common_low, common_high, active)
+    same_low = all(e.names.isdisjoint({t.var for t in involved}) for e in lower)
+    same_high = all(e.names.isdisjoint({t.var for t in involved}) for e in upper)
+    return (*(() if same_low else before), *middle, *(() if same_high else after))
+
+
+def _extreme(e: Lin, involved: list[Together], op: str) -> Lin:
+    """The largest ("max") or smallest value of e over everything that runs together."""
+    for t in involved:
+        c = e.coefficient(t.var)
+        if c is None:
+            raise CannotReshape(f"a bound is not linear in {t.var}")
+        low, high = t.ends()
+        e = e.substitute({t.var: high if (c > 0) == (op == "max") else low})
+    return e
+
+
+def _one_by_one(involved: list[Together], inside: tuple[Node, ...]) -> tuple[Node, ...]:
+    for t in reversed(involved):
+        upper = (t.last,) if t.limit is None else (t.last, t.limit)
+        inside = (Loop(t.var, (t.base,), upper, 1, inside),)
+    return inside
+
+
+def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, ...], active) -> tuple[Node, ...]:
+    """One loop of the order over a range that nothing running together changes."""
+    loop, count, lanes = plan.loops[level], plan.counts[level], plan.lanes[level]
+    block = count * lanes
+    if block == 1:
+        return (replace(loop, lower=lower, upper=upper, body=_loop(plan, level + 1, active)),)
+    nodes: list[Node] = []
+    first = extremum("max", lower)
+    end = extremum("min", upper)
+    sizes = [count] if count == 1 else [count, 1] if lanes > 1 else _halves(count)
+    for size in sizes:
+        width = size * lanes
+        if width == 1:
+            break
+        stepped = f"{loop.var}_{level}{size}"
+        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
+        body = _loop(plan, level + 1, (*active, together))
+        nodes.append(Loop(stepped, (first,), tuple(e - (width - 1) for e in upper), width, body))
+        whole = extremum("max", [const(0), floor_div(end - first + 1, width)])
+        first = first + whole * width
+    if lanes > 1 and not plan.reduces:
+        together = Together(loop.var, first, 1, lanes, end, plan.ordered[level])
+        once = f"{loop.var}_{level}m"
+        together = replace(together, base=var(once))
+        body = _loop(plan, level + 1, (*active, together))
+        nodes.append(Loop(once, (first,), upper, lanes, body))
+    else:
+        nodes.append(replace(loop, lower=(first,), upper=upper, body=_loop(plan, level + 1, active)))
+    return tuple(nodes)
+
+
+def _halves(count: int) -> list[int]:
+    """Jam sizes for the remainder of a jam: what is left runs in pairs, then alone."""
+    return [count, 1] if count < 4 else [count, 2, 1]
+
+
+def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
+    out: list[Node] = []
+    run: list[Instance] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            run.append(node)
+            continue
+        if run:
+            out.extend(_jammed(tuple(run), active))
+            run = []
+        if isinstance(node, Guard):
+            if any(t.var in node.condition.names for t in active):
+                raise CannotReshape("a guard depends on a variable that runs together")
+            out.append(with_body(node, _body(node.body, active)))
+        else:
+            out.extend(_inner_loop(node, active))
+    if run:
+        out.extend(_jammed(tuple(run), active))
+    return tuple(out)
+
+
+def _inner_loop(node: Loop, active: tuple[Together, ...]) -> tuple[Node, ...]:
+    def make(lower, upper, now):
+        return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
+
+    return _split(node.lower, node.upper, active, make)
+
+
+def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
+    """The instances inside one Jam per loop that runs together, those that keep their order innermost."""
+    inside: tuple[Node, ...] = run
+    for t in active:
+        if t.ordered:
+            inside = (Unroll(t.var, t.base, t.count, inside),)
+    for t in reversed([t for t in active if not t.ordered]):
+        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside),)
+    return inside

@@ -1,0 +1,97 @@
+"""Where the native entry puts what a kernel needs: one 64-bit word each.
+
+    word 0                the number of threads
+    array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
+    number argument       one word
+    array to return       as an array argument
+    number to return      one word, written by the kernel
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.codegen.accesses import as_parameters
+from polyml.codegen.build import integer_expression
+from polyml.codegen.integers import Lin
+from polyml.frontend.syntax import ArrayType
+from polyml.model.scop import Role, Scop
+
+
+@dataclass(frozen=True)
+class SlotStride:
+    """Bytes between neighbours, as the caller's array has them."""
+
+    word: int
+
+
+@dataclass(frozen=True)
+class ProductStride:
+    """Bytes between neighbours of an array stored row by row: size_bytes times the extents of the inner dimensions."""
+
+    size_bytes: int
+    extents: tuple[Lin, ...]
+
+
+Stride = int | SlotStride | ProductStride
+
+
+@dataclass(frozen=True)
+class SlotMap:
+    first_result: int
+    _data: dict[str, int]
+    _strides: dict[str, tuple[Stride, ...]]
+    _parameters: dict[str, int]
+    _numbers: dict[str, int]
+    _unaligned: frozenset[str]
+
+    @staticmethod
+    def of(scop: Scop, layouts: tuple[str, ...]) -> "SlotMap":
+        """layouts: of each array argument, in order: "C" last stride is one element, "F" the first one, "A" none."""
+        data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()
+        word, layout = 1, iter(layouts)
+        for name, kind in zip(scop.params, scop.types):
+            if not isinstance(kind, ArrayType):
+                numbers[name] = word
+                word += 1
+                continue
+            data[name], shapes[name] = word, word + 1
+            order = next(layout)
+            steps: list[Stride] = [SlotStride(word + 1 + kind.ndim + d) for d in range(kind.ndim)]
+            if kind.ndim and order != "A":
+                steps[-1 if order == "C" else 0] = kind.element.size_bytes
+            if order == "A":
+                unaligned.add(name)
+            strides[name] = tuple(steps)
+            word += 1 + 2 * kind.ndim
+        for array in scop.arrays.values():
+            if array.role is Role.ARGUMENT:
+                continue
+            extents = tuple(integer_expression(as_parameters(e)) for e in array.shape)
+            size = array.element.size_bytes
+            inner = [ProductStride(size, extents[d + 1 :]) for d in range(len(extents) - 1)]
+            strides[array.name] = (*inner, size) if extents else ()
+            if array.role is Role.RESULT:
+                data[array.name] = word
+                word += 1 + 2 * len(extents)
+        parameters = {}
+        for p in scop.parameters:
+            parameters[p.name] = numbers[p.name] if p.array is None else shapes[p.array] + p.dim
+        return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))
+
+    def parameter(self, name: str) -> int:
+        return self._parameters[name]
+
+    def number(self, name: str) -> int:
+        return self._numbers[name]
+
+    def data(self, array: str) -> int:
+        return self._data[array]
+
+    def strides(self, array: str) -> tuple[Stride, ...]:
+        """Bytes between neighbours per dimension; an int where it is known."""
+        return self._strides[array]
+
+    def unaligned(self, array: str) -> bool:
+        """Whether elements may lie at any byte."""
+        return array in self._unaligned

@@ -1,0 +1,456 @@
+"""Instances of statements -> instructions, for all the iterations that run together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll, substitute
+from polyml.codegen.cells import Place, disjoint
+from polyml.codegen.integers import Lin, var
+from polyml.codegen.values import Val, literal, register_type, vector_type
+from polyml.dtypes import BOOL, F64, I64, PYINT, DType
+from polyml.frontend import syntax
+from polyml.model.reduction import identity
+from polyml.model.scop import Access, Index, Load, ScalarArg, Statement
+
+if TYPE_CHECKING:
+    from polyml.codegen.llvm import Body
+
+# base ** exponent by squaring; a Python int (checked) that leaves 64 bits sets the flag
+POWER = """define internal i64 @polyml_power(i64 %base, i64 %exponent, i1 %checked, ptr %flag) nounwind {
+entry:
+  %negative = icmp slt i64 %exponent, 0
+  br i1 %negative, label %wrong, label %loop
+wrong:
+  store i8 1, ptr %flag
+  ret i64 0
+loop:
+  %e = phi i64 [ %exponent, %entry ], [ %e2, %next ]
+  %b = phi i64 [ %base, %entry ], [ %b2, %next ]
+  %r = phi i64 [ 1, %entry ], [ %r2, %next ]
+  %lost = phi i1 [ false, %entry ], [ %lost2, %next ]
+  %done = icmp eq i64 %e, 0
+  br i1 %done, label %end, label %next
+next:
+  %odd = trunc i64 %e to i1
+  %rm = call {i64, i1} @llvm.smul.with.overflow.i64(i64 %r, i64 %b)
+  %rv = extractvalue {i64, i1} %rm, 0
+  %ro = extractvalue {i64, i1} %rm, 1
+  %r2 = select i1 %odd, i64 %rv, i64 %r
+  %used = and i1 %odd, %ro
+  %e2 = lshr i64 %e, 1
+  %bm = call {i64, i1} @llvm.smul.with.overflow.i64(i64 %b, i64 %b)
+  %b2 = extractvalue {i64, i1} %bm, 0
+  %bo = extractvalue {i64, i1} %bm, 1
+  %more = icmp ne i64 %e2, 0
+  %needed = and i1 %more, %bo
+  %l1 = or i1 %lost, %used
+  %lost2 = or i1 %l1, %needed
+  br label %loop
+end:
+  %report = and i1 %checked, %lost
+  br i1 %report, label %mark, label %finish
+mark:
+  store i8 1, ptr %flag
+  br label %finish
+finish:
+  ret i64 %r
+}
+declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)"""
+
+_POINTWISE = "+-*/&|^"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One of the iterations that run together: a value per jammed variable; the lane variable's is its first lane."""
+
+    values: dict[str, Lin]
+    lane_var: str | None
+    lanes: int
+    last: Lin | None  # index of the last lane that happens, None: all
+    part: int  # which vector of the lane variable this is
+
+
+def copies(jams: list[Jam]) -> Iterator[Copy]:
+    """Every combination of the jams' iterations, one Copy per vector."""
+    lane = next((j for j in jams if j.lanes > 1), None)
+    for chosen in product(*(range(j.count) for j in jams)):
+        values = {j.var: j.base + c * j.lanes for j, c in zip(jams, chosen)}
+        if lane is None:
+            yield Copy(values, None, 1, None, 0)
+            continue
+        last = None if lane.limit is None else lane.limit - values[lane.var]
+        yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)])
+
+
+class Evaluator:
+    """Emits the instances of one function's statements."""
+
+    def __init__(self, body: "Body"):
+        self._body = body
+        self._scop = body.scop
+        self._reductions = body.module.program.reductions
+
+    # -- places --------------------------------------------------------------------------------------------------
+
+    def place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None = None) -> Place:
+        """What the access touches in one copy. op: it is the accumulator of a reduction."""
+        subscripts = [e.substitute(iterators) for e in self._body.module.table.subscripts(access)]
+        here = tuple(e.substitute(copy.values) for e in subscripts)
+        if copy.lane_var is None:
+            return Place(access.array, here)
+        strides = tuple(e.coefficient(copy.lane_var) for e in subscripts)
+        if any(s is None for s in strides):
+            raise ValueError(f"{access.array}: a vector needs subscripts linear in {copy.lane_var}")
+        if any(strides):
+            return Place(access.array, here, copy.lanes, strides, None, copy.last)
+        if op is not None:
+            return Place(access.array, here, copy.lanes, strides, copy.part)
+        return Place(access.array, here)
+
+    def _iterators(self, node: Instance) -> dict[str, Lin]:
+        return dict(zip(self._scop.statements[node.statement].iterators, node.point))
+
+    def _accumulated(self, statement: Statement) -> tuple[int | None, str | None]:
+        """Which read is the accumulator that the statement updates, and by which operator."""
+        reduction = self._reductions.get(statement.name)
+        return (None, None) if reduction is None else (reduction.access, reduction.operator)
+
+    def held(self, loop: Loop) -> dict[Place, str | None]:
+        """Places an innermost loop can keep in registers: the same in every iteration, touched by nothing else.
+
+        The value is the operator for a partial result of a reduction over lanes, None for an element itself.
+        """
+        moving, fixed = [], {}
+        for instance, statement, copy in self._touching(loop.body, list(self._body.jams)):
+            iterators = self._iterators(instance)
+            accumulator, op = self._accumulated(statement)
+            lane_reduces = op if copy.lane_var is not None else None
+            accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
+            accesses.append((statement.write, True, lane_reduces if accumulator is not None else None))
+            for access, writes, reduces in accesses:
+                place = self.place(access, iterators, copy, reduces)
+                varies = any(loop.var in e.names for e in place.subscripts)
+                if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
+                    moving.append((place, writes, access, instance))
+                    continue
+                _, written, _, _ = fixed.get(place, (None, False, None, None))
+                fixed[place] = (reduces if place.part is not None else None, written or writes, access, instance)
+        return self._without_conflicts(loop, moving, fixed)
+
+    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator[tuple[Instance, Statement, Copy]]:
+        for node in nodes:
+            if isinstance(node, Instance):
+                for copy in copies(jams):
+                    yield node, self._scop.statements[node.statement], copy
+            elif isinstance(node, Jam):
+                yield from self._touching(node.body, [*jams, node])
+            elif isinstance(node, Unroll):
+                for i in range(node.count):
+                    body = tuple(substitute(n, {node.var: node.base + i}) for n in node.body)
+                    yield from self._touching(body, jams)
+            else:
+                yield from self._touching(node.body, jams)
+
+    def _without_conflicts(self, loop: Loop, moving: list, fixed: dict) -> dict[Place, str | None]:
+        kept: dict[Place, str | None] = {}
+        written = {p.array for p, (_, w, _, _) in fixed.items() if w} | {p.array for p, w, _, _ in moving if w}
+        groups: dict[str, bool] = {}
+        for place, (op, writes, access, instance) in fixed.items():
+            if place.array not in written:
+                kept[place] = op
+                continue
+            if place.array not in groups:
+                groups[place.array] = self._separate(loop, place.array, moving, fixed)
+            if groups[place.array]:
+                kept[place] = op
+        return kept
+
+    def _separate(self, loop: Loop, array: str, moving: list, fixed: dict) -> bool:
+        """Whether the array's fixed places share no element with each other or with its moving ones."""
+        mine = [p for p in fixed if p.array == array]
+        for i, a in enumerate(mine):
+            for b in mine[i + 1 :]:
+                partial = a.part is not None and b.part is not None
+                if not partial and not disjoint(a, b):
+                    return False
+        tested = set()
+        for place, _, access, instance in moving:
+            if place.array != array:
+                continue
+            for other in mine:
+                fixed_access, fixed_instance = fixed[other][2], fixed[other][3]
+                key = (id(access), instance, id(fixed_access), fixed_instance)
+                if key in tested:
+                    continue
+                tested.add(key)
+                if self._body.module.conflicts.may_meet(
+                    (access, instance), (fixed_access, fixed_instance), self._body.path, loop, self._body.jams
+                ):
+                    return False
+        return True
+
+    # -- instances -----------------------------------------------------------------------------------------------
+
+    def instance(self, node: Instance) -> None:
+        statement = self._scop.statements[node.statement]
+        iterators = self._iterators(node)
+        accumulator, op = self._accumulated(statement)
+        for copy in copies(self._body.jams):
+            reduces = op if self._reduces_lanes(statement, iterators, copy, accumulator) else None
+            loads: dict[int, Val] = {}
+            context = _Context(statement, iterators, copy, accumulator, reduces, loads)
+            value = self._value(statement.value, context)
+            target = self.place(statement.write, iterators, copy, reduces)
+            if reduces is not None and copy.last is not None:
+                raise ValueError("a masked remainder does not reduce")
+            self._body.store(target, value)
+
+    def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:
+        if copy.lane_var is None or accumulator is None:
+            return False
+        subscripts = [e.substitute(iterators) for e in self._body.module.table.subscripts(statement.write)]
+        return not any(copy.lane_var in e.names for e in subscripts)
+
+    def constant(self, value: object, dtype: DType) -> Val:
+        return Val(literal(value, dtype), dtype)
+
+    def combine(self, op: str, left: Val, right: Val) -> Val:
+        """One step of a reduction's operator."""
+        if op in ("min", "max"):
+            return self._body.math.minimum(op, left, right)
+        if op in ("minimum", "maximum", "fmin", "fmax"):
+            return self._body.math.function(op, list(self._body.math.together(left, right)))
+        return self._body.math.plain(op, left, right)
+
+    def across_lanes(self, op: str, value: Val) -> Val:
+        """All lanes combined into one number, by halves."""
+        math = self._body.math
+        while value.lanes > 2:
+            half = value.lanes // 2
+            parts = []
+            for start in (0, half):
+                order = ", ".join(f"i32 {start + i}" for i in range(half))
+                ssa = math.once(f"shufflevector {value.type} {value.ssa}, {value.type} poison, <{half} x i32> <{order}>")
+                parts.append(Val(ssa, value.dtype, half))
+            value = self.combine(op, *parts)
+        return value if value.lanes == 1 else self.combine(op, math.element(value, 0), math.element(value, 1))
+
+    # -- expressions ---------------------------------------------------------------------------------------------
+
+    def _value(self, e, context: "_Context") -> Val:
+        math = self._body.math
+        if isinstance(e, Load):
+            return self._load(e.access, context)
+        if isinstance(e, Index):
+            return self._index(e, context)
+        if isinstance(e, ScalarArg):
+            return self._number(e)
+        if isinstance(e, syntax.Const):
+            return self.constant(e.value, e.dtype)
+        if isinstance(e, syntax.Cast):
+            return self._cast(e, context)
+        if isinstance(e, syntax.Unary):
+            return self._unary(e, self._value(e.operand, context))
+        if isinstance(e, syntax.Binary):
+            return self._binary(e.op, e.dtype, self._value(e.left, context), self._value(e.right, context))
+        if isinstance(e, syntax.Compare):
+            return math.compare(e.op, self._value(e.left, context), self._value(e.right, context))
+        if isinstance(e, syntax.Logical):
+            total = math.truth(self._value(e.operands[0], context))
+            for operand in e.operands[1:]:
+                total = math.logical(e.op, total, math.truth(self._value(operand, context)))
+            return total
+        if isinstance(e, syntax.IfExp):
+            test = math.truth(self._value(e.condition, context))
+            return math.select(test, self._value(e.then, context), self._value(e.orelse, context))
+        if isinstance(e, syntax.Call):
+            args = [self._value(a, context) for a in e.args]
+            if e.function in ("pow",) and not e.dtype.is_float:
+                return self._binary("**", e.dtype, *args)
+            return math.function(e.function, list(math.together(*args)))
+        raise TypeError(f"not a value: {e!r}")
+
+    def _load(self, index: int, context: "_Context") -> Val:
+        known = context.loads.get(index)
+        if known is None:
+            access = context.statement.reads[index]
+            op = context.reduces if index == context.accumulator else None
+            known = self._body.load(self.place(access, context.iterators, context.copy, op))
+            context.loads[index] = known
+        return known
+
+    def _index(self, e: Index, context: "_Context") -> Val:
+        """An affine integer: one number, or one per lane."""
+        body, copy = self._body, context.copy
+        value = body.module.table.affine(e.value).substitute(context.iterators)
+        first = Val(body.integer(value.substitute(copy.values)), e.dtype)
+        if copy.lane_var is None or copy.lane_var not in value.names:
+            return first
+        step = value.coefficient(copy.lane_var)
+        if step is None:
+            lanes = []
+            for lane in range(copy.lanes):
+                at = {**copy.values, copy.lane_var: copy.values[copy.lane_var] + lane}
+                lanes.append(Val(body.integer(value.substitute(at)), e.dtype))
+            return body.math.vector(lanes)
+        ramp = ", ".join(f"i64 {step * lane}" for lane in range(copy.lanes))
+        return body.math.plain("+", first, Val(f"<{ramp}>", e.dtype, copy.lanes))
+
+    def _number(self, e: ScalarArg) -> Val:
+        """A number argument, from its slot."""
+        body, scope = self._body, self._body.scopes[0]
+        key = ("number", e.name)
+        if key not in scope.known:
+            index = body.module.slots.number(e.name)
+            if e.dtype.is_float:
+                word = body.word(index, register_type(e.dtype))
+            else:
+                word = body.word(index)
+                kind = register_type(e.dtype)
+                if kind != "i64":
+                    word = body.fn.emit(f"trunc i64 {word} to {kind}", scope.entry)
+            scope.known[key] = word
+        return Val(scope.known[key], e.dtype)
+
+    def _cast(self, e: syntax.Cast, context: "_Context") -> Val:
+        value = self._value(e.operand, context)
+        math = self._body.math
+        if e.operand.dtype == PYINT and e.to.is_integer and e.to != PYINT and e.implicit:
+            self._check_fits(e, value)
+        if e.to == PYINT and value.dtype.is_float:
+            bound = self.constant(2.0**63, value.dtype)
+            below = math.compare("<", value, bound)
+            above = math.compare(">=", value, math.negate(bound))
+            self._flag(math.invert(math.logical("and", below, above)))
+        if e.to == PYINT and value.dtype.kind == "u" and value.dtype.bits == 64:
+            self._flag(math.compare("<", Val(value.ssa, I64, value.lanes), self.constant(0, I64)))
+        return math.convert(value, e.to)
+
+    def _check_fits(self, e: syntax.Cast, value: Val) -> None:
+        """A Python int stored in a narrower type: NumPy raises OverflowError where it does not fit."""
+        if isinstance(e.operand, (Index, syntax.Const)):
+            return  # checked at entry, or when compiled
+        math = self._body.math
+        if e.to.bits == 64:
+            if e.to.kind == "u":
+                self._flag(math.compare("<", value, self.constant(0, PYINT)))
+            return
+        low = -(1 << (e.to.bits - 1)) if e.to.kind == "i" else 0
+        high = (1 << (e.to.bits - (e.to.kind == "i"))) - 1
+        outside = math.logical(
+            "or",
+            math.compare("<", value, self.constant(low, PYINT)),
+            math.compare(">", value, self.constant(high, PYINT)),
+        )
+        self._flag(outside)
+
+    def _flag(self, happened: Val) -> None:
+        """Remember that a Python int left its range; the kernel then answers -2."""
+        fn = self._body.fn
+        if happened.lanes > 1:
+            raise ValueError("checked integers are not run in lanes")
+        left, fine = fn.block("left"), fn.block("fine")
+        fn.branch(happened.ssa, left, fine)
+        fn.do(f"store i8 1, ptr {self._body.overflow}", left)
+        fn.current = left
+        fn.jump(fine)
+        fn.current = fine
+
+    def _unary(self, e: syntax.Unary, value: Val) -> Val:
+        math = self._body.math
+        if e.op == "-":
+            if e.dtype == PYINT:
+                return self._checked("-", self.constant(0, PYINT), value)
+            return math.negate(value)
+        if e.op == "~":
+            return math.invert(value)
+        if e.op == "not":
+            return math.invert(math.truth(value))
+        return value
+
+    def _binary(self, op: str, dtype: DType, left: Val, right: Val) -> Val:
+        math = self._body.math
+        left, right = math.together(left, right)
+        if op in ("min", "max"):
+            return math.minimum(op, left, right)
+        if op in _POINTWISE:
+            return self._checked(op, left, right) if dtype == PYINT and op in "+-*" else math.plain(op, left, right)
+        if op in ("//", "%"):
+            if dtype == PYINT and op == "//":
+                least = math.compare("==", left, self.constant(-(1 << 63), PYINT))
+                minus = math.compare("==", right, self.constant(-1, PYINT))
+                self._flag(math.logical("and", least, minus))
+            return math.floor_divide(left, right, op == "%")
+        if op in ("<<", ">>"):
+            shifted = math.shift(op, left, right)
+            if dtype == PYINT and op == "<<":
+                self._flag(math.compare("!=", math.shift(">>", shifted, right), left))
+            return shifted
+        if op == "**":
+            return self._power(dtype, left, right)
+        raise TypeError(f"not an operator: {op}")
+
+    def _checked(self, op: str, left: Val, right: Val) -> Val:
+        """Python int arithmetic: wraps nowhere, so leaving 64 bits is remembered."""
+        body = self._body
+        stem = {"+": "sadd", "-": "ssub", "*": "smul"}[op]
+        name = f"llvm.{stem}.with.overflow.i64"
+        body.module.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
+        pair = body.fn.emit(f"call {{i64, i1}} @{name}(i64 {left.ssa}, i64 {right.ssa})")
+        self._flag(Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 1"), BOOL))
+        return Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
+
+    def _power(self, dtype: DType, left: Val, right: Val) -> Val:
+        math = self._body.math
+        if dtype.is_float:
+            if right.ssa == literal(2, dtype) or right.ssa.startswith(f"<{register_type(dtype)} {literal(2, dtype)},"):
+                return math.plain("*", left, left)
+            return math.library("pow", left, right)
+        exponent = _constant_exponent(right)
+        if exponent is None:
+            return self._integer_power(dtype, left, right)
+        result, square = None, left
+        while exponent:
+            if exponent & 1:
+                result = square if result is None else self._binary("*", dtype, result, square)
+            exponent >>= 1
+            if exponent:
+                square = self._binary("*", dtype, square, square)
+        return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
+
+    def _integer_power(self, dtype: DType, left: Val, right: Val) -> Val:
+        """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
+        math, module = self._body.math, self._body.module
+        module.declared["polyml_power"] = POWER
+        numbers = []
+        for lane in range(left.lanes):
+            base = math.convert(math.element(left, lane), I64)
+            exponent = math.convert(math.element(right, lane), I64)
+            ssa = self._body.fn.emit(
+                f"call i64 @polyml_power(i64 {base.ssa}, i64 {exponent.ssa}, i1 {'true' if dtype == PYINT else 'false'}, "
+                f"ptr {self._body.overflow})"
+            )
+            numbers.append(math.convert(Val(ssa, I64), dtype))
+        return numbers[0] if left.lanes == 1 else math.vector(numbers)
+
+
+def _constant_exponent(value: Val) -> int | None:
+    text = value.ssa
+    if value.lanes > 1 and text.startswith("<"):
+        text = text[1:].split(",")[0].split()[-1]
+    return int(text) if text.lstrip("-").isdigit() and not text.startswith("-") else None
+
+
+@dataclass(frozen=True)
+class _Context:
+    statement: Statement
+    iterators: dict[str, Lin]
+    copy: Copy
+    accumulator: int | None
+    reduces: str | None
+    loads: dict[int, Val]

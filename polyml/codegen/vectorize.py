@@ -1,0 +1,195 @@
+"""Register tiles and vectors: loops whose iterations are independent run together.
+
+For every nest the loops themselves are asked, exactly, which of them are independent (`nest`); every legal shape is
+priced (`cost`); the cheapest is applied (`reshape`). Nothing is recognised by form: a contraction gets its register
+tile, a stencil its vectors along the rows, a dot product its lanes of partial sums from the same few rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from polyml.codegen.accesses import AccessTable
+from polyml.codegen.ast import Instance, Loop, Node, Program, with_body
+from polyml.codegen.conflicts import ConflictTest
+from polyml.codegen.cost import CostModel, Shape
+from polyml.codegen.nest import Nest, chain_of, guard_names
+from polyml.codegen.reshape import CannotReshape, reshape
+from polyml.codegen.slots import SlotMap
+from polyml.machine import CpuMachine
+
+JAM_COUNTS = (2, 3, 4, 6, 8)
+VECTOR_COUNTS = (1, 2, 3, 4)
+COPIES_LIMIT = 32  # vectors that run together: what bounds the size of the code
+
+
+def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...]) -> Program:
+    """The program with Jam and Unroll nodes where they pay."""
+    return replace(program, body=_Vectorizer(program, machine, layouts).nodes(program.body, ()))
+
+
+class _Vectorizer:
+    def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...]):
+        self._program, self._machine = program, machine
+        self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
+        slots = SlotMap.of(program.scop, layouts)
+        self._unit_dims = {}
+        for name, array in program.scop.arrays.items():
+            steps = slots.strides(name)
+            units = [d for d, s in enumerate(steps) if s == array.element.size_bytes]
+            self._unit_dims[name] = units[-1] if units else None
+
+    def nodes(self, nodes: tuple[Node, ...], shared: tuple[Loop, ...]) -> tuple[Node, ...]:
+        out: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Instance):
+                out.append(node)
+            elif not isinstance(node, Loop):
+                out.append(with_body(node, self.nodes(node.body, shared)))
+            elif node.role == "tile" or node.parallel:
+                out.append(with_body(node, self.nodes(node.body, (*shared, node))))
+            else:
+                out.extend(self._nest(node, shared))
+        return tuple(out)
+
+    def _nest(self, loop: Loop, shared: tuple[Loop, ...]) -> tuple[Node, ...]:
+        chain, body = chain_of(loop)
+        nest = Nest(self._program, self._tests, shared, chain, body)
+        imperfect = any(not isinstance(n, Instance) for n in body)
+        best = self._best(nest)
+        if best is not None:
+            shape, cycles = best
+            if not imperfect or cycles <= self._apart(nest):
+                try:
+                    return reshape(nest, shape)
+                except CannotReshape:
+                    pass
+        inside = self.nodes(body, (*shared, *chain)) if imperfect else body
+        for outer in reversed(chain):
+            inside = (with_body(outer, inside),)
+        return inside
+
+    def _apart(self, nest: Nest) -> float:
+        """Cycles per iteration of the chain when each loop in its body is run on its own."""
+        total = 0.0
+        for node in nest.body:
+            if isinstance(node, Instance):
+                total += 2.0
+                continue
+            if not isinstance(node, Loop):
+                return float("inf")
+            chain, body = chain_of(node)
+            inner = Nest(self._program, self._tests, (*nest.shared, *nest.chain), chain, body)
+            best = self._best(inner)
+            count = 1
+            model = self._model(inner)
+            for length in model.trips:
+                count *= length
+            each = best[1] if best is not None else 2.0 * model.instances()
+            total += 10.0 + each * count
+        return total
+
+    def _model(self, nest: Nest) -> CostModel:
+        return CostModel(nest, self._unit_dims, self._machine.vector_bytes, self._machine.vector_registers)
+
+    def _best(self, nest: Nest) -> tuple[Shape, float] | None:
+        """The cheapest shape and its cycles per iteration of the chain."""
+        model = self._model(nest)
+        if not model.lanes_allowed:
+            return None
+        lanes = self._lanes(nest)
+        if lanes < 2:
+            return None
+        plain = 2.0 * model.instances()
+        best: tuple[Shape, float] | None = None
+        for shape in self._shapes(nest, model, lanes):
+            cycles = model.per_iteration(shape)
+            if cycles is not None and cycles < (plain if best is None else best[1]):
+                best = (shape, cycles)
+        return best
+
+    def _lanes(self, nest: Nest) -> int:
+        """Elements per register: the widest type that the nest computes with decides."""
+        widest = 1
+        for statement, _, _ in nest.statements():
+            arrays = [self._program.scop.arrays[a.array] for a in (*statement.reads, statement.write)]
+            widest = max([widest, *(a.element.size_bytes for a in arrays)])
+        return self._machine.vector_bytes // widest
+
+    def _shapes(self, nest: Nest, model: CostModel, lanes: int) -> Iterator[Shape]:
+        """Every legal way of running the nest together, small to large."""
+        guards = guard_names(nest.body)
+        has_loops = any(isinstance(n, Loop) for n in nest.body)
+        for start in range(len(nest.chain)):
+            fixed = tuple(range(start))
+            loops = range(start, len(nest.chain))
+            free = {v for v in loops if nest.free(v, fixed) and nest.chain[v].var not in guards}
+            if has_loops:
+                yield from self._around(nest, model, lanes, start, free)
+            else:
+                yield from self._leaf(nest, model, lanes, start, free)
+
+    def _around(self, nest: Nest, model: CostModel, lanes: int, start: int, free: set[int]) -> Iterator[Shape]:
+        """The chain's loops run together around the loops of the body."""
+        for vector in sorted(free):
+            if self._lane_ready(nest, model, vector):
+                yield from self._counts(model, Shape(start, None, vector, 1, lanes), sorted(free - {vector}))
+
+    def _leaf(self, nest: Nest, model: CostModel, lanes: int, start: int, free: set[int]) -> Iterator[Shape]:
+        count = len(nest.chain)
+        for innermost in range(start, count):
+            passed = set(range(innermost + 1, count))
+            if innermost not in free and not passed <= free:
+                continue
+            jammed = sorted(free - {innermost})
+            for vector in jammed:
+                if self._lane_ready(nest, model, vector):
+                    rest = [j for j in jammed if j != vector]
+                    yield from self._counts(model, Shape(start, innermost, vector, 1, lanes), rest)
+            if not self._lane_ready(nest, model, innermost):
+                continue
+            base = Shape(start, innermost, innermost, 1, lanes)
+            fixed = tuple(v for v in range(count) if v != innermost)
+            if innermost in free:
+                yield from self._counts(model, base, jammed)
+                yield from self._unrolled(nest, model, base, free)
+            elif nest.free(innermost, tuple(range(start)), reorder=True):
+                if all(r.moves[innermost] == 0 for r in model.reaches if r.touch.accumulates and r.touch.writes):
+                    yield from self._counts(model, base, jammed)
+            elif innermost == count - 1 and nest.free(innermost, fixed):
+                yield base
+
+    def _unrolled(self, nest: Nest, model: CostModel, base: Shape, free: set[int]) -> Iterator[Shape]:
+        """A loop that keeps its order, several of its iterations inside the independent innermost one."""
+        others = [v for v in range(base.start, len(nest.chain)) if v != base.innermost]
+        for loop in others:
+            inside = {v for v in others if v > loop}
+            if loop in free or not inside <= free or nest.chain[loop].step != 1:
+                continue
+            for count in (2, 4, 8):
+                if model.trips[loop] >= count:
+                    yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
+
+    def _lane_ready(self, nest: Nest, model: CostModel, var: int) -> bool:
+        """Whether the loop's iterations can be lanes: unit step, every subscript linear in it."""
+        return nest.chain[var].step == 1 and all(r.moves[var] is not None for r in model.reaches)
+
+    def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
+        """The shape with every number of vectors, and every jam of at most two other loops."""
+        jammed = [j for j in jammed if model.nest.chain[j].step == 1]
+        for vectors in VECTOR_COUNTS:
+            if vectors > 1 and vectors * base.lanes > model.trips[base.vector]:
+                break
+            wide = replace(base, vectors=vectors)
+            yield wide
+            for loop in jammed:
+                for count in JAM_COUNTS:
+                    if count <= model.trips[loop] and vectors * count <= COPIES_LIMIT:
+                        yield replace(wide, jams=((loop, count),))
+            for a, b in combinations(jammed, 2):
+                for count in JAM_COUNTS:
+                    for other in JAM_COUNTS:
+                        if vectors * count * other <= COPIES_LIMIT:
+                            yield replace(wide, jams=((a, count), (b, other)))
