@@ -4,6 +4,8 @@ PolyBench's sizes have M < N: columns from M on depend on those before them, so 
 left of them to normalise. Rows of R and columns of Q from M on are therefore not determined by the input.
 """
 
+import math
+
 import numpy as np
 
 import polyml
@@ -20,7 +22,7 @@ def gramschmidt(A, R, Q):
         nrm = 0.0
         for i in range(A.shape[0]):
             nrm += A[i, k] * A[i, k]
-        R[k, k] = np.sqrt(nrm)
+        R[k, k] = math.sqrt(nrm)
         for i in range(A.shape[0]):
             Q[i, k] = A[i, k] / R[k, k]
         for j in range(k + 1, A.shape[1]):
