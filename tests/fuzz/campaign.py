@@ -56,11 +56,21 @@ class Report:
         if self.refusals:
             lines.append("refused:")
             lines += [f"{count:6d} {key}   (seed {self.examples[key]})" for key, count in self.refusals.most_common()]
-        for seed, program, outcome in self.failures:
-            lines += ["", f"FAILED seed {seed} ({program.label}): {outcome['engine']}: {outcome['reason']}",
+        return "\n".join([*lines, *self._failed()])
+
+    def _failed(self) -> list[str]:
+        """One example for each engine and reason, and the seeds of the others."""
+        groups: dict[tuple[str, str], list] = {}
+        for failure in self.failures:
+            groups.setdefault((failure[2]["engine"], failure[2]["reason"]), []).append(failure)
+        lines = []
+        for (engine, why), group in groups.items():
+            seed, program, outcome = group[0]
+            more = f", also seeds {', '.join(str(s) for s, _, _ in group[1:12])}" if len(group) > 1 else ""
+            lines += ["", f"FAILED {len(group)} x {engine}: {why}: seed {seed} ({program.label}){more}",
                       f"sizes {list(program.sizes)}, data {program.data}, input seed {program.seed}, arguments "
                       + ", ".join(_argument(a) for a in program.arguments), program.source, outcome["detail"]]
-        return "\n".join(lines)
+        return lines
 
 
 def _argument(a) -> str:
