@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import islpy as isl
 
@@ -90,7 +91,13 @@ def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> i
 
 def rename_domain(value, name: str):
     """{ [i] -> [..] } -> { name[i] -> [..] } of an Aff, PwAff or map."""
-    return value.set_tuple_id(_D.in_, isl.Id(name, context=CONTEXT))
+    return value.set_tuple_id(_D.in_, _identifier(name))
+
+
+@lru_cache(maxsize=1024)
+def _identifier(name: str) -> isl.Id:
+    """The identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""
+    return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
 
 
 def parameter_names(value) -> tuple[str, ...]:
@@ -142,8 +149,8 @@ def points(value, **sizes: int) -> set:
 def _sets(value) -> list[isl.Set]:
     """The sets of a union, in the order of their names."""
     if isinstance(value, isl.UnionSet):
-        pieces = [value.get_set_list().get_at(k) for k in range(value.get_set_list().n_set())]
-        return sorted(pieces, key=lambda piece: _tuple_names(piece.get_space()))
+        listed = value.get_set_list()
+        return sorted((listed.get_at(k) for k in range(listed.n_set())), key=lambda piece: _tuple_names(piece.get_space()))
     return [value]
 
 
@@ -242,7 +249,8 @@ def _least(flat: isl.Set) -> isl.Point:
 def pieces(value) -> list:
     """The sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
     if isinstance(value, isl.UnionMap):
-        maps = [value.get_map_list().get_at(k) for k in range(value.get_map_list().n_map())]
+        listed = value.get_map_list()
+        maps = [listed.get_at(k) for k in range(listed.n_map())]
         return sorted(maps, key=lambda m: (m.get_tuple_name(_D.in_) or "", m.get_tuple_name(_D.out) or ""))
     return _sets(value)
 
@@ -272,3 +280,13 @@ def text(value) -> str:
 def dimension(domain: isl.Set, position: int) -> isl.Aff:
     """{ S[i, j] -> [(i)] } for position 0."""
     return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)
+
+
+def union(values: Sequence, empty):
+    """The union of UnionSets or UnionMaps, halves first, since each union copies what it joins."""
+    if not values:
+        return empty
+    if len(values) == 1:
+        return values[0]
+    middle = len(values) // 2
+    return union(values[:middle], empty).union(union(values[middle:], empty))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -118,9 +119,22 @@ def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) ->
         if isinstance(value, ScalarArg):
             return value.name, _TIGHTEST
         text = integer(value.value) if isinstance(value, Index) else constant_text(value.value)
-        return text, _TIGHTEST if re.fullmatch(r"[\w.]+", text) else _LOOSEST
+        return text, _binding(text)
 
     return leaf
+
+
+def _binding(text: str) -> int:
+    """How tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
+    try:
+        outermost = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return _LOOSEST
+    if isinstance(outermost, ast.BinOp):
+        return _BINDING["+" if isinstance(outermost.op, (ast.Add, ast.Sub)) else "*"]
+    if isinstance(outermost, ast.UnaryOp):
+        return _BINDING["sign"]
+    return _LOOSEST if isinstance(outermost, ast.IfExp) else _TIGHTEST
 
 
 def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
@@ -133,9 +147,9 @@ def constant_text(value: object) -> str:
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """What the parameter stands for: N = A.shape[0]."""
+    """What the parameter stands for: N = A.shape[0]; n = n for an argument."""
     if parameter.array is None:
-        return f"{parameter.name} = the argument {parameter.name}"
+        return f"{parameter.name} = {parameter.argument or parameter.name}"
     return f"{parameter.name} = {parameter.array}.shape[{parameter.dim}]"
 
 
@@ -162,7 +176,7 @@ def _inside(text: str) -> str:
 def _braces(value) -> str:
     """A set or relation without its list of parameters."""
     text = str(value.coalesce())
-    return text[text.index("{") :]
+    return text[text.index("{") :].replace("{  :", "{ :")
 
 
 def _statement_lines(statement: Statement) -> list[str]:

@@ -1,0 +1,130 @@
+"""Which instances must stay in order, exactly: flow, anti, output and input dependences.
+
+    flow    { S[i] -> T[j] : S[i] writes what T[j] reads later }
+    anti    { S[i] -> T[j] : S[i] reads what T[j] writes later }
+    output  { S[i] -> T[j] : both write the same element }
+    input   { S[i] -> T[j] : both read the same element }
+
+They are memory-based: every pair in source order that touches the same element, so that any schedule that keeps them
+computes the same. `value_flow` has only the last writer of each value read (Feautrier, "Dataflow analysis of array and
+scalar references", 1991). A statement under a data-dependent condition is a select that writes its element always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.scop import Access, Scop
+
+_Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
+
+
+@dataclass(frozen=True)
+class Dependences:
+    """All { S[i] -> T[j] }, source to sink."""
+
+    flow: isl.UnionMap
+    anti: isl.UnionMap
+    output: isl.UnionMap
+    _scop: Scop = field(repr=False, compare=False)
+
+    @cached_property
+    def validity(self) -> isl.UnionMap:
+        """Every pair that a schedule must keep in order."""
+        return self.flow.union(self.anti).union(self.output)
+
+    @cached_property
+    def input(self) -> isl.UnionMap:
+        """Pairs that read the same element: no order, but a reason to stand close."""
+        reads = _reads(self._scop)
+        return _pairs(self._scop, reads, reads, _order(self._scop))
+
+    @cached_property
+    def value_flow(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] : S[i] wrote the value that T[j] reads }"""
+        return self._last_writers.get_must_dependence()
+
+    @cached_property
+    def live_in(self) -> isl.UnionMap:
+        """{ S[i] -> A[j] : S[i] reads the value A[j] had before the kernel }"""
+        return self._last_writers.get_must_no_source()
+
+    @cached_property
+    def _last_writers(self) -> isl.UnionFlow:
+        scop = self._scop
+        info = isl.UnionAccessInfo.from_sink(_union_of(_reads(scop), scop))
+        return info.set_must_source(_union_of(_writes(scop), scop)).set_schedule(scop.schedule).compute_flow()
+
+
+def dependences(scop: Scop) -> Dependences:
+    """The exact dependences of a Scop in its source order."""
+    reads, writes, order = _reads(scop), _writes(scop), _order(scop)
+    return Dependences(
+        flow=_pairs(scop, writes, reads, order),
+        anti=_pairs(scop, reads, writes, order),
+        output=_pairs(scop, writes, writes, order),
+        _scop=scop,
+    )
+
+
+class _Order:
+    """{ S[i] -> T[j] : S[i] runs before T[j] } for the pairs of statements that are asked for."""
+
+    def __init__(self, schedule: isl.Schedule):
+        self._times = {polyhedra.domain_name(m): m for m in polyhedra.pieces(schedule.get_map())}
+        self._before: dict[tuple[str, str], isl.Map] = {}
+
+    def before(self, source: str, sink: str) -> isl.Map:
+        key = (source, sink)
+        if key not in self._before:
+            self._before[key] = self._times[source].lex_lt_map(self._times[sink])
+        return self._before[key]
+
+
+def _order(scop: Scop) -> _Order:
+    return _Order(scop.schedule)
+
+
+def _pairs(scop: Scop, sources: _Accesses, sinks: _Accesses, order: _Order) -> isl.UnionMap:
+    """{ S[i] -> T[j] : both touch the same element, S[i] first }
+
+    Statement by statement, since most pairs share no array: several times faster than isl's union relations and than
+    its flow analysis where every pair is wanted.
+    """
+    found: list[isl.UnionMap] = []
+    for array, by_statement in sources.items():
+        reversed_sinks = {name: m.reverse() for name, m in sinks.get(array, {}).items()}
+        for source, touched in by_statement.items():
+            for sink, touching in reversed_sinks.items():
+                pairs = touched.apply_range(touching).intersect(order.before(source, sink))
+                if not pairs.is_empty():
+                    found.append(isl.UnionMap.from_map(pairs))
+    return polyhedra.union(found, isl.UnionMap.empty(scop.context.get_space()))
+
+
+def _reads(scop: Scop) -> _Accesses:
+    return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.reads)
+
+
+def _writes(scop: Scop) -> _Accesses:
+    return _by_array((s.name, s.domain, s.write) for s in scop.statements.values())
+
+
+def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> _Accesses:
+    result: dict[str, dict[str, isl.Map]] = {}
+    for name, domain, access in accesses:
+        relation = access.relation.intersect_domain(domain)
+        by_statement = result.setdefault(access.array, {})
+        by_statement[name] = by_statement[name].union(relation) if name in by_statement else relation
+    return result
+
+
+def _union_of(accesses: _Accesses, scop: Scop) -> isl.UnionMap:
+    """{ S[i] -> A[j] } of all statements and arrays."""
+    maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
+    return polyhedra.union(maps, isl.UnionMap.empty(scop.context.get_space()))
