@@ -23,7 +23,8 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
             raise PolymlTypeError(f"`{name}` is a {value.dtype.name} number", notes=[f"accepted: {_ELEMENTS}"])
         return ScalarType(BY_NUMPY_NAME[value.dtype.name])
     raise PolymlTypeError(
-        f"`{name}` is a {type(value).__name__}", notes=["accepted: a NumPy array, an int, float or bool, or a NumPy scalar"]
+        f"`{name}` is a {type(value).__name__}",
+        notes=["accepted: a NumPy array, an int, float or bool, or a NumPy scalar"],
     )
 
 

@@ -9,7 +9,9 @@ from polyml.errors import LanguageError
 from polyml.frontend import flow, syntax, walk
 from polyml.frontend.syntax import Stmt
 
-_ARRAYS_LATER = "accepted: an element `{0}[...]`, `{0}.shape[0]`, or `return {0}`; array expressions are not in the language yet"
+_ARRAYS_LATER = (
+    "accepted: an element `{0}[...]`, `{0}.shape[0]`, or `return {0}`; array expressions are not in the language yet"
+)
 
 
 def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -72,7 +74,9 @@ class _Resolver:
         arrays = _arrays(definitions)
         if isinstance(node, syntax.Name):
             if arrays:
-                raise LanguageError(f"`{name}` is an array, not a number", loc=node.loc, notes=[_ARRAYS_LATER.format(name)])
+                raise LanguageError(
+                    f"`{name}` is an array, not a number", loc=node.loc, notes=[_ARRAYS_LATER.format(name)]
+                )
             return name
         if any(isinstance(d, flow.LoopVariable) or _is_number(d) for d in definitions):
             raise LanguageError(
@@ -82,7 +86,9 @@ class _Resolver:
             return name
         if len(definitions) > 1:
             raise LanguageError(
-                f"`{name}` may be one of {len(definitions)} arrays here", loc=node.loc, notes=["accepted: a name for each array"]
+                f"`{name}` may be one of {len(definitions)} arrays here",
+                loc=node.loc,
+                notes=["accepted: a name for each array"],
             )
         return self._array_names[arrays[0]]
 
@@ -105,14 +111,19 @@ def _check_defined(name: str, node, definitions: frozenset[flow.Definition]) -> 
         return
     if len(definitions) == 1:
         raise LanguageError(
-            f"`{name}` is read before it is assigned", loc=node.loc, notes=["accepted: a parameter, or a local assigned before"]
+            f"`{name}` is read before it is assigned",
+            loc=node.loc,
+            notes=["accepted: a parameter, or a local assigned before"],
         )
     lines = sorted({d.stmt.loc.line for d in definitions if isinstance(d, flow.Assigned) and d.stmt.loc})
     where = f" (line {', '.join(map(str, lines))})" if lines else ""
     raise LanguageError(
         f"`{name}` may be read before it is assigned",
         loc=node.loc,
-        notes=[f"it is assigned only in a branch, or in a loop that may not run{where}", "accepted: a value assigned before that"],
+        notes=[
+            f"it is assigned only in a branch, or in a loop that may not run{where}",
+            "accepted: a value assigned before that",
+        ],
     )
 
 

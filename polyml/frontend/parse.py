@@ -108,7 +108,9 @@ class _Parser:
         written = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
         for value, node in zip(defaults, written):
             if _number(value) is None:
-                raise self._error(node, "the default of a kernel's parameter must be a number", "an int, float, bool or NumPy scalar")
+                raise self._error(
+                    node, "the default of a kernel's parameter must be a number", "an int, float, bool or NumPy scalar"
+                )
         everything = (*args.posonlyargs, *args.args, *args.kwonlyargs)
         return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in everything)
 
@@ -140,7 +142,9 @@ class _Parser:
             case ast.Return():
                 raise self._not_affine(stmt, "an early return", "return only as the last statement of the kernel")
         if type(stmt) in _OUTSIDE:
-            raise self._not_affine(stmt, _OUTSIDE[type(stmt)], "write the iterations as `for ... in range(...)` and the choice as `if`")
+            raise self._not_affine(
+                stmt, _OUTSIDE[type(stmt)], "write the iterations as `for ... in range(...)` and the choice as `if`"
+            )
         if isinstance(stmt, ast.Expr):
             raise self._error(stmt, "this expression has no effect on the result", _STATEMENTS)
         raise self._error(stmt, f"{_what(stmt)} is not part of the language", _STATEMENTS)
@@ -154,7 +158,11 @@ class _Parser:
         var, outer = stmt.target.id, dict(self._renamed)
         if var in self._loops:
             if var != "_":
-                raise self._error(stmt.target, f"`{var}` is the variable of a loop around this one", "give each of the nested loops a variable of its own")
+                raise self._error(
+                    stmt.target,
+                    f"`{var}` is the variable of a loop around this one",
+                    "give each of the nested loops a variable of its own",
+                )
             self._renamed[var] = self._fresh("_")
         self._loops.append(var)
         body = self._body(stmt.body)
@@ -166,7 +174,11 @@ class _Parser:
     def _range(self, call: ast.Call) -> tuple[syntax.Expr, syntax.Expr, int]:
         self._no_keywords(call, "range")
         if not 1 <= len(call.args) <= 3:
-            raise self._error(call, f"range takes 1 to 3 numbers, not {len(call.args)}", "range(stop), range(start, stop) or range(start, stop, step)")
+            raise self._error(
+                call,
+                f"range takes 1 to 3 numbers, not {len(call.args)}",
+                "range(stop), range(start, stop) or range(start, stop, step)",
+            )
         values = [self._expr(a) for a in call.args]
         if len(values) == 1:
             return syntax.Const(0, loc=self.text.loc(call)), values[0], 1
@@ -176,7 +188,11 @@ class _Parser:
         if isinstance(values[2], syntax.Const) and isinstance(values[2].value, np.integer):
             step = int(values[2].value)
         if type(step) is not int or step == 0:
-            raise self._error(call.args[2], "the step of a range must be a constant that is not zero", "a literal, or a global or closure value that is an int")
+            raise self._error(
+                call.args[2],
+                "the step of a range must be a constant that is not zero",
+                "a literal, or a global or closure value that is an int",
+            )
         return values[0], values[1], step
 
     def _if(self, stmt: ast.If) -> Sequence[syntax.Stmt]:
@@ -195,9 +211,13 @@ class _Parser:
             return self._unpack(targets[0], value, loc)
         for target in targets:
             if isinstance(target, (ast.Tuple, ast.List)):
-                raise self._error(target, "a chained assignment to several names is not part of the language", "one assignment each")
+                raise self._error(
+                    target, "a chained assignment to several names is not part of the language", "one assignment each"
+                )
         if isinstance(value, (ast.Tuple, ast.List)):
-            raise self._error(value, f"{_what(value)} is not a number", "assign numbers, or as many targets as values: `a, b = x, y`")
+            raise self._error(
+                value, f"{_what(value)} is not a number", "assign numbers, or as many targets as values: `a, b = x, y`"
+            )
         result = self._expr(value)
         if len(targets) == 1:
             return (syntax.Assign(self._target(targets[0]), result, loc=loc),)
@@ -209,13 +229,19 @@ class _Parser:
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             array = self._array(value.value)
             return [
-                syntax.Assign(self._scalar_target(t), syntax.Shape(array, dim, len(target.elts), loc=self.text.loc(value)), loc=loc)
+                syntax.Assign(
+                    self._scalar_target(t),
+                    syntax.Shape(array, dim, len(target.elts), loc=self.text.loc(value)),
+                    loc=loc,
+                )
                 for dim, t in enumerate(target.elts)
             ]
         if not isinstance(value, (ast.Tuple, ast.List)):
             raise self._error(value, "this cannot be unpacked", "`a, b = x, y` or `n, m = A.shape`")
         if len(value.elts) != len(target.elts):
-            raise self._error(value, f"{len(value.elts)} values for {len(target.elts)} targets", "as many values as targets")
+            raise self._error(
+                value, f"{len(value.elts)} values for {len(target.elts)} targets", "as many values as targets"
+            )
         values = [self._expr(v) for v in value.elts]
         targets = [self._target(t) for t in target.elts]
         if _independent(targets, values):
@@ -225,7 +251,9 @@ class _Parser:
     def _through_temporaries(self, values, targets, loc: Loc) -> list[syntax.Stmt]:
         """values: evaluated first, in order. targets: (target, index of its value), assigned from left to right."""
         held = [syntax.Name(self._fresh("_value"), loc=v.loc) for v in values]
-        stores = [syntax.Assign(self._target(t), syntax.Name(held[k].name, loc=values[k].loc), loc=loc) for t, k in targets]
+        stores = [
+            syntax.Assign(self._target(t), syntax.Name(held[k].name, loc=values[k].loc), loc=loc) for t, k in targets
+        ]
         return [*(syntax.Assign(h, v, loc=loc) for h, v in zip(held, values)), *stores]
 
     def _augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
@@ -260,7 +288,11 @@ class _Parser:
         if value is None or isinstance(value, ast.Constant) and value.value is None:
             return syntax.Return((), False, loc=loc)
         if self._allocation(value) is not None:
-            raise self._error(value, "an array must have a name before it is returned", "`result = np.zeros(...)`, then `return result`")
+            raise self._error(
+                value,
+                "an array must have a name before it is returned",
+                "`result = np.zeros(...)`, then `return result`",
+            )
         if isinstance(value, ast.Tuple):
             return syntax.Return(tuple(map(self._expr, value.elts)), True, loc=loc)
         return syntax.Return((self._expr(value),), False, loc=loc)
@@ -281,7 +313,11 @@ class _Parser:
         slots = [first, "fill_value", "dtype"] if function.startswith("full") else [first, "dtype"]
         given = self._bound(call, f"np.{function}", slots)
         like = function.endswith("_like")
-        shape = syntax.Like(self._array(given[first]), loc=self.text.loc(given[first])) if like else self._shape(given[first])
+        shape = (
+            syntax.Like(self._array(given[first]), loc=self.text.loc(given[first]))
+            if like
+            else self._shape(given[first])
+        )
         fill = self._fill(function, given, call)
         element = self._element(given.get("dtype"), shape if like else None if function == "full" else F64)
         return syntax.Alloc(name, shape, element, fill, loc=loc)
@@ -289,7 +325,9 @@ class _Parser:
     def _bound(self, call: ast.Call, function: str, slots: Sequence[str]) -> dict[str, ast.expr]:
         accepted = f"{function}({', '.join(slots)})"
         if len(call.args) > len(slots):
-            raise self._error(call.args[len(slots)], f"{function} takes no more than {len(slots)} operands here", accepted)
+            raise self._error(
+                call.args[len(slots)], f"{function} takes no more than {len(slots)} operands here", accepted
+            )
         given = dict(zip(slots, call.args))
         for keyword in call.keywords:
             if keyword.arg not in slots or keyword.arg in given:
@@ -322,7 +360,11 @@ class _Parser:
         value = node.value if isinstance(node, ast.Constant) else self._value(node)
         dtype = None if value is MISSING or value is None else functions.dtype_of(value)
         if dtype is None:
-            raise self._error(node, "this is not an element type of the language", "float64, float32, int8 to int64, uint8 to uint64 or bool, or A.dtype")
+            raise self._error(
+                node,
+                "this is not an element type of the language",
+                "float64, float32, int8 to int64, uint8 to uint64 or bool, or A.dtype",
+            )
         return dtype
 
     # Expressions
@@ -353,13 +395,21 @@ class _Parser:
                 return self._choice(node)
             case ast.Call():
                 return self._call(node)
-        note = _ARRAYS_LATER if isinstance(node, ast.Slice) else "numbers, elements of arrays, arithmetic, comparisons and functions of numbers"
+        note = (
+            _ARRAYS_LATER
+            if isinstance(node, ast.Slice)
+            else "numbers, elements of arrays, arithmetic, comparisons and functions of numbers"
+        )
         raise self._error(node, f"{_what(node)} is not a number", note)
 
     def _constant(self, node: ast.expr, value: object) -> syntax.Const:
         number = _number(value)
         if number is None:
-            raise self._error(node, f"{_described(value)} is not a number of the language", "int, float, bool, or a NumPy scalar of a type of the language")
+            raise self._error(
+                node,
+                f"{_described(value)} is not a number of the language",
+                "int, float, bool, or a NumPy scalar of a type of the language",
+            )
         return syntax.Const(number, loc=self.text.loc(node))
 
     def _name(self, node: ast.Name) -> syntax.Expr:
@@ -368,7 +418,11 @@ class _Parser:
             return syntax.Name(self._renamed.get(name, name), loc=loc)
         value = self.scope.lookup(name)
         if value is MISSING:
-            raise self._error(node, f"`{name}` is not defined", "a parameter, a local, or a global or closure value that exists when the kernel is compiled")
+            raise self._error(
+                node,
+                f"`{name}` is not defined",
+                "a parameter, a local, or a global or closure value that exists when the kernel is compiled",
+            )
         if isinstance(value, np.ndarray):
             raise self._error(node, f"`{name}` is an array from outside the kernel", "pass it as an argument")
         return self._constant(node, value)
@@ -376,10 +430,14 @@ class _Parser:
     def _attribute(self, node: ast.Attribute) -> syntax.Expr:
         if self._is_local(node.value):
             notes = {"shape": "`A.shape[0]`, or `n, m = A.shape`", "T": _ARRAYS_LATER}
-            raise self._error(node, f"`.{node.attr}` is not a number", notes.get(node.attr, "`A.shape[0]` and `len(A)`"))
+            raise self._error(
+                node, f"`.{node.attr}` is not a number", notes.get(node.attr, "`A.shape[0]` and `len(A)`")
+            )
         value = self._value(node)
         if value is MISSING:
-            raise self._error(node, "this attribute is not part of the language", "attributes of numpy and math, and `A.shape[0]`")
+            raise self._error(
+                node, "this attribute is not part of the language", "attributes of numpy and math, and `A.shape[0]`"
+            )
         return self._constant(node, value)
 
     def _subscript(self, node: ast.Subscript) -> syntax.Expr:
@@ -397,7 +455,11 @@ class _Parser:
         if isinstance(node, ast.Slice):
             raise self._error(node, "a slice is not part of the language", _ARRAYS_LATER)
         if isinstance(node, ast.Constant) and (node.value is None or node.value is ...):
-            raise self._error(node, f"`{node.value if node.value is None else '...'}` is not a subscript of the language", _ARRAYS_LATER)
+            raise self._error(
+                node,
+                f"`{node.value if node.value is None else '...'}` is not a subscript of the language",
+                _ARRAYS_LATER,
+            )
         return self._expr(node)
 
     def _shape_of(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
@@ -434,7 +496,11 @@ class _Parser:
             raise self._error(node, f"the method `.{node.func.attr}()` is not part of the language", _ARRAYS_LATER)
         function, name = self._value(node.func), ast.unparse(node.func)
         if isinstance(node.func, ast.Name) and function is MISSING:
-            raise self._error(node.func, f"`{name}` is not a function here", "the elementwise functions of numpy and math, min, max, abs, len, float, int, bool")
+            raise self._error(
+                node.func,
+                f"`{name}` is not a function here",
+                "the elementwise functions of numpy and math, min, max, abs, len, float, int, bool",
+            )
         special = self._special(function)
         if special is not None:
             self._no_keywords(node, name)
@@ -459,9 +525,13 @@ class _Parser:
         if function is range:
             return self._error(node, "a range is not a number", "`for i in range(...)`")
         if _lookup(functions.ALLOCATIONS, function) is not None:
-            return self._error(node, "an array is made where a number is needed", f"`T = {name}(...)` as a statement of its own")
+            return self._error(
+                node, "an array is made where a number is needed", f"`T = {name}(...)` as a statement of its own"
+            )
         if isinstance(function, FunctionType) and not (function.__module__ or "").startswith("numpy"):
-            return self._error(node, f"the call of `{name}` is not part of the language", "write its formula in place: " + elementwise)
+            return self._error(
+                node, f"the call of `{name}` is not part of the language", "write its formula in place: " + elementwise
+            )
         if self._is_numpy(node.func):
             return self._not_affine(node, f"`{name}`", elementwise)
         return self._error(node, f"`{name}` is not a function of the language", elementwise)
@@ -484,7 +554,11 @@ class _Parser:
         function, name = self._value(node.func), ast.unparse(node.func)
         dtype = _lookup(_CASTS, function) or functions.dtype_of(function)
         if dtype is None:
-            raise self._error(node.func, f"`{name}` is not a type of the language", "float64, float32, int8 to int64, uint8 to uint64 or bool")
+            raise self._error(
+                node.func,
+                f"`{name}` is not a type of the language",
+                "float64, float32, int8 to int64, uint8 to uint64 or bool",
+            )
         if len(node.args) != 1:
             raise self._error(node, f"`{name}` takes one number, not {len(node.args)}", f"`{name}(x)`")
         argument = node.args[0]
@@ -496,7 +570,9 @@ class _Parser:
         function, module, operands = known
         if len(node.args) != operands:
             numbers = "one number" if operands == 1 else f"{operands} numbers"
-            raise self._error(node, f"`{name}` takes {numbers} here, not {len(node.args)}", f"`{name}({', '.join('xy'[:operands])})`")
+            raise self._error(
+                node, f"`{name}` takes {numbers} here, not {len(node.args)}", f"`{name}({', '.join('xy'[:operands])})`"
+            )
         values = tuple(map(self._expr, node.args))
         if (function, module) == ("pow", "builtins"):
             return syntax.Binary("**", *values, loc=self.text.loc(node))
@@ -553,14 +629,19 @@ class _Parser:
         return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"])
 
     def _not_affine(self, node: ast.AST, what: str, accepted: str) -> NotAffineError:
-        return NotAffineError(f"{what} is not affine control", loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"])
+        return NotAffineError(
+            f"{what} is not affine control", loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"]
+        )
 
 
 def _independent(targets: Sequence[syntax.Name | syntax.Subscript], values: Sequence[syntax.Expr]) -> bool:
     """True if `a, b = x, y` may run as `a = x; b = y`: nothing that is assigned is read afterwards."""
     for position, target in enumerate(targets):
         written = target.name if isinstance(target, syntax.Name) else target.array
-        later = [*values[position + 1 :], *(i for t in targets[position + 1 :] if isinstance(t, syntax.Subscript) for i in t.indices)]
+        later = [
+            *values[position + 1 :],
+            *(i for t in targets[position + 1 :] if isinstance(t, syntax.Subscript) for i in t.indices),
+        ]
         arrays_alias = isinstance(target, syntax.Subscript)
         for node in (n for expr in later for n in nodes(expr)):
             if isinstance(node, syntax.Name) and node.name == written:

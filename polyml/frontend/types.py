@@ -48,7 +48,8 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType]) -> syntax.Kernel:
     if len(types) != len(kernel.params):
         names = ", ".join(p.name for p in kernel.params)
         raise PolymlTypeError(
-            f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}", notes=[f"accepted: {kernel.name}({names})"]
+            f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}",
+            notes=[f"accepted: {kernel.name}({names})"],
         )
     return _Inference(webs.split(kernel), tuple(types)).kernel()
 
@@ -82,11 +83,16 @@ class _Inference:
     def _stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
             case syntax.For():
-                start, stop = self._integer(stmt.start, "a bound of range"), self._integer(stmt.stop, "a bound of range")
+                start, stop = (
+                    self._integer(stmt.start, "a bound of range"),
+                    self._integer(stmt.stop, "a bound of range"),
+                )
                 return dataclasses.replace(stmt, start=start, stop=stop, body=self._body(stmt.body))
             case syntax.If():
                 condition = self._condition(stmt.condition)
-                return dataclasses.replace(stmt, condition=condition, then=self._body(stmt.then), orelse=self._body(stmt.orelse))
+                return dataclasses.replace(
+                    stmt, condition=condition, then=self._body(stmt.then), orelse=self._body(stmt.orelse)
+                )
             case syntax.Assign(target=syntax.Name()):
                 return self._assign_name(stmt)
             case syntax.Assign():
@@ -136,7 +142,9 @@ class _Inference:
         if element is None or fill is not None and not fill.known:
             return stmt
         self._arrays[stmt.name] = ArrayType(element, len(shape))
-        return dataclasses.replace(stmt, shape=shape, element=element, fill=None if fill is None else _filled(fill, element))
+        return dataclasses.replace(
+            stmt, shape=shape, element=element, fill=None if fill is None else _filled(fill, element)
+        )
 
     def _shape(self, stmt: syntax.Alloc) -> tuple[syntax.Expr, ...]:
         if isinstance(stmt.shape, tuple):
@@ -185,7 +193,9 @@ class _Inference:
             case syntax.Subscript():
                 return self._subscript(expr)
             case syntax.Unary(op="not"):
-                return Value(syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), frozenset((PYBOOL,)))
+                return Value(
+                    syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), frozenset((PYBOOL,))
+                )
             case syntax.Unary():
                 return _unary(expr, self._value(expr.operand))
             case syntax.Binary(op="min" | "max"):
@@ -197,7 +207,9 @@ class _Inference:
             case syntax.Logical():
                 return self._logical(expr)
             case syntax.IfExp():
-                return self._choice(expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse))
+                return self._choice(
+                    expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse)
+                )
             case syntax.Call():
                 return _call(expr, tuple(map(self._value, expr.args)))
             case syntax.Cast():
@@ -248,7 +260,11 @@ class _Inference:
             raise PolymlTypeError(
                 f"{name} has {_dimensions(array)}, so no dimension {expr.dim}",
                 loc=expr.loc,
-                notes=[f"accepted: {-array.ndim} to {array.ndim - 1}" if array.ndim else "accepted: an array with dimensions"],
+                notes=[
+                    f"accepted: {-array.ndim} to {array.ndim - 1}"
+                    if array.ndim
+                    else "accepted: an array with dimensions"
+                ],
             )
         typed = dataclasses.replace(expr, dim=expr.dim % array.ndim, ndim=None, dtype=PYINT)
         return Value(typed, frozenset((PYINT,)))
@@ -263,7 +279,9 @@ class _Inference:
             raise PolymlTypeError(
                 f"`{_source_name(expr.array)}` has {_dimensions(array)}, and {given} given",
                 loc=expr.loc,
-                notes=["accepted: one subscript per dimension; NumPy array expressions are not part of the language yet"],
+                notes=[
+                    "accepted: one subscript per dimension; NumPy array expressions are not part of the language yet"
+                ],
             )
         return Value(dataclasses.replace(expr, indices=indices, dtype=array.element), frozenset((array.element,)))
 
@@ -273,7 +291,9 @@ class _Inference:
         if not value.known:
             return expr
         if not all(k.is_integer for k in value.kinds):
-            raise PolymlTypeError(f"{what} must be an integer, not {value}", loc=expr.loc, notes=["accepted: an int, or int(x)"])
+            raise PolymlTypeError(
+                f"{what} must be an integer, not {value}", loc=expr.loc, notes=["accepted: an int, or int(x)"]
+            )
         return converted(value, PYINT)
 
     def _condition(self, expr: syntax.Expr) -> syntax.Expr:
@@ -291,7 +311,7 @@ class _Inference:
         values = tuple(map(self._value, expr.operands))
         if not all(v.known for v in values):
             return _UNKNOWN
-        if all(v.held.kind == "b" for v in values if v.held):
+        if all(v.held.kind == "b" for v in values):
             kinds = frozenset().union(*(v.kinds for v in values))
             return Value(dataclasses.replace(expr, operands=tuple(v.expr for v in values), dtype=BOOL), kinds)
         *before, result = values
@@ -315,7 +335,9 @@ class _Inference:
         kinds, (left, right) = parts
         return Value(dataclasses.replace(expr, left=left, right=right, dtype=representation(held(kinds))), kinds)
 
-    def _common(self, expr: syntax.Expr, values: tuple[Value, ...]) -> tuple[frozenset[DType], list[syntax.Expr]] | None:
+    def _common(
+        self, expr: syntax.Expr, values: tuple[Value, ...]
+    ) -> tuple[frozenset[DType], list[syntax.Expr]] | None:
         """The values in one type that holds each exactly. While types still grow, what does not fit yet is left unknown."""
         kinds = frozenset().union(*(v.kinds for v in values))
         if not all(v.known for v in values):
@@ -370,7 +392,9 @@ def _binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
     kinds = _results(expr, results)
     dtype = held(kinds)
     if op in ("<<", ">>") and dtype == PYINT and right.is_weak_constant and right.expr.value < 0:
-        raise PolymlOverflowError("a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"])
+        raise PolymlOverflowError(
+            "a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"]
+        )
     operands = (converted(left, dtype), converted(right, dtype))
     return Value(syntax.Binary(op, *operands, dtype=representation(dtype), loc=expr.loc), kinds)
 
@@ -385,7 +409,9 @@ def _negative_power(expr: syntax.Binary, left: Value, right: Value) -> bool:
         if right.expr.value >= 0:
             return False
         raise PolymlTypeError(
-            "an integer to a negative power", loc=expr.loc, notes=["accepted: a float base, for instance float(x) ** -1"]
+            "an integer to a negative power",
+            loc=expr.loc,
+            notes=["accepted: a float base, for instance float(x) ** -1"],
         )
     raise PolymlTypeError(
         "the exponent of an integer power may be negative",
@@ -416,7 +442,11 @@ def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax
         if right.expr.value in limits:
             return _compared(expr, left.expr, converted(right, left.held))
         above = right.expr.value > limits[-1]
-        return syntax.Const(expr.op == "!=" or expr.op in ("<", "<=") and above or expr.op in (">", ">=") and not above, dtype=BOOL, loc=expr.loc)
+        return syntax.Const(
+            expr.op == "!=" or expr.op in ("<", "<=") and above or expr.op in (">", ">=") and not above,
+            dtype=BOOL,
+            loc=expr.loc,
+        )
     common = promotion.comparison(left.held, right.held)[0]
     if common is not None:
         return _compared(expr, converted(left, common), converted(right, common))
@@ -481,7 +511,9 @@ def _absolute(expr: syntax.Call, operand: Value) -> Value:
 
 def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     name = expr.function
-    combinations = [(k,) for k in args[0].kinds] if len(args) == 1 else [(a, b) for a in args[0].kinds for b in args[1].kinds]
+    combinations = (
+        [(k,) for k in args[0].kinds] if len(args) == 1 else [(a, b) for a in args[0].kinds for b in args[1].kinds]
+    )
     if name in _TESTS:
         for combination in combinations:
             _rule(expr, promotion.function, name, combination)
@@ -518,7 +550,9 @@ def _rule(expr: syntax.Expr, rule: Callable, *operands):
         return rule(*operands)
     except NoRule as problem:
         raise PolymlTypeError(
-            str(problem), loc=expr.loc, notes=["accepted: operands of other types; convert them, for instance np.float64(x)"]
+            str(problem),
+            loc=expr.loc,
+            notes=["accepted: operands of other types; convert them, for instance np.float64(x)"],
         ) from problem
 
 
@@ -531,7 +565,10 @@ def _results(expr: syntax.Expr, results: Sequence[DType]) -> frozenset[DType]:
     raise PolymlTypeError(
         f"the type of this depends on the path the program takes: {spelled(kinds)}",
         loc=expr.loc,
-        notes=["an operand may be of several types here", "accepted: a conversion of that operand, for instance np.float64(x)"],
+        notes=[
+            "an operand may be of several types here",
+            "accepted: a conversion of that operand, for instance np.float64(x)",
+        ],
     )
 
 

@@ -73,7 +73,9 @@ def representation(dtype: DType) -> DType:
 
 def spelled(kinds: frozenset[DType]) -> str:
     """ "float64", "a Python float", "a Python int or int32"."""
-    names = [f"a Python {'bool' if k == PYBOOL else k.name}" if k.weak else k.numpy_name for k in sorted(kinds, key=_order)]
+    names = [
+        f"a Python {'bool' if k == PYBOOL else k.name}" if k.weak else k.numpy_name for k in sorted(kinds, key=_order)
+    ]
     return " or ".join(names)
 
 
@@ -111,7 +113,7 @@ def stored(value: Value, element: DType) -> Expr:
     An unsigned one takes a NumPy scalar modulo 2**bits.
     """
     expr = value.expr
-    if element.kind == "i" and not embeds(expr.dtype, element) and not value.is_weak_constant:
+    if element.kind == "i" and not embeds(expr.dtype, element) and not value.is_weak:
         return converted(Value(_cast(expr, PYINT, True), frozenset((PYINT,))), element)
     return converted(value, element)
 
@@ -163,7 +165,9 @@ def _folded(value: Value, to: DType) -> Const:
             with np.errstate(over="ignore"):
                 result = float(np.float32(float(number))) if to == F32 else float(number)
     except (OverflowError, ValueError) as problem:
-        raise PolymlOverflowError(f"{number!r:.40} does not fit {to.numpy_name}", loc=expr.loc, notes=_fitting(to)) from problem
+        raise PolymlOverflowError(
+            f"{number!r:.40} does not fit {to.numpy_name}", loc=expr.loc, notes=_fitting(to)
+        ) from problem
     if to.is_integer and to != PYINT and result not in integer_range(to):
         raise PolymlOverflowError(f"{number!r:.40} does not fit {to.numpy_name}", loc=expr.loc, notes=_fitting(to))
     return dataclasses.replace(expr, value=result, dtype=to)

@@ -32,7 +32,11 @@ class _Splitter:
         self._names = self._named(kernel)
         arguments = {self._root(d): d for p in kernel.params for d in self._flow.start[p.name]}
         copies = tuple(
-            syntax.Assign(syntax.Name(self._names[root], loc=a.param.loc), syntax.Name(a.param.name, loc=a.param.loc), loc=a.param.loc)
+            syntax.Assign(
+                syntax.Name(self._names[root], loc=a.param.loc),
+                syntax.Name(a.param.name, loc=a.param.loc),
+                loc=a.param.loc,
+            )
             for root, a in arguments.items()
             if root in self._names
         )
@@ -100,5 +104,7 @@ class _Splitter:
             case syntax.For():
                 return dataclasses.replace(changed, body=self._renamed(stmt.body, self._flow.inside(stmt, state)))
             case syntax.If():
-                return dataclasses.replace(changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state))
+                return dataclasses.replace(
+                    changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state)
+                )
         return changed

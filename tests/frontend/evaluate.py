@@ -1,0 +1,154 @@
+"""Runs a typed kernel literally: each node in its own type, each conversion only where a Cast stands.
+
+It checks the promises of `types` on the way (operands of one type, BOOL conditions, PYINT subscripts), so running it next to the interpreter
+tests type inference: a missing or wrong Cast shows as an assertion or as another value.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from polyml.dtypes import BOOL, F64, PYINT
+from polyml.frontend import syntax
+from polyml.frontend.interpret import _binary, _unary
+
+OPERATORS = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift, "min": min, "max": max,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def evaluate(kernel: syntax.Kernel, args):
+    with np.errstate(all="ignore"):
+        return _Evaluation(kernel, args).result
+
+
+class _Evaluation:
+    def __init__(self, kernel, args):
+        self.kinds = dict(kernel.scalars)
+        self.values = {}
+        for param, kind, value in zip(kernel.params, kernel.types, args):
+            scalar = isinstance(kind, syntax.ScalarType)
+            self.values[param.name] = make(representation(kind.dtype), value) if scalar else value
+        self.result = None
+        self.body(kernel.body)
+
+    def body(self, stmts):
+        for stmt in stmts:
+            self.stmt(stmt)
+
+    def stmt(self, stmt):
+        match stmt:
+            case syntax.For():
+                for value in range(self.integer(stmt.start), self.integer(stmt.stop), stmt.step):
+                    self.values[stmt.var] = value
+                    self.body(stmt.body)
+            case syntax.If():
+                self.body(stmt.then if self.condition(stmt.condition) else stmt.orelse)
+            case syntax.Assign(target=syntax.Name(name=name)):
+                assert stmt.value.dtype == stmt.target.dtype == self.kinds[name], stmt
+                self.values[name] = self.expr(stmt.value)
+            case syntax.Assign(target=target):
+                assert stmt.value.dtype == target.dtype and self.values[target.array].dtype.name == target.dtype.numpy_name
+                self.values[target.array][self.index(target)] = self.expr(stmt.value)
+            case syntax.Alloc():
+                shape = tuple(map(self.integer, stmt.shape))
+                self.values[stmt.name] = np.empty(shape, stmt.element.numpy_name)
+                if stmt.fill is not None:
+                    assert stmt.fill.dtype == stmt.element
+                    self.values[stmt.name][...] = self.expr(stmt.fill)
+            case syntax.Return():
+                values = tuple(map(self.returned, stmt.values, stmt.python))
+                self.result = values if stmt.is_tuple else values[0] if values else None
+
+    def returned(self, value, python):
+        if isinstance(value, syntax.ArrayName):
+            return self.values[value.name]
+        result = self.expr(value)
+        return result.item() if python and value.dtype != PYINT else result
+
+    def integer(self, expr):
+        assert expr.dtype == PYINT, expr
+        return self.expr(expr)
+
+    def condition(self, expr):
+        assert expr.dtype == BOOL, expr
+        return bool(self.expr(expr))
+
+    def index(self, target):
+        return tuple(map(self.integer, target.indices))
+
+    def expr(self, expr):
+        value = self.compute(expr)
+        expected = int if expr.dtype == PYINT else np.dtype(expr.dtype.numpy_name).type
+        assert type(value) is expected, (expr, value)
+        return value
+
+    def compute(self, expr):
+        match expr:
+            case syntax.Const(value=value):
+                return make(expr.dtype, value)
+            case syntax.Name(name=name):
+                return self.values[name]
+            case syntax.Shape(array=array, dim=dim):
+                return self.values[array].shape[dim]
+            case syntax.Subscript():
+                return self.values[expr.array][self.index(expr)]
+            case syntax.Unary(op="not"):
+                return np.bool_(not self.condition(expr.operand))
+            case syntax.Unary():
+                assert expr.operand.dtype == expr.dtype, expr
+                return _unary(expr.op, self.expr(expr.operand))
+            case syntax.Binary():
+                assert expr.left.dtype == expr.right.dtype == expr.dtype, expr
+                return _binary(expr.op, self.expr(expr.left), self.expr(expr.right))
+            case syntax.Compare():
+                assert expr.left.dtype == expr.right.dtype, expr
+                return np.bool_(OPERATORS[expr.op](self.expr(expr.left), self.expr(expr.right)))
+            case syntax.Logical():
+                values = [self.condition(o) for o in expr.operands]
+                return np.bool_(all(values) if expr.op == "and" else any(values))
+            case syntax.IfExp():
+                assert expr.then.dtype == expr.orelse.dtype == expr.dtype, expr
+                return self.expr(expr.then if self.condition(expr.condition) else expr.orelse)
+            case syntax.Call():
+                return self.call(expr)
+            case syntax.Cast():
+                return self.cast(expr)
+        raise AssertionError(expr)
+
+    def call(self, expr):
+        assert expr.module == "numpy", expr
+        tests = expr.function in ("isnan", "isinf", "isfinite")
+        assert all(a.dtype == expr.dtype or tests and a.dtype.is_float for a in expr.args), expr
+        if expr.function == "erf":
+            import math
+
+            return np.float64(math.erf(self.expr(expr.args[0])))
+        if expr.function == "abs" and expr.dtype == PYINT:
+            return abs(self.expr(expr.args[0]))
+        return getattr(np, expr.function)(*map(self.expr, expr.args))
+
+    def cast(self, expr):
+        assert expr.to == expr.dtype and expr.operand.dtype != expr.to and expr.to != BOOL, expr
+        value = self.expr(expr.operand)
+        if expr.to == PYINT:
+            result = int(value)
+            assert -(2**63) <= result < 2**63
+            return result
+        if expr.operand.dtype == PYINT and expr.to.is_integer:
+            return np.dtype(expr.to.numpy_name).type(value)  # raises OverflowError
+        assert not (expr.operand.dtype == PYINT and expr.to != F64), expr
+        return np.asarray(value).astype(expr.to.numpy_name)[()]
+
+
+def make(dtype, value):
+    return int(value) if dtype == PYINT else np.dtype(dtype.numpy_name).type(value)
+
+
+def representation(dtype):
+    return {"float": F64, "pybool": BOOL}.get(dtype.name, dtype)
