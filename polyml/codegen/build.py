@@ -5,6 +5,8 @@ Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning po
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import islpy as isl
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute
@@ -22,17 +24,17 @@ from polyml.codegen.integers import (
     modulo,
     var,
 )
+from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
-
-PARALLEL = "parallel"  # the mark above a loop whose iterations are independent
+from polyml.schedule.tree import PARALLEL, POINT, TILE
 
 _OP = isl.ast_expr_op_type
 
 
-def build(scop: Scop, schedule: isl.Schedule) -> Program:
+def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
     """The loops that run `schedule`, under the scop's context."""
     ast_build = isl.AstBuild.from_context(scop.context)
-    return Program(scop, tuple(_nodes(ast_build.node_from_schedule(schedule), parallel=False)))
+    return Program(scop, tuple(_nodes(ast_build.node_from_schedule(schedule), _Role())), reductions or {})
 
 
 def integer_expression(value: isl.PwAff) -> Lin:
@@ -46,30 +48,43 @@ def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
     return _condition(isl.AstBuild.from_context(context).expr_from_set(condition))
 
 
-def _nodes(node: isl.AstNode, parallel: bool) -> list[Node]:
+@dataclass(frozen=True)
+class _Role:
+    """What the marks above say of the next loop."""
+
+    parallel: bool = False
+    role: str = POINT
+
+    def under(self, mark: str) -> "_Role":
+        if mark == PARALLEL:
+            return _Role(True, TILE)
+        return _Role(False, mark) if mark in (TILE, POINT) else self
+
+
+def _nodes(node: isl.AstNode, role: _Role) -> list[Node]:
     kind = node.get_type()
     if kind == isl.ast_node_type.block:
         children = node.block_get_children()
-        return [n for i in range(children.n_ast_node()) for n in _nodes(children.get_at(i), False)]
+        return [n for i in range(children.n_ast_node()) for n in _nodes(children.get_at(i), role)]
     if kind == isl.ast_node_type.mark:
-        return _nodes(node.mark_get_node(), node.mark_get_id().get_name() == PARALLEL)
+        return _nodes(node.mark_get_node(), role.under(node.mark_get_id().get_name()))
     if kind == isl.ast_node_type.if_:
         condition = _condition(node.if_get_cond())
-        then = Guard(condition, tuple(_nodes(node.if_get_then_node(), parallel)))
+        then = Guard(condition, tuple(_nodes(node.if_get_then_node(), role)))
         if not node.if_has_else_node():
             return [then]
-        return [then, Guard(negate(condition), tuple(_nodes(node.if_get_else_node(), parallel)))]
+        return [then, Guard(negate(condition), tuple(_nodes(node.if_get_else_node(), role)))]
     if kind == isl.ast_node_type.for_:
-        return _loop(node, parallel)
+        return _loop(node, role)
     expr = node.user_get_expr()
     name = expr.get_op_arg(0).get_id().get_name()
     return [Instance(name, tuple(_integer(expr.get_op_arg(i)) for i in range(1, expr.get_op_n_arg())))]
 
 
-def _loop(node: isl.AstNode, parallel: bool) -> list[Node]:
+def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
     name = node.for_get_iterator().get_id().get_name()
     start = _integer(node.for_get_init())
-    body = tuple(_nodes(node.for_get_body(), False))
+    body = tuple(_nodes(node.for_get_body(), replace(role, parallel=False)))
     if node.for_is_degenerate():
         return [substitute(n, {name: start}) for n in body]
     bound = node.for_get_cond()
@@ -77,7 +92,7 @@ def _loop(node: isl.AstNode, parallel: bool) -> list[Node]:
     if bound.get_op_type() == _OP.lt:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
-    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, parallel)]
+    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, role.parallel, role.role)]
 
 
 def _operands(op: str, value: Lin) -> tuple[Lin, ...]:

@@ -12,7 +12,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, Logic, linear, var
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import Evaluator
@@ -425,8 +425,8 @@ class Body:
         self.fn.current = after
 
     def bounds(self, node: Loop) -> tuple[str, str]:
-        lower = node.lower[0] if len(node.lower) == 1 else linear([(Extremum("max", node.lower), 1)], 0)
-        upper = node.upper[0] if len(node.upper) == 1 else linear([(Extremum("min", node.upper), 1)], 0)
+        lower = extremum("max", node.lower)
+        upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
     def loop(self, node: Loop) -> None:
@@ -657,14 +657,14 @@ class Kernel(Body):
         total = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
         if node.step > 1:
             total = fn.emit(f"sdiv i64 {total}, {node.step}")
-        middle = {node.var: linear([(FloorDiv(node.lower[0] + node.upper[0], 2), 1)], 0)}
+        middle = {node.var: floor_div(node.lower[0] + node.upper[0], 2)}
         longest: list[Loop] = _longest_path(node.body)
         for inner in longest:
             low = [e.substitute(middle) for e in inner.lower]
             high = [e.substitute(middle) for e in inner.upper]
-            trip = linear([(Extremum("min", tuple(high)), 1), (Extremum("max", tuple(low)), -1)], inner.step)
-            middle[inner.var] = linear([(FloorDiv(low[0] + high[0], 2), 1)], 0)
-            count = self.integer(linear([(Extremum("max", (Lin((), inner.step), trip)), 1)], 0))
+            trip = extremum("min", high) - extremum("max", low) + inner.step
+            middle[inner.var] = floor_div(low[0] + high[0], 2)
+            count = self.integer(extremum("max", [Lin((), inner.step), trip]))
             if inner.step > 1:
                 count = fn.emit(f"sdiv i64 {count}, {inner.step}")
             total = fn.emit(f"mul i64 {total}, {count}")

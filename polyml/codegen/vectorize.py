@@ -22,7 +22,8 @@ from polyml.machine import CpuMachine
 
 JAM_COUNTS = (2, 3, 4, 6, 8)
 VECTOR_COUNTS = (1, 2, 3, 4)
-COPIES_LIMIT = 32  # vectors that run together: what bounds the size of the code
+COPIES_LIMIT = 32  # vectors that run together
+TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...]) -> Program:
@@ -103,12 +104,19 @@ class _Vectorizer:
         if lanes < 2:
             return None
         plain = 2.0 * model.instances()
-        best: tuple[Shape, float] | None = None
+        touches = len(model.reaches)
+        priced: list[tuple[float, int, Shape]] = []
         for shape in self._shapes(nest, model, lanes):
+            if shape.copies // lanes * touches > TOUCHES_LIMIT and shape.copies > lanes:
+                continue
             cycles = model.per_iteration(shape)
-            if cycles is not None and cycles < (plain if best is None else best[1]):
-                best = (shape, cycles)
-        return best
+            if cycles is not None and cycles < plain:
+                priced.append((cycles, shape.copies, shape))
+        if not priced:
+            return None
+        least = min(cycles for cycles, _, _ in priced)
+        cycles, _, shape = min((p for p in priced if p[0] <= least * 1.04), key=lambda p: (p[1], p[0]))
+        return shape, cycles
 
     def _lanes(self, nest: Nest) -> int:
         """Elements per register: the widest type that the nest computes with decides."""
