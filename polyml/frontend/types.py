@@ -439,6 +439,10 @@ def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax
         left, right = right, left
     if right.is_weak_constant and not left.is_weak_constant:
         limits = integer_range(left.expr.dtype)
+        if left.expr.dtype == BOOL and not left.is_weak and right.expr.value not in integer_range(I64):
+            raise PolymlOverflowError(
+                "NumPy's bool is compared with an int beyond 64 bits", loc=expr.loc, notes=["accepted: -2**63 to 2**63 - 1"]
+            )
         if right.expr.value in limits:
             return _compared(expr, left.expr, converted(right, left.held))
         above = right.expr.value > limits[-1]
@@ -492,8 +496,10 @@ def _call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     """Functions of math take float(x) and give a Python float, bool, or for the roundings int."""
     name = expr.function
-    if name in _ROUNDINGS and args[0].held.kind in "iub":
+    if name in _ROUNDINGS and args[0].is_weak and args[0].held != PYFLOAT:
         return Value(converted(args[0], PYINT), frozenset((PYINT,)))
+    if name == "trunc" and any(not k.weak and k != F64 for k in args[0].kinds):
+        raise PolymlTypeError(f"math.trunc has no rule for {args[0]}", loc=expr.loc, notes=["accepted: int(x)"])
     floats = tuple(converted(a, F64) for a in args)
     if name == "pow":
         return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), frozenset((PYFLOAT,)))
@@ -506,6 +512,9 @@ def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 
 def _absolute(expr: syntax.Call, operand: Value) -> Value:
     kinds = _results(expr, [_rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds])
+    if held(kinds) == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
+        typed = converted(operand, PYINT)
+        return Value(syntax.Binary("max", typed, syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc), dtype=PYINT, loc=expr.loc), kinds)
     return Value(_of_one_type(expr, "abs", (operand,), held(kinds)), kinds)
 
 

@@ -129,8 +129,6 @@ class _Evaluation:
             import math
 
             return np.float64(math.erf(self.expr(expr.args[0])))
-        if expr.function == "abs" and expr.dtype == PYINT:
-            return abs(self.expr(expr.args[0]))
         return getattr(np, expr.function)(*map(self.expr, expr.args))
 
     def cast(self, expr):
@@ -138,7 +136,8 @@ class _Evaluation:
         value = self.expr(expr.operand)
         if expr.to == PYINT:
             result = int(value)
-            assert -(2**63) <= result < 2**63
+            if not -(2**63) <= result < 2**63:
+                raise OverflowError(result)
             return result
         if expr.operand.dtype == PYINT and expr.to.is_integer:
             return np.dtype(expr.to.numpy_name).type(value)  # raises OverflowError
