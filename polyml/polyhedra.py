@@ -290,3 +290,67 @@ def union(values: Sequence, empty):
         return values[0]
     middle = len(values) // 2
     return union(values[:middle], empty).union(union(values[middle:], empty))
+
+
+def outer(domain: isl.Set, depth: int) -> isl.Set:
+    """{ S[i, j, k] } -> { [i, j] } for depth 2: which outer iterations occur."""
+    dims = domain.dim(_D.set)
+    return domain.project_out(_D.set, depth, dims - depth).reset_tuple_id()
+
+
+def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]:
+    """The least and greatest value of a dimension over the parameters, the greatest where the domain is not empty.
+
+    The least is None where it is not one affine expression.
+    """
+    return _one_piece(domain.dim_min(dim)), domain.dim_max(dim)
+
+
+def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
+    """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
+    count = last.sub(first).add_constant_val(isl.Val(1))
+    whole = _one_piece(count)
+    if whole is not None:
+        count = whole if context.is_subset(whole.nonneg_set()) else whole.max(_constant(0))
+    else:
+        count = count.union_max(_constant(0)).coalesce()
+    count = count.drop_unused_params()
+    return count.insert_domain(isl.Space.set_alloc(CONTEXT, 0, 0).align_params(count.get_space()))
+
+
+def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
+    """{ S[i] -> [(i - start)] }, start over the parameters."""
+    here = dimension(domain, dim).to_pw_aff()
+    if start.plain_is_equal(_constant(0).align_params(start.get_space())):
+        return here
+    return here.sub(start.insert_domain(domain.get_space().align_params(start.get_space())))
+
+
+def _one_piece(value: isl.PwAff) -> isl.PwAff | None:
+    """The affine expression of a PwAff that has only one, for all parameters; None if it has several."""
+    value = value.coalesce()
+    return value.get_pieces()[0][1].to_pw_aff() if value.n_piece() == 1 else None
+
+
+def _constant(value: int) -> isl.PwAff:
+    """{ [(value)] } without parameters."""
+    return isl.PwAff.val_on_domain(isl.Set.universe(isl.Space.params_alloc(CONTEXT, 0)), isl.Val(value))
+
+
+def set_names(value: isl.UnionSet) -> list[str]:
+    """The names of the sets in a union."""
+    listed = value.get_set_list()
+    return [listed.get_at(k).get_tuple_name() for k in range(listed.n_set())]
+
+
+def dimensions(value: isl.Set) -> int:
+    """The number of dimensions of a set's elements."""
+    return value.dim(_D.set)
+
+
+def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
+    """What a set { : facts } says about some of its parameters."""
+    for position, name in reversed(list(enumerate(parameter_names(context)))):
+        if name not in names:
+            context = context.project_out(_D.param, position, 1)
+    return context

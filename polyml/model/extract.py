@@ -17,21 +17,26 @@ from polyml.model.forward import forward
 from polyml.model.interface import Parameter
 from polyml.model.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
 from polyml.model.order import Order, Sequence, band, schedule_tree
+from polyml.model.place import place
 from polyml.model.resolve import flag, resolve
 from polyml.model.scop import Access, Array, Index, Load, ScalarArg, Scop, Statement
 from polyml.model.select import explicit, split
 from polyml.model.values import operations
 
 
-def extract(kernel: syntax.Kernel) -> Scop:
+def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     """The polyhedral model of a typed kernel.
 
+    aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source
+    order is right for such a Scop, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = resolve(kernel)
-    nest = _without_value_arguments(forward(written), written)
+    nest = _without_value_arguments(forward(written, aliased=aliased), written)
     setting = _setting(nest, written)
     top = outermost(setting)
+    if not aliased:
+        nest = place(nest, top)
     found = checks(written, top)
     integer_arguments = _integer_arguments(nest.parameters, setting, kernel)
     found = argument_checks(integer_arguments, top) + found

@@ -24,11 +24,15 @@ from polyml.model.scop import Role
 _VALUE_LIMIT = 96  # distinct operations of a value; beyond it a scalar stays in memory
 
 
-def forward(nest: Nest) -> Nest:
-    """Substitute block-local scalars into their uses and remove assignments to arrays that nobody reads."""
+def forward(nest: Nest, *, aliased: bool = False) -> Nest:
+    """Substitute block-local scalars into their uses and remove assignments to arrays that nobody reads.
+
+    aliased: arguments may share memory, so that a write to one of them may change what is read from another.
+    """
     scalars = frozenset(n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL)
+    arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT)
     results = frozenset(r.array for r in nest.results if isinstance(r, ScalarResult))
-    body = _Forward(scalars).block(nest.body, results)
+    body = _Forward(scalars, arguments if aliased else frozenset()).block(nest.body, results)
     body = _without_unread(body, nest, results)
     used = {name for a in all_assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))} | results
     arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL or a.shape}
@@ -36,8 +40,15 @@ def forward(nest: Nest) -> Nest:
 
 
 class _Forward:
-    def __init__(self, scalars: frozenset[str]):
+    def __init__(self, scalars: frozenset[str], aliases: frozenset[str]):
         self.scalars = scalars
+        self.aliases = aliases
+
+    def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
+        """Whether writing to some arrays may change others that are read."""
+        if not writes.isdisjoint(operands):
+            return True
+        return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
 
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
         """The block with its scalars substituted, inner blocks first. live_out: scalars whose value is read after it."""
@@ -104,16 +115,16 @@ class _Forward:
             writes = {a.array for a in _assigns_of(node)}
             if uses:
                 inside_loop = not _is_straight(node)
-                if is_stale or (inside_loop and (not is_condition or writes & (operands | {name}))):
+                if is_stale or (inside_loop and (not is_condition or self._overlaps(writes, operands | {name}))):
                     return False
-                if isinstance(node, Guard) and _written_before_last_use(node.body, name, operands):
+                if isinstance(node, Guard) and self._written_before_last_use(node.body, name, operands):
                     return False
                 changed[later] = _substitute(node, name, value)
             if isinstance(node, Assign) and node.array == name:
                 break
             if name in writes:
                 return False
-            is_stale = is_stale or bool(writes & operands)
+            is_stale = is_stale or self._overlaps(writes, operands)
         else:
             if name in live_out:
                 return False
@@ -122,15 +133,14 @@ class _Forward:
         del nodes[position]
         return True
 
-
-def _written_before_last_use(body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
-    """Whether a straight-line guarded block changes what the value of `name` reads before it reads `name` again."""
-    is_stale = False
-    for assign in all_assigns(body):
-        if is_stale and name in _read_names(assign.value):
-            return True
-        is_stale = is_stale or assign.array in operands or assign.array == name
-    return False
+    def _written_before_last_use(self, body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
+        """Whether a guarded block changes what the value of `name` reads, or `name`, before it reads `name` again."""
+        is_stale = False
+        for assign in all_assigns(body):
+            if is_stale and name in _read_names(assign.value):
+                return True
+            is_stale = is_stale or self._overlaps({assign.array}, operands | {name})
+        return False
 
 
 def _is_straight(node: Node) -> bool:

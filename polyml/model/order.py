@@ -69,3 +69,25 @@ def _partial_schedule(part: Band, statements: Mapping[str, Statement]) -> isl.Mu
         piece = isl.UnionPwAff.from_pw_aff((member if part.direction > 0 else member.neg()).to_pw_aff())
         result = piece if result is None else result.union_add(piece)
     return isl.MultiUnionPwAff.from_union_pw_aff(result)
+
+
+def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:
+    """For each statement the loops around it, outermost first, as numbers that differ between loops.
+
+    schedule: a tree of filters, sequences and bands of one member, as `schedule_tree` makes it.
+    """
+    paths: dict[str, tuple[int, ...]] = {}
+    numbers = iter(range(10**9))
+    _walk_tree(schedule.get_root(), (), numbers, paths)
+    return paths
+
+
+def _walk_tree(node: isl.ScheduleNode, loops: tuple[int, ...], numbers, paths: dict[str, tuple[int, ...]]) -> None:
+    if node.get_type() == isl.schedule_node_type.leaf:
+        for name in polyhedra.set_names(node.get_domain()):
+            paths[name] = loops
+        return
+    if node.get_type() == isl.schedule_node_type.band:
+        loops = (*loops, next(numbers))
+    for position in range(node.n_children()):
+        _walk_tree(node.child(position), loops, numbers, paths)

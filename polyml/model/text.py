@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 
 import islpy as isl
@@ -13,12 +12,14 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.frontend import syntax
+from polyml.model.dependence import Dependences
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.nest import children
 from polyml.model.scop import Access, Array, Check, Index, Load, Scop, ScalarArg, Statement, Value
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
 
+_RELATIONS = ("flow", "anti", "output", "value_flow")
 _LOOSEST, _TIGHTEST = 0, 20
 _BINDING = {
     "or": 1, "and": 2, "not": 3, "compare": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
@@ -72,23 +73,19 @@ def scop_data(scop: Scop) -> dict:
     }
 
 
-def dependences_text(dependences) -> str:
-    """Every relation of the dependences, { source -> sink }, one line per pair of statements.
-
-    dependences: a dataclass whose relations are fields of type isl.UnionMap.
-    """
+def dependences_text(dependences: Dependences) -> str:
+    """flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements."""
     lines = []
-    for kind, relation in _relations(dependences):
+    for kind in _RELATIONS:
         lines.append(kind)
-        lines += [f"    {line}" for line in polyhedra.text(relation.coalesce()).splitlines()]
+        lines += [f"    {line}" for line in polyhedra.text(getattr(dependences, kind)).splitlines()]
     return "\n".join(lines)
 
 
-def dependences_data(dependences) -> dict:
+def dependences_data(dependences: Dependences) -> dict:
     """kind -> list of relations in full isl syntax, one per pair of statements."""
     return {
-        kind: [str(piece.coalesce()) for piece in polyhedra.pieces(relation)]
-        for kind, relation in _relations(dependences)
+        kind: [str(piece.coalesce()) for piece in polyhedra.pieces(getattr(dependences, kind))] for kind in _RELATIONS
     }
 
 
@@ -224,11 +221,6 @@ def _check_text(check: Check) -> str:
 
 def _result_text(result: ScalarResult | ArrayResult) -> str:
     return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
-
-
-def _relations(dependences) -> list[tuple[str, isl.UnionMap]]:
-    named = [(field.name, getattr(dependences, field.name)) for field in fields(dependences)]
-    return [(name, value) for name, value in named if isinstance(value, isl.UnionMap)]
 
 
 def _indented(text: str) -> str:
