@@ -1,6 +1,6 @@
 """Program -> LLVM text.
 
-The kernel is `i64 @name(ptr slots)`; slots holds the thread count, then for each argument its words (see `SlotMap`).
+The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, then for each argument its words (see `SlotMap`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
 from polyml.model.scop import Access, Role, ScalarResult, Statement
 
+ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 PARALLEL_WORK = 20_000  # instances below which starting the threads costs more than it gains
 
@@ -549,7 +550,7 @@ class Kernel(Body):
     """The kernel's own function: checks, memory of local arrays, the loops, results."""
 
     def __init__(self, module: Module):
-        super().__init__(module, f"i64 @{module.scop.name}(ptr noalias %slots)")
+        super().__init__(module, f"i64 @{ENTRY}(ptr noalias %slots)")
         self.slots_pointer = "%slots"
         self._local: dict[str, str] = {}
 
@@ -639,7 +640,7 @@ class Kernel(Body):
         for index, (kind, ssa) in enumerate(words):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
-        name = f"{self.scop.name}.parallel{len(module.functions)}"
+        name = f"{ENTRY}.parallel{len(module.functions)}"
         Share(module, name, node, self.path, arrays, outer).define()
         threads = self.word(0)
         work = self._work(node)

@@ -1,0 +1,166 @@
+"""The compiler as the list of its stages.
+
+    kernel -> typed -> scop -> dependences -> schedule -> program -> llvm -> object code
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import debug, machine
+from polyml.codegen import text as program_text
+from polyml.codegen.accesses import as_parameters
+from polyml.codegen.ast import Program
+from polyml.codegen.build import build, integer_expression
+from polyml.codegen.llvm import ENTRY, emit
+from polyml.codegen.vectorize import vectorize
+from polyml.config import Options
+from polyml.frontend import syntax
+from polyml.frontend.types import infer
+from polyml.model import text as model_text
+from polyml.model.dependence import Dependences, dependences
+from polyml.model.extract import extract
+from polyml.model.reduction import reductions
+from polyml.model.scalars import expand
+from polyml.model.scop import Role, Scop
+from polyml.runtime.artifact import Artifact, ResultArray, record
+from polyml.runtime.load import assemble
+from polyml.schedule.compute import compute
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel for one signature, with what every stage made.
+
+    timings: stage -> seconds, in order.
+    """
+
+    kernel: syntax.Kernel
+    scop: Scop = field(repr=False)
+    dependences: Dependences = field(repr=False)
+    schedule: isl.Schedule = field(repr=False)
+    program: Program = field(repr=False)
+    llvm: str = field(repr=False)
+    artifact: Artifact = field(repr=False)
+    timings: dict[str, float]
+
+    @property
+    def stages(self) -> dict[str, Callable[[], str]]:
+        """The readable text of each stage, by the names of `config.STAGES`."""
+        return {
+            "kernel": lambda: str(self.kernel),
+            "domain": lambda: model_text.scop_text(self.scop),
+            "deps": lambda: model_text.dependences_text(self.dependences),
+            "schedule": lambda: model_text.schedule_text(self.schedule),
+            "ast": lambda: program_text.text(self.program),
+            "llvm": lambda: self.llvm,
+            "asm": lambda: self.asm,
+        }
+
+    @property
+    def data(self) -> dict[str, Callable[[], object]]:
+        """Stages that are data, for JSON."""
+        return {
+            "domain": lambda: model_text.scop_data(self.scop),
+            "deps": lambda: model_text.dependences_data(self.dependences),
+            "schedule": lambda: {"schedule": str(self.schedule), "notes": list(self.artifact.notes)},
+            "ast": lambda: program_text.program_data(self.program),
+        }
+
+    @cached_property
+    def asm(self) -> str:
+        """The assembly of the host's CPU."""
+        from polyml.runtime.load import assembly
+
+        host = machine.host()
+        return assembly(self.llvm, cpu=host.cpu_name, features=host.features)
+
+
+def compile(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    layouts: tuple[str, ...],
+    options: Options,
+    aliased: bool = False,
+) -> Compiled:
+    """Machine code of a parsed kernel for arguments of these types.
+
+    layouts: per array argument "C", "F" or "A". aliased: arguments may overlap, so the source's order is kept exactly.
+    Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have.
+    """
+    timings: dict[str, float] = {}
+    stage = _Clock(timings, options, kernel.name)
+    host = machine.host()
+    typed = stage("types", lambda: infer(kernel, types))
+    scop = stage("domain", lambda: extract(typed))
+    transform = options.schedule == "auto" and not aliased
+    if transform:
+        scop = stage("scalars", lambda: expand(scop))
+    found = stage("deps", lambda: dependences(scop))
+    if transform:
+        scheduled = stage(
+            "schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel)
+        )
+        tree, notes = scheduled.tree, scheduled.notes
+    else:
+        tree, notes = scop.schedule, ("source order: arguments overlap" if aliased else "source order: as asked",)
+    free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
+    program = stage("ast", lambda: build(scop, tree, free))
+    if options.vectorize and not aliased:
+        program = stage("vectorize", lambda: vectorize(program, host, layouts))
+    llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))
+    code = stage("object", lambda: assemble(llvm, cpu=host.cpu_name, features=host.features, level=1))
+    artifact = _artifact(scop, typed, layouts, code, aliased, notes)
+    compiled = Compiled(typed, scop, found, tree, program, llvm, artifact, timings)
+    for name, text in compiled.stages.items():
+        if name in options.debug:
+            debug.dump(name, text, name=kernel.name)
+    return compiled
+
+
+class _Clock:
+    """Runs stages and adds up their times by name."""
+
+    def __init__(self, timings: dict[str, float], options: Options, kernel: str):
+        self._timings = timings
+
+    def __call__(self, name: str, run: Callable):
+        start = time.perf_counter()
+        result = run()
+        self._timings[name] = self._timings.get(name, 0.0) + time.perf_counter() - start
+        return result
+
+
+def _artifact(
+    scop: Scop, typed: syntax.Kernel, layouts: tuple[str, ...], code: bytes, aliased: bool, notes: tuple[str, ...]
+) -> Artifact:
+    written = {s.write.array for s in scop.statements.values()}
+    returned = [a for a in scop.arrays.values() if a.role is Role.RESULT]
+    return Artifact(
+        name=scop.name,
+        params=scop.params,
+        types=typed.types,
+        layouts=layouts,
+        entry=ENTRY,
+        object_code=code,
+        checks=tuple(record(c) for c in scop.checks),
+        parameters=scop.parameters,
+        results=scop.results,
+        result_is_tuple=scop.result_is_tuple,
+        result_arrays=tuple(
+            ResultArray(
+                a.name,
+                a.element.numpy_name,
+                tuple(str(integer_expression(as_parameters(e))) for e in a.shape),
+            )
+            for a in returned
+        ),
+        written=tuple(p for p in scop.params if p in written),
+        aliased=aliased,
+        notes=notes,
+    )
