@@ -21,7 +21,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.scop import Access, Scop
 
-_Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
+Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Dependences:
     def input(self) -> isl.UnionMap:
         """Pairs that read the same element: no order, but a reason to stand close."""
         reads = _reads(self._scop)
-        return _pairs(self._scop, reads, reads, _order(self._scop))
+        return pairs(reads, reads, Order(self._scop.schedule), _empty(self._scop))
 
     @cached_property
     def value_flow(self) -> isl.UnionMap:
@@ -63,16 +63,16 @@ class Dependences:
 
 def dependences(scop: Scop) -> Dependences:
     """The exact dependences of a Scop in its source order."""
-    reads, writes, order = _reads(scop), _writes(scop), _order(scop)
+    reads, writes, order, empty = _reads(scop), _writes(scop), Order(scop.schedule), _empty(scop)
     return Dependences(
-        flow=_pairs(scop, writes, reads, order),
-        anti=_pairs(scop, reads, writes, order),
-        output=_pairs(scop, writes, writes, order),
+        flow=pairs(writes, reads, order, empty),
+        anti=pairs(reads, writes, order, empty),
+        output=pairs(writes, writes, order, empty),
         _scop=scop,
     )
 
 
-class _Order:
+class Order:
     """{ S[i] -> T[j] : S[i] runs before T[j] } for the pairs of statements that are asked for."""
 
     def __init__(self, schedule: isl.Schedule):
@@ -86,11 +86,7 @@ class _Order:
         return self._before[key]
 
 
-def _order(scop: Scop) -> _Order:
-    return _Order(scop.schedule)
-
-
-def _pairs(scop: Scop, sources: _Accesses, sinks: _Accesses, order: _Order) -> isl.UnionMap:
+def pairs(sources: Accesses, sinks: Accesses, order: Order, empty: isl.UnionMap) -> isl.UnionMap:
     """{ S[i] -> T[j] : both touch the same element, S[i] first }
 
     Statement by statement, since most pairs share no array: several times faster than isl's union relations and than
@@ -101,21 +97,21 @@ def _pairs(scop: Scop, sources: _Accesses, sinks: _Accesses, order: _Order) -> i
         reversed_sinks = {name: m.reverse() for name, m in sinks.get(array, {}).items()}
         for source, touched in by_statement.items():
             for sink, touching in reversed_sinks.items():
-                pairs = touched.apply_range(touching).intersect(order.before(source, sink))
-                if not pairs.is_empty():
-                    found.append(isl.UnionMap.from_map(pairs))
-    return polyhedra.union(found, isl.UnionMap.empty(scop.context.get_space()))
+                same = touched.apply_range(touching).intersect(order.before(source, sink))
+                if not same.is_empty():
+                    found.append(isl.UnionMap.from_map(same))
+    return polyhedra.union(found, empty)
 
 
-def _reads(scop: Scop) -> _Accesses:
+def _reads(scop: Scop) -> Accesses:
     return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.reads)
 
 
-def _writes(scop: Scop) -> _Accesses:
+def _writes(scop: Scop) -> Accesses:
     return _by_array((s.name, s.domain, s.write) for s in scop.statements.values())
 
 
-def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> _Accesses:
+def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
     result: dict[str, dict[str, isl.Map]] = {}
     for name, domain, access in accesses:
         relation = access.relation.intersect_domain(domain)
@@ -124,7 +120,11 @@ def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> _Accesses:
     return result
 
 
-def _union_of(accesses: _Accesses, scop: Scop) -> isl.UnionMap:
+def _union_of(accesses: Accesses, scop: Scop) -> isl.UnionMap:
     """{ S[i] -> A[j] } of all statements and arrays."""
     maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
-    return polyhedra.union(maps, isl.UnionMap.empty(scop.context.get_space()))
+    return polyhedra.union(maps, _empty(scop))
+
+
+def _empty(scop: Scop) -> isl.UnionMap:
+    return isl.UnionMap.empty(scop.context.get_space())
