@@ -1,0 +1,42 @@
+"""A polyhedral loop-nest optimizer for Python.
+
+    @polyml.kernel
+    def f(A, B): ...
+"""
+
+from polyml import config
+from polyml.api import Kernel, kernel
+from polyml.errors import (
+    BoundsError,
+    CompileError,
+    ConfigError,
+    IllegalSchedule,
+    LanguageError,
+    NotAffineError,
+    PolymlError,
+    PolymlMemoryError,
+    PolymlOverflowError,
+    PolymlPerformanceWarning,
+    PolymlTypeError,
+    PolymlValueError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BoundsError",
+    "CompileError",
+    "ConfigError",
+    "IllegalSchedule",
+    "Kernel",
+    "LanguageError",
+    "NotAffineError",
+    "PolymlError",
+    "PolymlMemoryError",
+    "PolymlOverflowError",
+    "PolymlPerformanceWarning",
+    "PolymlTypeError",
+    "PolymlValueError",
+    "config",
+    "kernel",
+]

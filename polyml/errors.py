@@ -38,6 +38,14 @@ class PolymlTypeError(PolymlError, TypeError):
     """Argument types, or an operation between types, that the language does not have."""
 
 
+class PolymlValueError(PolymlError, ValueError):
+    """An argument of the right type that cannot be used: read-only where it is written, or a size below zero."""
+
+
+class PolymlMemoryError(PolymlError, MemoryError):
+    """There is not enough memory for the kernel's temporaries or results."""
+
+
 class BoundsError(PolymlError, IndexError):
     """A subscript would leave its array for the sizes of this call. Raised before anything is written."""
 

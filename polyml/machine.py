@@ -130,7 +130,7 @@ def preset(name: str) -> CpuMachine:
 def host() -> CpuMachine:
     """This machine, as the operating system describes it; typical values where it does not say."""
     isa = _isa(platform.machine())
-    flags = _flags()
+    flags = cpu_flags()
     vector_bytes, registers = _vectors(isa, flags)
     return CpuMachine(
         name=_model_name() or platform.processor() or isa,
@@ -167,7 +167,7 @@ def _vectors(isa: str, flags: frozenset[str]) -> tuple[int, int]:
     return (32, 16) if "avx2" in flags else (16, 16)
 
 
-def _flags() -> frozenset[str]:
+def cpu_flags() -> frozenset[str]:
     """CPU features by Linux's names; from LLVM where there is no /proc/cpuinfo (those used here are the same)."""
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", _read(_CPUINFO), re.MULTILINE)
     if found:

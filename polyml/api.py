@@ -1,0 +1,451 @@
+"""The decorator: a function that compiles itself for the arguments it is called with.
+
+    call -> native entry of the last specialisation -> the kernel
+              | MISS
+              v
+            those used before -> convert, bind, compile or load from the cache, test overlap -> the kernel
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+
+import numpy as np
+
+from polyml import config
+from polyml.config import Options, active
+from polyml.errors import CompileError, NotAffineError, PolymlError, PolymlPerformanceWarning, PolymlTypeError
+from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
+from polyml.runtime import arguments, calling, explain, key, load, results, threads, violations
+from polyml.runtime.arguments import Argument
+from polyml.runtime.artifact import Artifact, parse_type
+from polyml.runtime.binding import Entry, Guard, Outcome
+from polyml.runtime.cache import open_cache
+from polyml.runtime.captures import Captures, captures
+from polyml.runtime.entry import bind
+from polyml.runtime.seal import Damaged
+
+SPECIALISATIONS = 64  # of one kernel; the one made first goes first
+_RECENT = 4  # entries tried natively before Python looks at the arguments
+_NEVER = object()
+
+
+@dataclass(frozen=True)
+class Hot:
+    """An entry to try first. scope: the settings it was made under, by identity."""
+
+    scope: object
+    entry: Entry
+    specialisation: "Specialisation"
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """One compiled form. artifact None: it runs as plain Python, because of `reason`.
+
+    entries: (threads, overlap is checked) -> the guards and the entry made for them.
+    """
+
+    types: tuple[ArgType, ...]
+    layouts: tuple[str, ...]
+    options: Options
+    artifact: Artifact | None
+    code: load.Code | None
+    timings: dict[str, float]
+    from_cache: bool = False
+    reason: NotAffineError | None = None
+    entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
+
+    def entry(self, count: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
+        made = self.entries.get((count, check_overlap))
+        if made is None or not _same(made[0], guards):
+            number = threads.count(count)
+            made = guards, bind(self.artifact, self.code, threads=number, guards=guards, check_overlap=check_overlap)
+            self.entries[count, check_overlap] = made
+        return made[1]
+
+
+class Kernel:
+    """A function compiled on its first call for each combination of argument types.
+
+    py_func: the function itself. compiled: None before the first call, then whether the last call that was not like
+    the one before it ran as native code (False: as plain Python). timings: stage -> seconds of the last compilation
+    or load; from_cache: whether that was a load.
+    """
+
+    def __init__(self, function: FunctionType, settings: Mapping[str, object]):
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.settings = config.check(settings)
+        self.compiled: bool | None = None
+        self.timings: dict[str, float] = {}
+        self.from_cache: bool | None = None
+        self._names = calling.parameters(function)
+        self._hot = Hot(_NEVER, None, None)
+        self._recent: tuple[Hot, ...] = ()
+        self._specialisations: dict[tuple, Specialisation] = {}
+        self._last: Specialisation | None = None
+        self._python_reason = ""
+        self._warned: set[str] = set()
+        self._renew_lock()
+        _kernels.add(self)
+
+    def __call__(self, *args, **kwargs):
+        hot = self._hot
+        if hot.scope is active() and not kwargs:
+            result = hot.entry(*args)
+            if result is None or type(result) is not Outcome:
+                return result
+            if result.status is not None:
+                return self._failed(hot.specialisation, result.status, self._arguments(args))
+        return self._call_slowly(args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<polyml.kernel {self.__name__}({', '.join(self._names)})>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by reference, as functions are
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The argument types and layouts compiled so far."""
+        found = (explain.signature(s.types, s.layouts) for s in self._specialisations.values())
+        return tuple(dict.fromkeys(found))
+
+    def lower(self, *args_or_types):
+        """Every stage of the compilation for these arguments (values, types, or texts such as "f64[:, :]").
+
+        A pipeline.Compiled; nothing is taken from the disk cache.
+        """
+        types, layouts = self._signature(args_or_types)
+        options = config.resolve(self.settings)
+        return self._compile(types, layouts, options, aliased=False)[0]
+
+    def inspect_domain(self, *args_or_types) -> str:
+        """The statements' instances as text; of the last call's types where none are given. So the others."""
+        return self._stage("domain", args_or_types)
+
+    def inspect_deps(self, *args_or_types) -> str:
+        """The dependences."""
+        return self._stage("deps", args_or_types)
+
+    def inspect_schedule(self, *args_or_types) -> str:
+        """The schedule tree."""
+        return self._stage("schedule", args_or_types)
+
+    def inspect_ast(self, *args_or_types) -> str:
+        """The loops that the schedule becomes."""
+        return self._stage("ast", args_or_types)
+
+    def inspect_llvm(self, *args_or_types) -> str:
+        """LLVM's intermediate representation."""
+        return self._stage("llvm", args_or_types)
+
+    def inspect_asm(self, *args_or_types) -> str:
+        """The processor's instructions."""
+        return self._stage("asm", args_or_types)
+
+    def explain(self) -> str:
+        """What the last call's types were compiled to, why, how long each stage took, and what runs as Python."""
+        last = self._last
+        if last is None:
+            return f"{self._where}: not called yet"
+        if last.artifact is None:
+            return explain.python(last.types, last.layouts, str(last.reason), self._where)
+        text = explain.compiled(last.artifact, last.options, last.timings, last.from_cache, self._where)
+        others = [s for s in self.signatures if s != explain.signature(last.types, last.layouts)]
+        lines = [text, *(f"  also compiled for {other}" for other in others)]
+        if self._python_reason:
+            lines.append(f"  the last call ran as plain Python: {self._python_reason}")
+        return "\n".join(lines)
+
+    # A call that the last entry does not take
+
+    def _call_slowly(self, args: tuple, kwargs: Mapping[str, object]):
+        scope = active()
+        if not kwargs:
+            for hot in self._recent:
+                if hot.scope is not scope:
+                    continue
+                result = hot.entry(*args)
+                if type(result) is not Outcome:
+                    self._hot = hot
+                    return result
+                if result.status is not None:
+                    return self._failed(hot.specialisation, result.status, self._arguments(args))
+        options = config.resolve(self.settings)
+        given = self._arguments(self._bound(args, kwargs))
+        found = captures(self.py_func)
+        types, layouts = _types(given)
+        chosen = self._specialised(types, layouts, options, found, aliased=False)
+        self._last = chosen
+        if chosen.artifact is None:
+            return self._run_as_python(given, chosen.reason, str(chosen.reason))
+        self._check_written(chosen.artifact, given)
+        arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
+        if arguments.overlap(arrays, chosen.artifact.written):
+            chosen = self._last = self._specialised(types, layouts, options, found, aliased=True)
+            if chosen.artifact is None:
+                return self._run_as_python(given, chosen.reason, str(chosen.reason))
+        else:
+            self._remember(Hot(scope, chosen.entry(options.threads, found.guards, True), chosen))
+        result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
+        if type(result) is not Outcome:
+            self.compiled, self._python_reason = True, ""
+            return _originals(result, given)
+        if result.status is None:
+            raise self._unusable(chosen.artifact, given)
+        return self._failed(chosen, result.status, given)
+
+    def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
+        if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            self._parsed()  # says where the star is
+        return calling.bound(self.py_func, args, kwargs)
+
+    def _arguments(self, values: tuple[object, ...]) -> tuple[Argument, ...]:
+        try:
+            return tuple(arguments.argument(name, value) for name, value in zip(self._names, values, strict=True))
+        except PolymlError as problem:
+            raise self._in_call(problem) from None
+
+    def _check_written(self, artifact: Artifact, given: tuple[Argument, ...]) -> None:
+        for argument in given:
+            problem = arguments.not_writable(argument) if argument.name in artifact.written else None
+            if problem:
+                raise self._in_call(problem)
+
+    def _in_call(self, problem: PolymlError) -> PolymlError:
+        return type(problem)(problem.message, loc=problem.loc, notes=[*problem.notes, f"in a call of {self._where}"])
+
+    def _unusable(self, artifact: Artifact, given: tuple[Argument, ...]) -> PolymlError:
+        """Why an entry made for these arguments does not take them: their sizes make no array."""
+        try:
+            results.allocator(artifact)(*(a.value for a in given))
+        except (MemoryError, ValueError) as problem:
+            return self._in_call(results.impossible(problem))
+        return CompileError(f"the entry of `{self.__name__}` refuses the arguments it was made for")
+
+    def _remember(self, hot: Hot) -> None:
+        others = [h for h in self._recent if h.scope is hot.scope and h.specialisation is not hot.specialisation]
+        self._recent = (hot, *others[: _RECENT - 1])
+        self._hot = hot
+
+    def _failed(self, chosen: Specialisation, status: int, given: tuple[Argument, ...]):
+        """A status other than 0: Python runs what only it can decide, anything else is an error."""
+        artifact, values = chosen.artifact, {a.name: a.value for a in given}
+        error = violations.failure(artifact, status, values)
+        if status > 0 and artifact.checks[status - 1].may:
+            return self._run_as_python(given, None, f"{error.message}, which may or may not happen")
+        raise error
+
+    def _run_as_python(self, given: tuple[Argument, ...], reason: NotAffineError | None, why: str):
+        """py_func on the arguments, with one warning for each reason."""
+        self._hot = Hot(_NEVER, None, None)
+        self.compiled, self._python_reason = False, why
+        if why not in self._warned:
+            self._warned.add(why)
+            text = f"{self._where} runs as plain Python: {why}"
+            warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
+        return _originals(self.py_func(*(_for_python(a) for a in given)), given)
+
+    # Specialisations
+
+    def _specialised(
+        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, aliased: bool
+    ) -> Specialisation:
+        place = (types, layouts, options.compile_key(), aliased, found.content)
+        chosen = self._specialisations.get(place)
+        if chosen is None:
+            with self._lock:
+                chosen = self._specialisations.get(place)
+                if chosen is None:
+                    chosen = self._made(types, layouts, options, found, aliased)
+                    if len(self._specialisations) >= SPECIALISATIONS:
+                        self._specialisations.pop(next(iter(self._specialisations)))
+                    self._specialisations[place] = chosen
+        if chosen.reason is not None and options.fallback == "error":
+            raise NotAffineError(chosen.reason.message, loc=chosen.reason.loc, notes=chosen.reason.notes)
+        return chosen
+
+    def _made(
+        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, aliased: bool
+    ) -> Specialisation:
+        timings: dict[str, float] = {}
+        cache = open_cache(options) if found.portable else None
+        name, artifact = None, None
+        if cache is not None:
+            with _timed(timings, "cache"):
+                name = key.content_key(self.py_func, found.content, types, layouts, options, aliased)
+                artifact = _from_cache(cache, name)
+        from_cache, reason = artifact is not None, None
+        if artifact is None:
+            try:
+                compiled, stages = self._compile(types, layouts, options, aliased)
+                artifact = compiled.artifact
+                timings |= stages
+            except NotAffineError as problem:
+                reason = problem
+        code = None
+        if artifact is not None:
+            with _timed(timings, "load"):
+                code = load.load(artifact.object_code, artifact.entry)
+            if name is not None and not from_cache:
+                cache.put(name, artifact.to_bytes())
+        self.timings, self.from_cache = timings, from_cache
+        return Specialisation(types, layouts, options, artifact, code, timings, from_cache, reason)
+
+    def _compile(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, aliased: bool):
+        """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
+        timings: dict[str, float] = {}
+        with _compiling[0], config.scope(debug=options.debug, debug_dir=options.debug_dir):
+            try:
+                with _timed(timings, "parse"):
+                    parsed = self._parsed()
+                from polyml import pipeline
+
+                compiled = pipeline.compile(parsed, types, layouts, options, aliased)
+            except PolymlError:
+                raise
+            except Exception as problem:
+                raise CompileError(
+                    f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
+                    notes=["this is a defect of polyml", f"in {self._where}"],
+                ) from problem
+        return compiled, timings | compiled.timings
+
+    def _parsed(self):
+        from polyml.frontend.parse import parse
+
+        return parse(self.py_func)
+
+    # Inspection
+
+    def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+        if not args_or_types:
+            if self._last is None:
+                raise PolymlTypeError(
+                    f"{self.__name__} has not been called, so its argument types are not known",
+                    notes=['pass arguments or types, as in "f64[:, :]"'],
+                )
+            return self._last.types, self._last.layouts
+        values = calling.bound(self.py_func, args_or_types, {})
+        pairs = [self._type(name, value) for name, value in zip(self._names, values)]
+        return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout)
+
+    def _type(self, name: str, value: object) -> tuple[ArgType, str]:
+        if isinstance(value, str):
+            try:
+                value = parse_type(value)
+            except ValueError as problem:
+                raise PolymlTypeError(f"`{name}`: {problem}") from None
+        if isinstance(value, (ArrayType, ScalarType)):
+            return value, "C" if isinstance(value, ArrayType) else ""
+        given = arguments.argument(name, value)
+        return given.type, given.layout
+
+    def _stage(self, stage: str, args_or_types: tuple) -> str:
+        return self.lower(*args_or_types).stages[stage]()
+
+    @property
+    def _where(self) -> str:
+        code = self.py_func.__code__
+        return f"{self.__name__} ({code.co_filename}:{code.co_firstlineno})"
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+
+
+def kernel(function: FunctionType | None = None, /, **settings) -> Kernel | Callable[[FunctionType], Kernel]:
+    """Compile a function of loops over NumPy arrays on its first call.
+
+        @polyml.kernel
+        @polyml.kernel(fp="strict", threads=1)
+
+    settings: see config.Options; they win over scopes and the environment. ConfigError for one that does not exist.
+    """
+    if function is None:
+        config.check(settings)
+        return functools.partial(kernel, **settings)
+    if isinstance(function, Kernel):
+        return Kernel(function.py_func, {**function.settings, **settings})
+    if not isinstance(function, FunctionType):
+        raise PolymlTypeError(
+            f"polyml.kernel takes a function, not a {type(function).__name__}", notes=["write the kernel with `def`"]
+        )
+    return Kernel(function, settings)
+
+
+_kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+_compiling = [threading.RLock()]
+
+
+def _renew_locks() -> None:
+    """In the child of a fork: a lock that another thread of the parent held would never be free again."""
+    _compiling[0] = threading.RLock()
+    for each in list(_kernels):
+        each._renew_lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+class _timed:
+    """Adds the seconds of a block to timings[stage]."""
+
+    def __init__(self, timings: dict[str, float], stage: str):
+        self._timings, self._stage = timings, stage
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self._timings[self._stage] = time.perf_counter() - self._start
+
+
+def _from_cache(cache, name: str | None) -> Artifact | None:
+    sealed = None if name is None else cache.get(name)
+    if sealed is None:
+        return None
+    try:
+        return Artifact.from_bytes(sealed)
+    except Damaged:
+        cache.remove(name)
+        return None
+
+
+def _types(given: tuple[Argument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+    return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
+
+
+def _same(old: tuple[Guard, ...], new: tuple[Guard, ...]) -> bool:
+    return len(old) == len(new) and all(a.expected is b.expected and a.place is b.place for a, b in zip(old, new))
+
+
+def _for_python(argument: Argument) -> object:
+    """What py_func gets: arrays that were converted as arrays, all else as it came."""
+    converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, np.ndarray)
+    return argument.value if converted else argument.original
+
+
+def _originals(result: object, given: tuple[Argument, ...]) -> object:
+    """The result with arrays that stand for an argument replaced by the argument as the caller passed it."""
+    if isinstance(result, tuple):
+        return tuple(_originals(part, given) for part in result)
+    return next((a.original for a in given if a.value is result), result)
+
+
+def _outside() -> int:
+    """The stack level of the first caller outside this file, for a warning raised in the calling function."""
+    level, frame = 1, inspect.currentframe().f_back
+    while frame is not None and frame.f_code.co_filename == __file__:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,203 @@
+"""Settings: what they are called, what they accept, and where they come from.
+
+    defaults  <  POLYML_* environment variables  <  polyml.config.scope(...)  <  @polyml.kernel(...)
+
+The environment is read when a kernel first runs under a scope, not on every call.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from polyml.errors import ConfigError
+
+STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All settings, each with a value.
+
+    fp: "strict" keeps the source's order of operations, "reassociate" may reorder recognised reductions and contract
+    a*b+c, "fast" is LLVM's fast. schedule: "source" keeps the source's order of loops.
+    threads: 0 means every core this process may use. fallback: what a kernel that is not affine does, run as plain
+    Python or raise. cache_dir None: the user's cache folder. debug: stages to dump, see STAGES;
+    debug_dir None: to stderr.
+    """
+
+    fp: str = "reassociate"
+    schedule: str = "auto"
+    threads: int = 0
+    parallel: bool = True
+    vectorize: bool = True
+    tile: bool = True
+    fallback: str = "python"
+    cache: bool = True
+    cache_dir: str | None = None
+    cache_size_mb: int = 512
+    debug: tuple[str, ...] = ()
+    debug_dir: str | None = None
+
+    def compile_key(self) -> "Options":
+        """The same with everything that does not change the compiled code at its default."""
+        return Options(**{name: getattr(self, name) for name in ("fp", "schedule", "parallel", "vectorize", "tile")})
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """accepts: what a message says of the accepted values. check: the value to store, or ValueError/TypeError.
+
+    parse: from the text of an environment variable to what `check` takes.
+    """
+
+    accepts: str
+    check: Callable[[object], object]
+    parse: Callable[[str], object]
+
+
+def _choice(*allowed: str) -> _Setting:
+    def check(value: object) -> str:
+        if value not in allowed:
+            raise ValueError
+        return value
+
+    return _Setting(", ".join(f'"{a}"' for a in allowed), check, str.strip)
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def _flag() -> _Setting:
+    def check(value: object) -> bool:
+        if not isinstance(value, bool):
+            raise TypeError
+        return value
+
+    return _Setting("True or False (in the environment 1, true, yes, on, 0, false, no, off)", check, _parse_flag)
+
+
+def _parse_flag(text: str) -> object:
+    return _WORDS.get(text.strip().lower())
+
+
+def _count(accepts: str, least: int, most: int) -> _Setting:
+    def check(value: object) -> int:
+        number = operator.index(value)
+        if isinstance(value, bool) or not least <= number <= most:
+            raise ValueError
+        return number
+
+    return _Setting(accepts, check, int)
+
+
+def _folder() -> _Setting:
+    def check(value: object) -> str | None:
+        if value is None:
+            return None
+        path = os.fspath(value)
+        if not isinstance(path, str) or not path:
+            raise ValueError
+        return path
+
+    return _Setting("the path of a folder, or None", check, str)
+
+
+def _stages() -> _Setting:
+    def check(value: object) -> tuple[str, ...]:
+        names = _split(value) if isinstance(value, str) else tuple(value)
+        if not set(names) <= {"all", *STAGES}:
+            raise ValueError
+        return STAGES if "all" in names else names
+
+    return _Setting(f'stage names ({", ".join(STAGES)}), or "all"', check, str)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part for part in (p.strip() for p in text.split(",")) if part)
+
+
+_SETTINGS = {
+    "fp": _choice("strict", "reassociate", "fast"),
+    "schedule": _choice("auto", "source"),
+    "threads": _count("a number of threads from 1 to 256, or 0 for every core", 0, 256),
+    "parallel": _flag(),
+    "vectorize": _flag(),
+    "tile": _flag(),
+    "fallback": _choice("python", "error"),
+    "cache": _flag(),
+    "cache_dir": _folder(),
+    "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),
+    "debug": _stages(),
+    "debug_dir": _folder(),
+}
+_PREFIX = "POLYML_"
+_active: ContextVar[Mapping[str, object] | None] = ContextVar("polyml.config", default=None)
+active: Callable[[], Mapping[str, object] | None] = _active.get
+
+
+def check(settings: Mapping[str, object]) -> dict[str, object]:
+    """The settings as they are stored. ConfigError for a name that does not exist or a value it does not take."""
+    return {name: _checked(name, value, repr(value), name) for name, value in settings.items()}
+
+
+def environment() -> dict[str, object]:
+    """The settings that POLYML_* variables give. ConfigError as for `check`."""
+    found = {}
+    for variable, text in os.environ.items():
+        if not variable.startswith(_PREFIX):
+            continue
+        name = variable[len(_PREFIX) :].lower()
+        setting = _setting(name, variable)
+        try:
+            value = setting.parse(text)
+        except ValueError:
+            raise _refused(variable, repr(text), setting) from None
+        found[name] = _checked(name, value, repr(text), variable)
+    return found
+
+
+def resolve(overrides: Mapping[str, object] | None = None) -> Options:
+    """The settings in force here: defaults < environment < scope < `overrides` (already checked)."""
+    return Options(**{**environment(), **(_active.get() or {}), **(overrides or {})})
+
+
+class scope:
+    """Settings for everything called inside a `with` block, in this thread or task alone.
+
+    >>> with scope(fp="strict", threads=1):
+    ...     resolve().fp
+    'strict'
+    """
+
+    def __init__(self, **settings: object):
+        self._settings = check(settings)
+        self._tokens = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_active.set({**(_active.get() or {}), **self._settings}))
+
+    def __exit__(self, *exception: object) -> None:
+        _active.reset(self._tokens.pop())
+
+
+def _checked(name: str, value: object, shown: str, called: str) -> object:
+    setting = _setting(name, called)
+    try:
+        return setting.check(value)
+    except (TypeError, ValueError):
+        raise _refused(called, shown, setting) from None
+
+
+def _setting(name: str, called: str) -> _Setting:
+    if name in _SETTINGS:
+        return _SETTINGS[name]
+    names = [f"{_PREFIX}{n.upper()}" if called.startswith(_PREFIX) else n for n in _SETTINGS]
+    raise ConfigError(f"there is no setting `{called}`", notes=[f"settings: {', '.join(names)}"])
+
+
+def _refused(called: str, shown: str, setting: _Setting) -> ConfigError:
+    return ConfigError(f"the setting `{called}` does not take {shown}", notes=[f"it takes {setting.accepts}"])

@@ -1,0 +1,33 @@
+"""Dumps of a stage's text by the stage's name: POLYML_DEBUG=schedule,llvm, POLYML_DEBUG_DIR=folder."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable
+
+from polyml import config
+
+_numbers = itertools.count(1)
+
+
+def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> None:
+    """Write what `stage` made if the setting `debug` names it: to stderr, or to a new file of the folder `debug_dir`.
+
+    stage: one of config.STAGES. text: a function is called only if the text is wanted. name: the kernel's.
+    """
+    if stage not in config.STAGES:
+        raise ValueError(f"there is no stage {stage!r}; stages: {', '.join(config.STAGES)}")
+    options = config.resolve()
+    if stage not in options.debug:
+        return
+    content = text() if callable(text) else text
+    content = content if content.endswith("\n") else content + "\n"
+    if options.debug_dir is None:
+        sys.stderr.write(f"==== {name}: {stage} ====\n{content}")
+        return
+    os.makedirs(options.debug_dir, exist_ok=True)
+    path = os.path.join(options.debug_dir, f"{next(_numbers):04d}-{name}.{stage}.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(content)

@@ -1,0 +1,183 @@
+"""What callers pass, made into exact NumPy arrays and numbers with a type and a layout; the slow, friendly path.
+
+Everything the native entry accepts is accepted here with the same type and layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.dtypes import BY_NUMPY_NAME
+from polyml.errors import PolymlError, PolymlOverflowError, PolymlTypeError, PolymlValueError
+from polyml.frontend.argtypes import arg_type
+from polyml.frontend.syntax import ArgType
+
+_ACCEPTED = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
+_OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before the arrays count as overlapping
+
+
+@dataclass(frozen=True)
+class Argument:
+    """original: what the caller passed. value: an exact ndarray of native byte order, or an exact number.
+
+    layout: "C", "F" or "A" of an array, else "". copied: value does not share the original's memory.
+    """
+
+    name: str
+    original: object
+    value: object
+    type: ArgType
+    layout: str
+    copied: bool = False
+
+
+def argument(name: str, original: object) -> Argument:
+    """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
+    if isinstance(original, (np.generic, bool, int, float)):
+        value = _number(name, original)
+        return Argument(name, original, value, arg_type(value, name), "")
+    array, copied = (original, False) if type(original) is np.ndarray else _as_array(name, original)
+    kind = arg_type(array, name)
+    plain = np.dtype(kind.element.numpy_name)
+    if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
+        array = array.view(plain)
+    return Argument(name, original, array, kind, layouts(array)[0], copied)
+
+
+def layouts(array: np.ndarray) -> str:
+    """The layouts a kernel for this array may be compiled for, best first.
+
+    "C": the last dimension has unit stride; "F": the first one has, and not the last; "A": neither has, or the data is
+    not aligned. A dimension of one element, or an empty array, has every stride.
+    """
+    bits = array.__array_interface__["data"][0]
+    for extent, stride in zip(array.shape, array.strides):
+        bits |= stride if extent > 1 else 0
+    if bits & (array.itemsize - 1):
+        return "A"
+    if array.ndim == 0:
+        return "C"
+    unit = [s == array.itemsize for s in array.strides]
+    many = [n > 1 for n in array.shape]
+    in_c, in_f = unit[-1] and many[-1], unit[0] and many[0]
+    found = "C" if unit[-1] or not many[-1] or array.size == 0 else ""
+    if not in_c and (unit[0] or not many[0] or array.size == 0):
+        found += "F"
+    return found if in_c or in_f else found + "A"
+
+
+def not_writable(argument: Argument) -> PolymlError | None:
+    """Why a kernel cannot write to this array; None if it can."""
+    if argument.copied:
+        return PolymlTypeError(
+            f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
+            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"],
+        )
+    if not argument.value.flags.writeable:
+        return PolymlValueError(f"argument `{argument.name}` is written, but the array is read-only")
+    return None
+
+
+def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[str, str] | None:
+    """Two argument names, perhaps the same, such that writing the first changes an element of the second; else None.
+
+    Pairs whose memory cannot be told apart in reasonable time count as overlapping.
+    """
+    for name in written:
+        if not distinct(arrays[name]):
+            return name, name
+        for other in arrays:
+            if other != name and _share(arrays[name], arrays[other]):
+                return name, other
+    return None
+
+
+def distinct(array: np.ndarray) -> bool:
+    """No two elements of the array share a byte, as far as its strides, in order of size, tell."""
+    if array.size == 0:
+        return True
+    reach = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1):
+        if stride < reach:
+            return False
+        reach += stride * (extent - 1)
+    return True
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _number(name: str, original: object) -> object:
+    """The number as an exact Python number, or a NumPy scalar of one of the language's own type objects."""
+    if isinstance(original, np.generic):
+        plain = BY_NUMPY_NAME.get(original.dtype.name)
+        return np.dtype(plain.numpy_name).type(original) if plain else original
+    if isinstance(original, bool):
+        return original
+    if isinstance(original, float):
+        return float(original)
+    if not -(2**63) <= original < 2**63:
+        raise PolymlOverflowError(
+            f"argument `{name}` is {_short(original)}, which does not fit 64 bits",
+            notes=["Python integers are held in 64 bits inside a kernel"],
+        )
+    return int(original)
+
+
+def _short(value: int) -> str:
+    return str(value) if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+
+
+def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
+    """An exact ndarray, and whether it is a copy."""
+    if isinstance(original, np.ma.MaskedArray):
+        raise PolymlTypeError(
+            f"argument `{name}` is a masked array, whose mask a kernel would ignore",
+            notes=["pass x.data, or x.filled(value)"],
+        )
+    if isinstance(original, (str, type(None), dict, set)):
+        raise _no_array(name, original)
+    if isinstance(original, (list, tuple)):
+        return _converted(name, original, np.asarray), True
+    if isinstance(original, np.ndarray) or hasattr(original, "__array_interface__"):
+        return _converted(name, original, np.asarray), False
+    if _has_buffer(original):
+        return _converted(name, original, lambda o: np.asarray(memoryview(o))), False
+    if hasattr(original, "__dlpack__"):
+        return _converted(name, original, np.from_dlpack), False
+    if hasattr(original, "__array__"):
+        return _converted(name, original, np.asarray), True
+    raise _no_array(name, original)
+
+
+def _converted(name: str, original: object, convert) -> np.ndarray:
+    try:
+        return convert(original)
+    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
+        raise PolymlTypeError(
+            f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {problem}", notes=[_ACCEPTED]
+        ) from None
+
+
+def _has_buffer(original: object) -> bool:
+    try:
+        memoryview(original).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _no_array(name: str, original: object) -> PolymlTypeError:
+    return PolymlTypeError(
+        f"argument `{name}` is a {_type_name(original)}, neither a number nor an array", notes=[_ACCEPTED]
+    )
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__

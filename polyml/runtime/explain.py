@@ -1,0 +1,67 @@
+"""What was compiled and why, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyml.config import Options
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.runtime.artifact import Artifact
+
+_MEANING = {"C": "", "F": ", first dimension contiguous", "A": ", any strides"}
+
+
+def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
+    """(float, f64[:, :], f64[:] A): types, with the layout where it is not C."""
+    remaining = iter(layouts)
+    shown = []
+    for kind in types:
+        layout = next(remaining) if isinstance(kind, ArrayType) else "C"
+        shown.append(str(kind) if layout == "C" else f"{kind} {layout}")
+    return f"({', '.join(shown)})"
+
+
+def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float], from_cache: bool, where: str) -> str:
+    """Several lines: arguments, options, stages with their times, notes."""
+    lines = [f"{where}: compiled{', from the disk cache' if from_cache else ''}"]
+    if artifact.aliased:
+        lines.append("  for arguments that share memory: source order, one element at a time")
+    lines += [f"  {line}" for line in _parameters(artifact)]
+    lines.append(f"  options: {_options(options)}")
+    lines.append(f"  checks at entry: {_checks(artifact)}")
+    lines += [f"  {note}" for note in artifact.notes]
+    lines += ["  time:", *(f"    {stage:<14} {seconds * 1e3:9.2f} ms" for stage, seconds in timings.items())]
+    lines.append(f"    {'total':<14} {sum(timings.values()) * 1e3:9.2f} ms")
+    return "\n".join(lines)
+
+
+def python(types: Sequence[ArgType], layouts: Sequence[str], reason: str, where: str) -> str:
+    """The same for a call that runs as plain Python."""
+    return "\n".join([f"{where}: runs as plain Python for {signature(types, layouts)}", *_indented(reason)])
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _parameters(artifact: Artifact) -> list[str]:
+    layouts = iter(artifact.layouts)
+    lines = []
+    for name, kind in zip(artifact.params, artifact.types):
+        layout = _MEANING[next(layouts)] if isinstance(kind, ArrayType) else ""
+        lines.append(f"{name}: {kind}{layout}{', written' if name in artifact.written else ''}")
+    return lines
+
+
+def _options(options: Options) -> str:
+    threads = options.threads or "all cores"
+    chosen = {"fp": options.fp, "schedule": options.schedule, "threads": threads}
+    off = [name for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
+    return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *(f"no {name}" for name in off)])
+
+
+def _checks(artifact: Artifact) -> str:
+    kinds = [check.kind for check in artifact.checks]
+    if not kinds:
+        return "none needed besides types and layout"
+    return ", ".join(f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))

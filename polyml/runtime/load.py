@@ -1,0 +1,127 @@
+"""Machine code between text and memory: LLVM IR -> object code -> addresses."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from functools import cache
+from typing import Protocol
+
+from polyml.errors import CompileError
+from polyml.runtime import elf
+
+PARALLEL = "polyml_parallel"
+_OPTIMISATION_LEVEL = 2
+_numbers = itertools.count()
+
+
+class Code(Protocol):
+    """Object code in memory; lives as long as this object."""
+
+    def address(self, symbol: str) -> int:
+        """Where a symbol is that the object defines and `load` was told of. KeyError otherwise."""
+
+
+def load(object_code: bytes, *symbols: str) -> Code:
+    """Object code in memory with its external symbols bound; `symbols` are those that will be asked for.
+
+    CompileError if an external symbol is nowhere to be found.
+    """
+    if sys.platform == "linux":
+        try:
+            return elf.Image(object_code, resolve)
+        except elf.Unsupported:
+            pass  # LLVM's linker takes what the small loader does not
+    return Linked(object_code, symbols)
+
+
+def resolve(symbol: str) -> int:
+    """The address of what compiled code may call: polyml's own threads, Python's C API, libc, libm."""
+    if symbol == PARALLEL:
+        from polyml.runtime import threads
+
+        return threads.pool().parallel_address
+    for library in _libraries():
+        try:
+            return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    raise CompileError(f"the compiled code needs the symbol `{symbol}`, which this system does not have")
+
+
+@cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    maths = "libSystem.dylib" if sys.platform == "darwin" else "libm.so.6"
+    return (ctypes.CDLL(None), ctypes.CDLL(maths, ctypes.RTLD_GLOBAL))
+
+
+def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTIMISATION_LEVEL) -> bytes:
+    """Object code of LLVM IR text for this machine's architecture, position independent, no IR passes.
+
+    cpu, features: as LLVM names them; "" makes code for any CPU of the architecture.
+    """
+    module = _parsed(text)
+    return _machine(cpu, features, level).emit_object(module)
+
+
+def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
+    """The assembler text of what `assemble` makes."""
+    return _machine(cpu, features, level).emit_assembly(_parsed(text))
+
+
+def assemble_optimised(text: str) -> bytes:
+    """The same for any CPU of the architecture, after LLVM's passes, which cost more time than they gain in kernels."""
+    llvm, machine, module = _llvm(), _machine("", "", _OPTIMISATION_LEVEL), _parsed(text)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def _parsed(text: str):
+    module = _llvm().parse_assembly(text)
+    module.verify()
+    return module
+
+
+@cache
+def _llvm():
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def _machine(cpu: str, features: str, level: int):
+    llvm = _llvm()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small")
+
+
+class Linked:
+    """Object code linked by LLVM's JIT linker."""
+
+    def __init__(self, object_code: bytes, symbols: tuple[str, ...]):
+        _libraries()  # into the process, where the linker looks
+        builder = _llvm().JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        if PARALLEL not in symbols and PARALLEL.encode() in object_code:
+            builder.import_symbol(PARALLEL, resolve(PARALLEL))
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        try:
+            self._library = builder.link(_linker(), f"polyml.{next(_numbers)}")
+        except RuntimeError as problem:
+            raise CompileError(f"the compiled code cannot be linked: {problem}") from None
+
+    def address(self, symbol: str) -> int:
+        return self._library[symbol]
+
+
+@cache
+def _linker():
+    llvm = _llvm()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(reloc="pic", codemodel="small")
+    return llvm.create_lljit_compiler(machine, use_jit_link=True)

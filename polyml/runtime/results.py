@@ -1,0 +1,92 @@
+"""Results: the arrays a kernel returns are allocated before the call, its numbers received in arrays of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
+from polyml.frontend.syntax import ArrayType
+from polyml.model.interface import ArrayResult, Parameter
+from polyml.runtime.artifact import Artifact
+from polyml.runtime.binding import MISS, Entry, receivers
+
+_UNREADABLE = (AttributeError, IndexError, MemoryError, OverflowError, TypeError, ValueError)
+_RECEIVER_BYTES = 8
+
+
+def with_results(artifact: Artifact, entry: Entry) -> Entry:
+    """`entry`, given what the kernel returns besides its arguments, and returning it.
+
+    MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocate` says why.
+    """
+    if not artifact.results:
+        return entry
+    allocate, select = allocator(artifact), _selector(artifact)
+
+    def call(*args):
+        try:
+            fresh = allocate(*args)
+        except _UNREADABLE:
+            return MISS
+        outcome = entry(*args, *fresh)
+        return select(args, fresh) if outcome is None else outcome
+
+    return call
+
+
+def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A function of the arguments that allocates result arrays and receivers. MemoryError or ValueError for impossible
+    sizes; other errors where an argument is not what the artifact takes."""
+    values = [f"_a{i}" for i in range(len(artifact.params))]
+    shapes = ["".join(f"max(0, {extent}), " for extent in r.shape) for r in artifact.result_arrays]
+    arrays = [f"_empty(({shape}), _t{i})" for i, shape in enumerate(shapes)]
+    types = receivers(artifact)
+    numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
+    used = re.findall(r"\w+", " ".join(arrays))
+    lines = [
+        f"def allocate({', '.join(values)}):",
+        *(f"    {p.name} = {_value(p, artifact, values)}" for p in artifact.parameters if p.name in used),
+        f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
+    ]
+    names = {"__builtins__": {"max": max, "min": min, "int": int, "abs": abs}, "_empty": np.empty}
+    names |= {f"_t{i}": np.dtype(r.element) for i, r in enumerate(artifact.result_arrays)}
+    names |= {f"_r{i}": np.dtype(t.numpy_name) for i, t in enumerate(types)}
+    exec("\n".join(lines), names)
+    return names["allocate"]
+
+
+def impossible(problem: MemoryError | ValueError) -> PolymlError:
+    """The error for result arrays that cannot be allocated."""
+    kind = PolymlMemoryError if isinstance(problem, MemoryError) else PolymlValueError
+    return kind(f"there is no room for the result: {problem}")
+
+
+def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
+    if parameter.array is None:
+        return f"int({values[artifact.params.index(parameter.name)]})"
+    return f"{values[artifact.params.index(parameter.array)]}.shape[{parameter.dim}]"
+
+
+def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
+    """From (arguments, what `allocate` made) to what the kernel returns."""
+    fresh = [r.name for r in artifact.result_arrays]
+    parts, number = [], len(fresh)
+    for result in artifact.results:
+        if isinstance(result, ArrayResult):
+            new = result.array in fresh
+            parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
+            continue
+        parts.append(f"fresh[{number}].item(0)" if result.dtype.weak else f"fresh[{number}][0]")
+        number += 1
+    text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
+    return eval(f"lambda args, fresh: {text}", {"__builtins__": {}})
+
+
+def _argument(artifact: Artifact, name: str) -> str:
+    position = artifact.params.index(name)
+    if not isinstance(artifact.types[position], ArrayType):
+        raise ValueError(f"the result {name} is no array")
+    return f"args[{position}]"

@@ -1,0 +1,267 @@
+; The thread pool. One region at a time; a caller that finds the pool in use runs its region alone.
+;
+; Each worker has three lines of 128 bytes, so that no two cores write to one:
+;   [0]   i64 ticket   raised by the caller: there is work       [8] i64 number, 1..
+;   [128] i64 done     the ticket the worker has finished
+;   [256] mutex  [320] cond  [376] i32 sleeping
+; The caller has a line like the last one. On Linux and macOS pthread_mutex_t takes 40 to 64 bytes, pthread_cond_t 48.
+;
+; Nobody misses a wake-up: the one side stores `sleeping` and then loads the ticket, the other stores the ticket and
+; then loads `sleeping`, all sequentially consistent, so at least one of them sees the other's store.
+
+%worker = type { [384 x i8] }
+%sleeper = type { [128 x i8] }
+%job = type { ptr, ptr, i64 }
+
+@workers = internal global [256 x %worker] zeroinitializer, align 128
+@caller = internal global %sleeper zeroinitializer, align 128
+@job = internal global %job zeroinitializer, align 128
+@busy = internal global i32 0, align 128
+@started = internal global i64 0, align 128
+@spins = internal global i64 0
+@spins.alone = internal global i64 0
+@cores = internal global i64 1
+@set_mask = internal global i32 2
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @sigfillset(ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; What a core does in a waiting loop; threads.py fills in the processor's own instruction.
+define internal void @relax() {
+  RELAX
+  ret void
+}
+
+; Burns `count` turns of the waiting loop, for the caller to time.
+define void @polyml_pool_spin(i64 %count) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %ticket = load atomic i64, ptr @workers acquire, align 8
+  call void @relax()
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}
+
+; Forget every worker: at the start, and in the child of a fork, which has none of its parent's threads.
+; spins: turns of the waiting loop before a thread sleeps. cores: a region of more threads does not spin, since a thread
+; that spins keeps another one from running. set_mask: the system's SIG_SETMASK.
+define void @polyml_pool_reset(i64 %spins, i64 %cores, i32 %set_mask) {
+  call void @llvm.memset.p0.i64(ptr @workers, i8 0, i64 98304, i1 false)
+  call void @llvm.memset.p0.i64(ptr @caller, i8 0, i64 128, i1 false)
+  call void @sleeper_init(ptr @caller)
+  store i64 %spins, ptr @spins.alone
+  store i64 %cores, ptr @cores
+  store i32 %set_mask, ptr @set_mask
+  store i64 0, ptr @started
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  ret void
+}
+
+define i64 @polyml_pool_started() {
+  %started = load atomic i64, ptr @started monotonic, align 8
+  ret i64 %started
+}
+
+define internal void @sleeper_init(ptr %sleeper) {
+  %cond = getelementptr i8, ptr %sleeper, i64 64
+  %a = call i32 @pthread_mutex_init(ptr %sleeper, ptr null)
+  %b = call i32 @pthread_cond_init(ptr %cond, ptr null)
+  ret void
+}
+
+; Wait until *word differs from `old` (differ) or equals it (not differ): spin, then sleep.
+define internal void @await(ptr %word, i64 %value, i1 %differ, ptr %sleeper) {
+entry:
+  %spins = load atomic i64, ptr @spins monotonic, align 8
+  br label %spin
+spin:
+  %i = phi i64 [ 0, %entry ], [ %next, %again ]
+  %now = load atomic i64, ptr %word acquire, align 8
+  %changed = icmp ne i64 %now, %value
+  %ready = icmp eq i1 %changed, %differ
+  br i1 %ready, label %exit, label %again
+again:
+  call void @relax()
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %spins
+  br i1 %more, label %spin, label %sleep
+sleep:
+  %cond = getelementptr i8, ptr %sleeper, i64 64
+  %sleeping = getelementptr i8, ptr %sleeper, i64 120
+  %locked = call i32 @pthread_mutex_lock(ptr %sleeper)
+  store atomic i32 1, ptr %sleeping seq_cst, align 4
+  br label %check
+check:
+  %later = load atomic i64, ptr %word seq_cst, align 8
+  %changed.later = icmp ne i64 %later, %value
+  %ready.later = icmp eq i1 %changed.later, %differ
+  br i1 %ready.later, label %wake, label %wait
+wait:
+  %waited = call i32 @pthread_cond_wait(ptr %cond, ptr %sleeper)
+  br label %check
+wake:
+  store atomic i32 0, ptr %sleeping seq_cst, align 4
+  %unlocked = call i32 @pthread_mutex_unlock(ptr %sleeper)
+  br label %exit
+exit:
+  ret void
+}
+
+; *word = value, and wake whoever sleeps for it.
+define internal void @post(ptr %word, i64 %value, ptr %sleeper) {
+entry:
+  %sleeping.p = getelementptr i8, ptr %sleeper, i64 120
+  store atomic i64 %value, ptr %word seq_cst, align 8
+  %sleeping = load atomic i32, ptr %sleeping.p seq_cst, align 4
+  %asleep = icmp ne i32 %sleeping, 0
+  br i1 %asleep, label %wake, label %exit
+wake:
+  %cond = getelementptr i8, ptr %sleeper, i64 64
+  %locked = call i32 @pthread_mutex_lock(ptr %sleeper)
+  %signalled = call i32 @pthread_cond_signal(ptr %cond)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr %sleeper)
+  br label %exit
+exit:
+  ret void
+}
+
+define internal ptr @work(ptr %worker) {
+entry:
+  %number.p = getelementptr i8, ptr %worker, i64 8
+  %done = getelementptr i8, ptr %worker, i64 128
+  %sleeper = getelementptr i8, ptr %worker, i64 256
+  %number = load i64, ptr %number.p
+  br label %loop
+loop:
+  %seen = phi i64 [ 0, %entry ], [ %ticket, %loop ]
+  call void @await(ptr %worker, i64 %seen, i1 true, ptr %sleeper)
+  %ticket = load atomic i64, ptr %worker acquire, align 8
+  %fn = load ptr, ptr @job
+  %env = load ptr, ptr getelementptr (%job, ptr @job, i64 0, i32 1)
+  %threads = load i64, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
+  call void %fn(ptr %env, i64 %number, i64 %threads)
+  call void @post(ptr %done, i64 %ticket, ptr @caller)
+  br label %loop
+}
+
+; Start worker `number`; false if the system gives no more threads. Workers take no signals: they are the user's.
+define internal i1 @start(i64 %number) {
+  %thread = alloca i64
+  %all = alloca [128 x i8], align 8
+  %old = alloca [128 x i8], align 8
+  %index = sub i64 %number, 1
+  %worker = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %index
+  %number.p = getelementptr i8, ptr %worker, i64 8
+  %sleeper = getelementptr i8, ptr %worker, i64 256
+  %how = load i32, ptr @set_mask
+  store i64 %number, ptr %number.p
+  call void @sleeper_init(ptr %sleeper)
+  %filled = call i32 @sigfillset(ptr %all)
+  %blocked = call i32 @pthread_sigmask(i32 %how, ptr %all, ptr %old)
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @work, ptr %worker)
+  %restored = call i32 @pthread_sigmask(i32 %how, ptr %old, ptr null)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %started, label %none
+started:
+  %id = load i64, ptr %thread
+  %detached = call i32 @pthread_detach(i64 %id)
+  store atomic i64 %number, ptr @started monotonic, align 8
+  ret i1 true
+none:
+  ret i1 false
+}
+
+; How many threads, the caller among them, can run a region of `wanted` threads; starts what is missing.
+define internal i64 @gather(i64 %wanted) {
+entry:
+  %started = load atomic i64, ptr @started monotonic, align 8
+  %present = add i64 %started, 1
+  br label %loop
+loop:
+  %have = phi i64 [ %present, %entry ], [ %more, %start ]
+  %enough = icmp uge i64 %have, %wanted
+  br i1 %enough, label %exit, label %start
+start:
+  %more = add i64 %have, 1
+  %ok = call i1 @start(i64 %have)
+  br i1 %ok, label %loop, label %exit
+exit:
+  %few = icmp ult i64 %have, %wanted
+  %threads = select i1 %few, i64 %have, i64 %wanted
+  ret i64 %threads
+}
+
+; Run fn(env, thread, threads) once for every thread in 0..threads-1 and return when all are done. fewer threads than
+; asked for where the system has none, and fn(env, 0, 1) while another region runs.
+define void @polyml_parallel(ptr %fn, ptr %env, i64 %asked) {
+entry:
+  %one = icmp sle i64 %asked, 1
+  br i1 %one, label %alone, label %acquire
+acquire:
+  %pair = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
+  %free = extractvalue { i32, i1 } %pair, 1
+  br i1 %free, label %prepare, label %alone
+alone:
+  call void %fn(ptr %env, i64 0, i64 1)
+  ret void
+prepare:
+  %many = icmp ugt i64 %asked, 256
+  %wanted = select i1 %many, i64 256, i64 %asked
+  %threads = call i64 @gather(i64 %wanted)
+  %cores = load i64, ptr @cores
+  %crowded = icmp ugt i64 %threads, %cores
+  %patience = load i64, ptr @spins.alone
+  %spins = select i1 %crowded, i64 0, i64 %patience
+  %before = load atomic i64, ptr @spins monotonic, align 8
+  %same = icmp eq i64 %before, %spins
+  br i1 %same, label %job, label %spins.change
+spins.change: ; only then: every worker reads this line
+  store atomic i64 %spins, ptr @spins monotonic, align 8
+  br label %job
+job:
+  store ptr %fn, ptr @job
+  store ptr %env, ptr getelementptr (%job, ptr @job, i64 0, i32 1)
+  store i64 %threads, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
+  %workers = sub i64 %threads, 1
+  %any = icmp ne i64 %workers, 0
+  br i1 %any, label %send, label %run
+send:
+  %s = phi i64 [ 0, %job ], [ %s.next, %send ]
+  %to = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %s
+  %to.sleeper = getelementptr i8, ptr %to, i64 256
+  %last = load atomic i64, ptr %to monotonic, align 8
+  %ticket = add i64 %last, 1
+  call void @post(ptr %to, i64 %ticket, ptr %to.sleeper)
+  %s.next = add i64 %s, 1
+  %s.more = icmp ult i64 %s.next, %workers
+  br i1 %s.more, label %send, label %run
+run:
+  call void %fn(ptr %env, i64 0, i64 %threads)
+  br i1 %any, label %join, label %release
+join:
+  %j = phi i64 [ 0, %run ], [ %j.next, %join ]
+  %from = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %j
+  %from.done = getelementptr i8, ptr %from, i64 128
+  %expected = load atomic i64, ptr %from monotonic, align 8
+  call void @await(ptr %from.done, i64 %expected, i1 false, ptr @caller)
+  %j.next = add i64 %j, 1
+  %j.more = icmp ult i64 %j.next, %workers
+  br i1 %j.more, label %join, label %release
+release:
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+}
