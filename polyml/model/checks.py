@@ -20,6 +20,7 @@ from polyml.model.values import operations
 from polyml.polyhedra import Frame
 
 PARAMETER_LIMIT = 2**40  # integer arguments beyond it could make an affine expression leave 64 bits
+COMPARED_LIMIT = 2**62
 
 
 def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
@@ -33,15 +34,20 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     return tuple(found.checks)
 
 
-def argument_checks(names: tuple[str, ...], top: Context) -> tuple[Check, ...]:
-    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python."""
+def argument_checks(names: tuple[str, ...], structural: tuple[str, ...]) -> tuple[Check, ...]:
+    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python.
+
+    structural: those that subscripts and bounds are computed from; the others are only compared.
+    """
     result = []
     for name in names:
-        value = af.variable(name)
-        outside = af.disjunction(af.compare(">", value, Affine(PARAMETER_LIMIT)), af.compare("<", value, Affine(-PARAMETER_LIMIT)))
-        violated = af.to_set(outside, top.frame)
+        value, limit = af.variable(name), PARAMETER_LIMIT if name in structural else COMPARED_LIMIT
+        outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
+        violated = af.to_set(outside, Frame((name,), ()))
         instances = violated.set_tuple_name("S")
-        result.append(Check(kind="range", violated=violated.params(), instances=instances, iterators=(), what=name, may=True))
+        result.append(
+            Check(kind="range", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
+        )
     return tuple(result)
 
 

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model import affine as af
-from polyml.model.affine import Affine, Compare, Formula
+from polyml.model.affine import Affine, Formula
 from polyml.model.nest import Loop
 from polyml.polyhedra import Frame
 
@@ -53,7 +53,7 @@ class Context:
     def frame(self) -> Frame:
         return Frame(self.setting.parameters, self.iterators)
 
-    def frame_for(self, value: Affine) -> Frame:
+    def frame_for(self, value: Affine | Formula) -> Frame:
         """The frame, with the parameters that `value` mentions besides the usual ones (sizes that only checks need)."""
         more = sorted(af.names(value) - set(self.setting.parameters) - set(self.iterators))
         if not more:
@@ -63,9 +63,9 @@ class Context:
             self._inner[key] = Frame((*self.setting.parameters, *more), self.iterators)
         return self._inner[key]
 
-    def set(self, formula: Compare) -> isl.Set:
-        """{ [iterators] : formula }, the formula a comparison of affine expressions."""
-        return af.to_set(formula, self.frame_for(formula.affine) if isinstance(formula, Compare) else self.frame)
+    def set(self, formula: Formula) -> isl.Set:
+        """{ [iterators] : formula }"""
+        return af.to_set(formula, self.frame_for(formula))
 
     def pw_aff(self, value: Affine) -> isl.PwAff:
         """{ [iterators] -> [(value)] }"""

@@ -37,22 +37,22 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     top = outermost(setting)
     if not aliased:
         nest = place(nest, top)
-    found = checks(written, top)
-    integer_arguments = _integer_arguments(nest.parameters, setting, kernel)
-    found = argument_checks(integer_arguments, top) + found
     builder = _Builder(nest, setting)
     order = builder.block(nest.body, top)
+    found = checks(written, top)
     mentioned = set(setting.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
+    parameters = tuple(p for p in written.parameters if p.name in mentioned)
+    found = argument_checks(_integer_arguments(parameters, kernel), setting.parameters) + found
     return Scop(
         name=kernel.name,
         params=tuple(p.name for p in kernel.params),
         types=kernel.types,
-        parameters=tuple(p for p in nest.parameters if p.name in mentioned),
+        parameters=parameters,
         arrays={name: builder.array(name) for name in nest.arrays},
         statements=builder.statements,
-        context=_facts(setting, nest, kernel, mentioned),
+        context=_facts(parameters, setting, kernel),
         schedule=schedule_tree(order, builder.statements, setting.facts),
         checks=found,
         results=nest.results,
@@ -268,22 +268,18 @@ def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:
     return parameter.array is None and types[parameter.argument].dtype.kind == "b"
 
 
-def _integer_arguments(parameters, setting: Setting, kernel: syntax.Kernel) -> tuple[str, ...]:
-    return tuple(
-        p.name
-        for p in parameters
-        if p.array is None and p.name in setting.parameters and not _is_truth_argument(p, kernel)
-    )
+def _integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
+    return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
 
 
-def _facts(setting: Setting, nest: Nest, kernel: syntax.Kernel, mentioned: set[str]) -> isl.Set:
+def _facts(parameters: tuple[Parameter, ...], setting: Setting, kernel: syntax.Kernel) -> isl.Set:
     """Sizes are not negative and truth values are 0 or 1."""
-    names = tuple(p.name for p in nest.parameters if p.name in mentioned)
-    whole = Setting(names, setting.sizes)
-    result = whole.facts
-    for p in nest.parameters:
-        if p.name in mentioned and _is_truth_argument(p, kernel):
-            value, frame = af.variable(p.name), polyhedra.Frame(names, ())
+    names = tuple(p.name for p in parameters)
+    result = Setting(names, setting.sizes).facts
+    frame = polyhedra.Frame(names, ())
+    for p in parameters:
+        if _is_truth_argument(p, kernel):
+            value = af.variable(p.name)
             between = af.conjunction(af.non_negative(value), af.compare("<=", value, Affine(1)))
             result = result.intersect(af.to_set(between, frame).params())
     return result
