@@ -13,7 +13,7 @@ _ELEMENTS = "float64, float32, int8 to int64, uint8 to uint64 or bool, in the ma
 
 
 def arg_type(value: object, name: str = "argument") -> ArgType:
-    """ArrayType of an ndarray, ScalarType of a Python number or a NumPy scalar. PolymlTypeError, naming the parameter, for all else."""
+    """ArrayType of an ndarray, ScalarType of a number. PolymlTypeError, naming the parameter, for all else."""
     if isinstance(value, np.ndarray):
         return _array_type(value, name)
     if type(value) in _PYTHON:

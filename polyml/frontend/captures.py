@@ -65,7 +65,7 @@ def current(function: FunctionType, kind: str, name: str) -> object:
 
 
 def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | None:
-    """The first captured value that is not what it was, or None. Numbers compare by type and bits, the rest by identity."""
+    """The first captured value that is not what it was, or None. Numbers compare by type and bits."""
     return next((c for c in captured if not _same(c.value, current(function, c.kind, c.name))), None)
 
 

@@ -1,9 +1,10 @@
-"""The definition of the language: a kernel's statements run one after another, on NumPy scalars and Python's own numbers.
+"""The definition of the language: a kernel's statements run one after another, on NumPy scalars and Python numbers.
 
-It runs the untyped syntax tree with Python's operators, so NumPy itself promotes, wraps and raises. Where the language departs from Python
-(see `types`), the departure is spelled out in this file:
+It runs the untyped syntax tree with Python's operators, so NumPy itself promotes, wraps and raises. Where the
+language departs from Python (see `types`), the departure is spelled out in this file:
 
-* A Python float divided by zero, or raised to a power Python refuses, gives IEEE's result; so do functions of math outside their domain.
+* A Python float divided by zero, or raised to a power Python refuses, gives IEEE's result; so do functions of math
+  outside their domain.
 * A Python int divided by zero by // or % gives 0, and one that leaves 64 bits raises PolymlOverflowError.
 * A Python int that meets a Python float is converted to it first, also in comparisons; int / int divides two floats.
 
@@ -42,13 +43,12 @@ _PYTHON = (bool, int, float)
 class Event:
     """One run of a statement that reads or writes data.
 
-    path: where the statement stands: its position in the kernel's body, then in the body of that statement, and so on; the statements
-    of an `else` count on after those of its `then`.
-    point: the values of the loop variables around it, outermost first; of an Alloc that fills its array, one event per element,
-    the element's index appended.
-    reads, write: (array, index) with indices wrapped to be not negative; a local number is an array with index (). Arguments that
-    are numbers and loop variables are not listed, and a read that a conditional expression skipped is not. write is None for the condition of an
-    If and the bounds of a For (only where they read something), and for Return.
+    path: where the statement stands: its position in the kernel's body, then in the body of that statement, and so
+    on; the statements of an `else` count on after those of its `then`. point: the values of the loop variables around
+    it, outermost first; of an Alloc that fills its array, one event per element, the element's index appended. reads,
+    write: (array, index) with indices wrapped to be not negative; a local number is an array with index (). Arguments
+    that are numbers and loop variables are not listed, and a read that a conditional expression skipped is not. write
+    is None for the condition of an If and the bounds of a For (only where they read something), and for Return.
     """
 
     path: tuple[int, ...]

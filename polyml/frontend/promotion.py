@@ -1,7 +1,8 @@
 """The type of an operation's result: NumPy 2's promotion (NEP 50), asked of NumPy itself, and Python's own rules.
 
-A rule takes the types the operands have when the program runs, so PYINT, PYFLOAT and PYBOOL are Python numbers here: two of them
-follow Python, one beside a NumPy scalar is weak. Each rule returns (type of the operands while computing, type of the result).
+A rule takes the types the operands have when the program runs, so PYINT, PYFLOAT and PYBOOL are Python numbers here:
+two of them follow Python, one beside a NumPy scalar is weak. Each rule returns (type of the operands while computing,
+type of the result).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, F64, FIXED, I64, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, FIXED, PYBOOL, PYFLOAT, PYINT, DType
 
 UFUNCS = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
-    "**": np.power, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
+    "**": np.power, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "<<": np.left_shift, ">>": np.right_shift,
 }  # fmt: skip
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
@@ -90,7 +92,7 @@ def _common_integer(left: DType, right: DType) -> DType | None:
 def embeds(inner: DType, outer: DType) -> bool:
     """True if every value of `inner` is one of `outer`, exactly.
 
-    >>> embeds(BY_NUMPY_NAME["uint32"], F64), embeds(I64, F64)
+    >>> embeds(BY_NUMPY_NAME["uint32"], BY_NUMPY_NAME["float64"]), embeds(PYINT, PYFLOAT)
     (True, False)
     """
     if inner.kind == outer.kind:

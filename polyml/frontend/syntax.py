@@ -44,7 +44,8 @@ class Name:
 class Shape:
     """`array.shape[dim]` of an argument or a local array; dim is not negative once typed.
 
-    ndim: the number of dimensions the array must have (`n, m = A.shape`), None where any will do. Checked by type inference.
+    ndim: the number of dimensions the array must have (`n, m = A.shape`), None where any will do; type inference
+    checks it.
     """
 
     array: str
@@ -78,7 +79,8 @@ class Unary:
 class Binary:
     """op: "+" "-" "*" "/" "//" "%" "**" "&" "|" "^" "<<" ">>" "min" "max" (Python's rules: // and % floor).
 
-    "min" and "max" are Python's builtins on two operands: `min(a, b)` is b if b < a else a, `max(a, b)` is b if b > a else a.
+    "min" and "max" are Python's builtins on two operands: `min(a, b)` is b if b < a else a, `max(a, b)` is b if b > a
+    else a.
     np.minimum and np.maximum, which propagate NaN, are Calls.
     """
 
@@ -126,10 +128,12 @@ class Call:
     """A function of numbers, by its NumPy name whichever module it came from.
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
-    arccosh arctanh floor ceil trunc rint abs sign erf cbrt isnan isinf isfinite reciprocal square;
+    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square;
     of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
-    `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"),
-    and of builtins ("builtins": abs, pow).
+    `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
+    builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
+    and isfinite: F64 or F32), pow is Binary "**" and fabs is abs; only abs, sign, square, minimum and maximum
+    also take integers.
     """
 
     function: str
@@ -141,8 +145,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Cast:
-    """Conversion to `dtype` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
+    """Conversion to `to` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
 
+    Once typed: never to BOOL (a Compare with zero stands there). From PYINT to a narrower integer type or U64, and from a
+    float or U64 to PYINT, a value that does not fit raises OverflowError; between fixed types it wraps.
     implicit: made by type inference (a promotion, or the conversion that storing into an element does).
     """
 
@@ -187,7 +193,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Like:
-    """The shape, or the element type, of another array: np.zeros_like(A), np.zeros(A.shape), dtype=A.dtype. Untyped only."""
+    """The shape or the element type of another array: np.zeros_like(A), np.zeros(A.shape), A.dtype. Untyped only."""
 
     array: str
     loc: Loc | None = _loc()
@@ -198,7 +204,8 @@ class Alloc:
     """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
 
     Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
-    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full without dtype).
+    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full without
+    dtype).
     """
 
     name: str
@@ -212,7 +219,7 @@ class Alloc:
 class Return:
     """Only as the last statement of the kernel. values: Name of a scalar, an array (argument or local), or any Expr.
 
-    is_tuple: `return a, b` or `return (a,)`, against `return a`. `return` and `return None` have no values and no tuple.
+    is_tuple: `return a, b` or `return (a,)`, against `return a`. `return` and `return None` have no values, no tuple.
     python: once typed, one per value: a Python number is returned, not a NumPy scalar (False for an array).
     """
 
@@ -268,7 +275,7 @@ class Kernel:
     """One function.
 
     types: one per parameter once typed, else ().
-    scalars: the dtype of each local scalar once typed, name -> DType (a name that changes its type was renamed `x.1`, `x.2`).
+    scalars: the dtype of each local scalar once typed, name -> DType (a name used twice was renamed `x.1`, `x.2`).
     """
 
     name: str

@@ -1,43 +1,48 @@
 """Type inference: the types of the arguments -> the type of every expression, with each conversion written as a Cast.
 
-The rules are NumPy 2's promotion (NEP 50), asked of NumPy itself (`promotion`); Python's numbers are weak. What follows from them:
+The rules are NumPy 2's promotion (NEP 50), asked of NumPy itself (`promotion`); Python's numbers are weak. What
+follows from them:
 
-* A typed expression has a fixed type or PYINT. Both operands of Binary, Compare and Call have one type, except that a condition
-  (of If, IfExp, Logical and `not`) is BOOL. Subscripts, bounds and shapes are PYINT. Python floats are F64, Python bools BOOL.
-* A Cast from PYINT to an integer type must be checked: NumPy raises OverflowError for a Python int that does not fit. So must a Cast from a
-  float or U64 to PYINT. A Cast between fixed types wraps.
-* Python raises where a plain float is divided by zero and where math.sqrt gets a negative number or math.exp overflows; the language takes
-  IEEE's result, as NumPy does. A Python int divided by zero by // or % gives 0, as NumPy's ints do. A Python int that meets a Python float,
-  in / and in comparisons too, is converted to it first.
+* A typed expression has a fixed type or PYINT. Both operands of Binary, Compare and Call have one type, except that a
+  condition (of If, IfExp, Logical and `not`) is BOOL. Subscripts, bounds and shapes are PYINT. Python floats are F64,
+  Python bools BOOL.
+* A Cast from PYINT to an integer type must be checked: NumPy raises OverflowError for a Python int that does not fit.
+  So must a Cast from a float or U64 to PYINT. A Cast between fixed types wraps.
+* Python raises where a plain float is divided by zero and where math.sqrt gets a negative number or math.exp
+  overflows; the language takes IEEE's result, as NumPy does. A Python int divided by zero by // or % gives 0, as
+  NumPy's ints do. A Python int that meets a Python float, in / and in comparisons too, is converted to it first.
 * The right operand of ** on integers is unsigned or a constant that is not negative.
-* A number that is a Python float on one path and float32 on another (`s = 0.0`, then `s += A[i]`) is held in float32 where the Python number is a
-  constant that float32 holds exactly; arithmetic on it is float32's, also in a call whose loop does not run at all.
-  Two different fixed types on two paths are held in a type that contains both, and arithmetic on them is refused where the type of its
-  result would depend on the path.
-* A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the language lacks
-  (float16), PolymlOverflowError for a constant that does not fit.
+* A number that is a Python float on one path and float32 on another (`s = 0.0`, then `s += A[i]`) is held in float32
+  where the Python number is a constant that float32 holds exactly; arithmetic on it is float32's, also in a call
+  whose loop does not run at all. Two different fixed types on two paths are held in a type that contains both, and
+  arithmetic on them is refused where the type of its result would depend on the path.
+* A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the
+  language lacks (float16), PolymlOverflowError for a constant that does not fit.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, U64, DType
-from polyml.errors import PolymlError, PolymlOverflowError, PolymlTypeError
-from polyml.frontend import promotion, syntax, walk, webs
+from polyml.dtypes import BOOL, I64, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
+from polyml.frontend import operations, syntax, walk, webs
 from polyml.frontend.names import statements
-from polyml.frontend.promotion import NoRule
-from polyml.frontend.syntax import ArrayType, ArgType, ScalarType, Stmt
+from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
 from polyml.frontend.values import (
-    Value, constant, converted, embedded, held, integer_range, representation, spelled, stored, truth,
-)  # fmt: skip
+    UNKNOWN,
+    Value,
+    converted,
+    embedded,
+    held,
+    integer_range,
+    representation,
+    spelled,
+    stored,
+    truth,
+)
 from polyml.source import Loc
-
-_UNKNOWN = Value(syntax.Const(0), frozenset())
-_TESTS = ("isnan", "isinf", "isfinite")
-_ROUNDINGS = ("floor", "ceil", "trunc")
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def infer(kernel: syntax.Kernel, types: Sequence[ArgType]) -> syntax.Kernel:
@@ -143,7 +148,7 @@ class _Inference:
             return stmt
         self._arrays[stmt.name] = ArrayType(element, len(shape))
         return dataclasses.replace(
-            stmt, shape=shape, element=element, fill=None if fill is None else _filled(fill, element)
+            stmt, shape=shape, element=element, fill=None if fill is None else operations.filled(fill, element)
         )
 
     def _shape(self, stmt: syntax.Alloc) -> tuple[syntax.Expr, ...]:
@@ -185,7 +190,7 @@ class _Inference:
     def _value(self, expr: syntax.Expr) -> Value:
         match expr:
             case syntax.Const():
-                return _constant(expr)
+                return operations.literal(expr)
             case syntax.Name():
                 return self._name(expr)
             case syntax.Shape():
@@ -197,13 +202,13 @@ class _Inference:
                     syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), frozenset((PYBOOL,))
                 )
             case syntax.Unary():
-                return _unary(expr, self._value(expr.operand))
+                return operations.unary(expr, self._value(expr.operand))
             case syntax.Binary(op="min" | "max"):
                 return self._extremum(expr)
             case syntax.Binary():
-                return _binary(expr, self._value(expr.left), self._value(expr.right))
+                return operations.binary(expr, self._value(expr.left), self._value(expr.right))
             case syntax.Compare():
-                return _compare(expr, self._value(expr.left), self._value(expr.right))
+                return operations.compare(expr, self._value(expr.left), self._value(expr.right))
             case syntax.Logical():
                 return self._logical(expr)
             case syntax.IfExp():
@@ -211,9 +216,9 @@ class _Inference:
                     expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse)
                 )
             case syntax.Call():
-                return _call(expr, tuple(map(self._value, expr.args)))
+                return operations.call(expr, tuple(map(self._value, expr.args)))
             case syntax.Cast():
-                return _cast(expr, self._value(expr.operand))
+                return operations.cast(expr, self._value(expr.operand))
         raise TypeError(f"not an expression: {expr!r}")
 
     def _name(self, expr: syntax.Name) -> Value:
@@ -233,7 +238,7 @@ class _Inference:
         if dtype is None:
             if self._final:
                 raise self._no_common_type(expr.name, self._scalars[expr.name], expr.loc)
-            return _UNKNOWN
+            return UNKNOWN
         return Value(dataclasses.replace(expr, dtype=representation(dtype)), kinds)
 
     def _array(self, name: str, loc: Loc | None) -> ArrayType | None:
@@ -244,12 +249,14 @@ class _Inference:
                 loc=loc,
                 notes=["accepted: a NumPy array"],
             )
+        if self._final and name not in self._arrays:
+            raise CompileError(f"type inference: `{name}` has no type", loc=loc)
         return self._arrays.get(name)
 
     def _shape_of(self, expr: syntax.Shape) -> Value:
         array = self._array(expr.array, expr.loc)
         if array is None:
-            return _UNKNOWN
+            return UNKNOWN
         name = f"`{_source_name(expr.array)}`"
         if expr.ndim is not None and expr.ndim != array.ndim:
             raise PolymlTypeError(
@@ -273,7 +280,7 @@ class _Inference:
         indices = tuple(self._integer(i, "a subscript") for i in expr.indices)
         array = self._array(expr.array, expr.loc)
         if array is None:
-            return _UNKNOWN
+            return UNKNOWN
         if len(indices) != array.ndim:
             given = f"{len(indices)} subscript{'s are' if len(indices) != 1 else ' is'}"
             raise PolymlTypeError(
@@ -310,7 +317,7 @@ class _Inference:
         """`a and b` is b if a else a: one of the operands, not a truth value."""
         values = tuple(map(self._value, expr.operands))
         if not all(v.known for v in values):
-            return _UNKNOWN
+            return UNKNOWN
         if all(v.held.kind == "b" for v in values):
             kinds = frozenset().union(*(v.kinds for v in values))
             return Value(dataclasses.replace(expr, operands=tuple(v.expr for v in values), dtype=BOOL), kinds)
@@ -323,7 +330,7 @@ class _Inference:
     def _choice(self, expr: syntax.Expr, condition: syntax.Expr, then: Value, orelse: Value) -> Value:
         parts = self._common(expr, (then, orelse))
         if parts is None:
-            return _UNKNOWN
+            return UNKNOWN
         kinds, (then_expr, orelse_expr) = parts
         dtype = representation(held(kinds))
         return Value(syntax.IfExp(condition, then_expr, orelse_expr, dtype=dtype, loc=expr.loc), kinds)
@@ -331,14 +338,16 @@ class _Inference:
     def _extremum(self, expr: syntax.Binary) -> Value:
         parts = self._common(expr, (self._value(expr.left), self._value(expr.right)))
         if parts is None:
-            return _UNKNOWN
+            return UNKNOWN
         kinds, (left, right) = parts
-        return Value(dataclasses.replace(expr, left=left, right=right, dtype=representation(held(kinds))), kinds)
+        dtype = representation(held(kinds))
+        op = operations.BOOL_FORMS[expr.op] if dtype == BOOL else expr.op
+        return Value(syntax.Binary(op, left, right, dtype=dtype, loc=expr.loc), kinds)
 
     def _common(
         self, expr: syntax.Expr, values: tuple[Value, ...]
     ) -> tuple[frozenset[DType], list[syntax.Expr]] | None:
-        """The values in one type that holds each exactly. While types still grow, what does not fit yet is left unknown."""
+        """The values in one type that holds each exactly; None while types still grow and that is not known."""
         kinds = frozenset().union(*(v.kinds for v in values))
         if not all(v.known for v in values):
             return None
@@ -358,238 +367,6 @@ class _Inference:
                     return None
                 raise _inexact(value, dtype, "the result", [])
         return kinds, typed
-
-
-# Rules of the operations: untyped expression and typed operands -> typed expression
-
-
-def _constant(expr: syntax.Const) -> Value:
-    value = expr.value
-    if isinstance(value, (bool, int, float)) and type(value) in (bool, int, float):
-        dtype = {bool: PYBOOL, int: PYINT, float: PYFLOAT}[type(value)]
-        return constant(value, dtype, expr.loc)
-    return constant(value.item(), promotion.BY_NUMPY_NAME[value.dtype.name], expr.loc)
-
-
-def _unary(expr: syntax.Unary, operand: Value) -> Value:
-    if not operand.known:
-        return _UNKNOWN
-    kinds = _results(expr, [_rule(expr, promotion.unary, expr.op, kind)[1] for kind in operand.kinds])
-    typed = converted(operand, held(kinds))
-    if expr.op == "+":
-        return Value(typed, kinds)
-    return Value(dataclasses.replace(expr, operand=typed, dtype=representation(held(kinds))), kinds)
-
-
-def _binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
-    if not left.known or not right.known:
-        return _UNKNOWN
-    op = expr.op
-    rules = [_rule(expr, promotion.binary, op, a, b) for a in left.kinds for b in right.kinds]
-    results = [result for _, result in rules]
-    if op == "**" and any(r.is_integer for r in results) and _negative_power(expr, left, right):
-        results = [PYFLOAT]
-    kinds = _results(expr, results)
-    dtype = held(kinds)
-    if op in ("<<", ">>") and dtype == PYINT and right.is_weak_constant and right.expr.value < 0:
-        raise PolymlOverflowError(
-            "a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"]
-        )
-    operands = (converted(left, dtype), converted(right, dtype))
-    return Value(syntax.Binary(op, *operands, dtype=representation(dtype), loc=expr.loc), kinds)
-
-
-def _negative_power(expr: syntax.Binary, left: Value, right: Value) -> bool:
-    """True for a Python int to a constant negative power, which is a float. Refuses exponents whose sign is not known."""
-    if right.is_weak_constant and right.expr.value >= 0 or all(k.kind in "ub" for k in right.kinds):
-        return False
-    if right.is_weak_constant and left.is_weak:
-        return True
-    if isinstance(right.expr, syntax.Const):
-        if right.expr.value >= 0:
-            return False
-        raise PolymlTypeError(
-            "an integer to a negative power",
-            loc=expr.loc,
-            notes=["accepted: a float base, for instance float(x) ** -1"],
-        )
-    raise PolymlTypeError(
-        "the exponent of an integer power may be negative",
-        loc=expr.loc,
-        notes=["accepted: a constant, an unsigned exponent, or a float base, for instance float(x) ** n"],
-    )
-
-
-def _compare(expr: syntax.Compare, left: Value, right: Value) -> Value:
-    if not left.known or not right.known:
-        return _UNKNOWN
-    rules = [_rule(expr, promotion.comparison, a, b) for a in left.kinds for b in right.kinds]
-    kinds = frozenset(result for _, result in rules)
-    if all(k.kind in "iub" for k in left.kinds | right.kinds):
-        return Value(_compare_integers(expr, left, right), kinds)
-    dtype = held(_results(expr, [compared for compared, _ in rules]))
-    typed = dataclasses.replace(expr, left=converted(left, dtype), right=converted(right, dtype), dtype=BOOL)
-    return Value(typed, kinds)
-
-
-def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
-    """By value, whatever the types: np.uint8(5) < 300, np.int64(-1) < np.uint64(1)."""
-    if left.is_weak_constant and not right.is_weak_constant:
-        expr = dataclasses.replace(expr, op=_FLIPPED[expr.op], left=expr.right, right=expr.left)
-        left, right = right, left
-    if right.is_weak_constant and not left.is_weak_constant:
-        limits = integer_range(left.expr.dtype)
-        if left.expr.dtype == BOOL and not left.is_weak and right.expr.value not in integer_range(I64):
-            raise PolymlOverflowError(
-                "NumPy's bool is compared with an int beyond 64 bits", loc=expr.loc, notes=["accepted: -2**63 to 2**63 - 1"]
-            )
-        if right.expr.value in limits:
-            return _compared(expr, left.expr, converted(right, left.held))
-        above = right.expr.value > limits[-1]
-        return syntax.Const(
-            expr.op == "!=" or expr.op in ("<", "<=") and above or expr.op in (">", ">=") and not above,
-            dtype=BOOL,
-            loc=expr.loc,
-        )
-    common = promotion.comparison(left.held, right.held)[0]
-    if common is not None:
-        return _compared(expr, converted(left, common), converted(right, common))
-    if left.expr.dtype == U64:
-        expr, left, right = dataclasses.replace(expr, op=_FLIPPED[expr.op]), right, left
-    return _compare_signed_with_u64(expr, left, right)
-
-
-def _compare_signed_with_u64(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
-    """s < u  is  s < 0 or u64(s) < u;  s > u  is  s >= 0 and u64(s) > u."""
-    signed = converted(left, I64)
-    zero = syntax.Const(0, dtype=I64, loc=expr.loc)
-    unsigned = syntax.Cast(signed, U64, True, dtype=U64, loc=signed.loc)
-    smaller = expr.op in ("<", "<=", "!=")
-    sign = syntax.Compare("<" if smaller else ">=", signed, zero, dtype=BOOL, loc=expr.loc)
-    rest = _compared(expr, unsigned, right.expr)
-    return syntax.Logical("or" if smaller else "and", (sign, rest), dtype=BOOL, loc=expr.loc)
-
-
-def _compared(expr: syntax.Compare, left: syntax.Expr, right: syntax.Expr) -> syntax.Compare:
-    return syntax.Compare(expr.op, left, right, dtype=BOOL, loc=expr.loc)
-
-
-def _cast(expr: syntax.Cast, operand: Value) -> Value:
-    if not operand.known:
-        return _UNKNOWN
-    kinds = frozenset((expr.to,))
-    if expr.to.kind == "b":
-        return Value(truth(operand), kinds)
-    return Value(converted(operand, expr.to, implicit=False), kinds)
-
-
-def _call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
-    if not all(a.known for a in args):
-        return _UNKNOWN
-    if expr.module == "math":
-        return _math_call(expr, args)
-    if expr.module == "builtins":
-        return _absolute(expr, args[0])
-    return _numpy_call(expr, args)
-
-
-def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
-    """Functions of math take float(x) and give a Python float, bool, or for the roundings int."""
-    name = expr.function
-    if name in _ROUNDINGS and args[0].is_weak and args[0].held != PYFLOAT:
-        return Value(converted(args[0], PYINT), frozenset((PYINT,)))
-    if name == "trunc" and any(not k.weak and k != F64 for k in args[0].kinds):
-        raise PolymlTypeError(f"math.trunc has no rule for {args[0]}", loc=expr.loc, notes=["accepted: int(x)"])
-    floats = tuple(converted(a, F64) for a in args)
-    if name == "pow":
-        return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), frozenset((PYFLOAT,)))
-    result = PYBOOL if name in _TESTS else PYFLOAT
-    typed = dataclasses.replace(expr, args=floats, module="numpy", dtype=representation(result))
-    if name in _ROUNDINGS:
-        return Value(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), frozenset((PYINT,)))
-    return Value(typed, frozenset((result,)))
-
-
-def _absolute(expr: syntax.Call, operand: Value) -> Value:
-    kinds = _results(expr, [_rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds])
-    if held(kinds) == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
-        typed = converted(operand, PYINT)
-        return Value(syntax.Binary("max", typed, syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc), dtype=PYINT, loc=expr.loc), kinds)
-    return Value(_of_one_type(expr, "abs", (operand,), held(kinds)), kinds)
-
-
-def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
-    name = expr.function
-    combinations = (
-        [(k,) for k in args[0].kinds] if len(args) == 1 else [(a, b) for a in args[0].kinds for b in args[1].kinds]
-    )
-    if name in _TESTS:
-        for combination in combinations:
-            _rule(expr, promotion.function, name, combination)
-        floats = converted(args[0], args[0].held if args[0].held.is_float else F64)
-        return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), frozenset((BOOL,)))
-    kinds = _results(expr, [_rule(expr, promotion.function, name, c)[1] for c in combinations])
-    dtype = held(kinds)
-    if name in ("reciprocal", "fmod") and not dtype.is_float:
-        raise PolymlTypeError(
-            f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
-        )
-    if name == "pow" and dtype.is_integer:
-        _negative_power(expr, Value(args[0].expr, kinds), args[1])
-    return Value(_of_one_type(expr, name, args, dtype), kinds)
-
-
-def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: DType) -> syntax.Expr:
-    """The call in type `dtype`, as a simpler operation where that is the same."""
-    operands, result = tuple(converted(a, dtype) for a in args), representation(dtype)
-    if name in _ROUNDINGS and not result.is_float or name == "abs" and result.kind in "ub":
-        return operands[0]
-    if name == "pow":
-        return syntax.Binary("**", *operands, dtype=result, loc=expr.loc)
-    if not result.is_float:
-        name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
-    if result == BOOL and name in ("minimum", "maximum"):
-        return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
-    name = "abs" if name == "fabs" else name
-    return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=result)
-
-
-def _rule(expr: syntax.Expr, rule: Callable, *operands):
-    try:
-        return rule(*operands)
-    except NoRule as problem:
-        raise PolymlTypeError(
-            str(problem),
-            loc=expr.loc,
-            notes=["accepted: operands of other types; convert them, for instance np.float64(x)"],
-        ) from problem
-
-
-def _results(expr: syntax.Expr, results: Sequence[DType]) -> frozenset[DType]:
-    """The types a result may have. One of them, beside weak ones of no higher kind, is what the program computes in."""
-    kinds = frozenset(results)
-    fixed = [k for k in kinds if not k.weak]
-    if len(fixed) <= 1 and all(_rank(w) <= _rank(f) for f in fixed for w in kinds):
-        return kinds
-    raise PolymlTypeError(
-        f"the type of this depends on the path the program takes: {spelled(kinds)}",
-        loc=expr.loc,
-        notes=[
-            "an operand may be of several types here",
-            "accepted: a conversion of that operand, for instance np.float64(x)",
-        ],
-    )
-
-
-def _rank(dtype: DType) -> int:
-    return {"b": 0, "i": 1, "u": 1, "f": 2}[dtype.kind]
-
-
-def _filled(fill: Value, element: DType) -> syntax.Expr:
-    """np.full converts as astype does, but for Python ints, which must fit."""
-    if fill.held == PYFLOAT and element.is_integer:
-        fill = Value(fill.expr, frozenset((F64,)))
-    return converted(fill, element)
 
 
 def _inexact(value: Value, dtype: DType, what: str, because: Sequence[str]) -> PolymlError:

@@ -1,8 +1,9 @@
 """A typed expression with the types its value may have when the program runs, and the conversions between types.
 
-The same name may hold a Python float before a loop and a NumPy scalar after its first iteration (`s = 0.0`, then `s += A[i]`), so a value
-has a set of possible types. The compiled program holds it in one type, `held`, that contains them all. Conversions here are those
-of Python and NumPy: of a weak number beside a NumPy scalar, of a value stored into an element, of float(x) and np.int8(x).
+The same name may hold a Python float before a loop and a NumPy scalar after its first iteration (`s = 0.0`, then `s
++= A[i]`), so a value has a set of possible types. The compiled program holds it in one type, `held`, that contains
+them all. Conversions here are those of Python and NumPy: of a weak number beside a NumPy scalar, of a value stored
+into an element, of float(x) and np.int8(x).
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyml.dtypes import BOOL, F32, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
-from polyml.errors import PolymlOverflowError, PolymlTypeError
-from polyml.frontend import syntax
+from polyml.errors import PolymlOverflowError
 from polyml.frontend.promotion import embeds, join
 from polyml.frontend.syntax import Cast, Compare, Const, Expr
 from polyml.source import Loc
@@ -51,6 +51,9 @@ class Value:
 
     def __str__(self) -> str:
         return spelled(self.kinds)
+
+
+UNKNOWN = Value(Const(0), frozenset())
 
 
 def held(kinds: frozenset[DType]) -> DType | None:
@@ -119,7 +122,7 @@ def stored(value: Value, element: DType) -> Expr:
 
 
 def embedded(value: Value, to: DType) -> Expr | None:
-    """The value as one of type `to` that equals it, or None if it may not be one: a choice between values converts neither."""
+    """The value as one of type `to` that equals it, or None if there may be none: a choice converts no value."""
     expr, target = value.expr, representation(to)
     if expr.dtype == target:
         return expr
@@ -193,7 +196,3 @@ def _exact_constant(expr: Const, to: DType) -> Const | None:
         return None
     same = as_float == number or (math.isnan(as_float) and isinstance(number, float) and math.isnan(number))
     return dataclasses.replace(expr, value=as_float, dtype=to) if same else None
-
-
-def unfit(message: str, loc: Loc | None, *notes: str) -> PolymlTypeError:
-    return PolymlTypeError(message, loc=loc, notes=notes)

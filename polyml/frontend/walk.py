@@ -10,7 +10,7 @@ from polyml.frontend.syntax import Expr, Stmt
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside `expr`, in Python's order of evaluation, except that IfExp lists its condition first."""
+    """The expressions directly inside `expr`, as Python evaluates them; of IfExp the condition, then both choices."""
     match expr:
         case syntax.Subscript():
             return expr.indices
@@ -73,7 +73,7 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 
 
 def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
-    """The statement with `change` applied to each expression it reads, and to a Subscript it writes (never to a Name)."""
+    """The statement with `change` applied to each expression it reads and to a Subscript it writes, not to a Name."""
     match stmt:
         case syntax.For():
             return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))

@@ -5,8 +5,9 @@
     x = 0                   x.1 = 0
     C[x] = 1                C[x.1] = 1
 
-So every name has one type, and unrelated uses of one name have no false dependences (Pugh and Wonnacott call the groups webs).
-A parameter is never assigned in the result: where the kernel does, a web that holds the argument's value starts with a copy of it.
+So every name has one type, and unrelated uses of one name have no false dependences (Pugh and Wonnacott call the
+groups webs). A parameter is never assigned in the result: where the kernel does, a web that holds the argument's
+value starts with a copy of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs a typed kernel literally: each node in its own type, each conversion only where a Cast stands.
 
-It checks the promises of `types` on the way (operands of one type, BOOL conditions, PYINT subscripts), so running it next to the interpreter
-tests type inference: a missing or wrong Cast shows as an assertion or as another value.
+It checks the promises of `types` on the way (operands of one type, BOOL conditions, PYINT subscripts), so running it
+next to the interpreter tests type inference: a missing or wrong Cast shows as an assertion or as another value.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class _Evaluation:
                 assert stmt.value.dtype == stmt.target.dtype == self.kinds[name], stmt
                 self.values[name] = self.expr(stmt.value)
             case syntax.Assign(target=target):
-                assert stmt.value.dtype == target.dtype and self.values[target.array].dtype.name == target.dtype.numpy_name
+                assert (
+                    stmt.value.dtype == target.dtype and self.values[target.array].dtype.name == target.dtype.numpy_name
+                )
                 self.values[target.array][self.index(target)] = self.expr(stmt.value)
             case syntax.Alloc():
                 shape = tuple(map(self.integer, stmt.shape))

@@ -104,14 +104,14 @@ def mean_f32(A, B):
     return mean
 
 
-def reused_names(A, I):
+def reused_names(A, K):
     x = A[0]
     A[1] = x
     x = 2
     A[x] = 5
     for x in range(2):
         A[x] += x
-    x = I[0]
+    x = K[0]
     return x
 
 
@@ -139,7 +139,7 @@ def tuples(A):
 
 def allocations(A, n):
     Z = np.zeros(n)
-    O = np.ones((n, 3), dtype=np.int32)
+    ones = np.ones((n, 3), dtype=np.int32)
     F = np.full((2, n), 7)
     G = np.full(n, A[0])
     E = np.empty(A.shape, dtype="f4")
@@ -151,7 +151,7 @@ def allocations(A, n):
     Z = np.ones_like(E)
     Z[0] = 0.1
     U = np.full(3, True)
-    return Z, O, F, G, E, L, W, V, U
+    return Z, ones, F, G, E, L, W, V, U
 
 
 def temporaries_per_iteration(A, B):
@@ -194,7 +194,7 @@ def python_integers(n, m, A):
     A[0] = n // m + n % m - (-n) // m * ((-n) % m)
     A[1] = n << 3 | m & 6 ^ 5
     A[2] = n >> 1
-    A[3] = -n**2 + abs(-m) + ~n + (+m)
+    A[3] = -(n**2) + abs(-m) + ~n + (+m)
     A[4] = n / m
     A[5] = min(n, m, 3) + max(n, m)
     A[6] = (n > m) + (n < m) + True
@@ -203,57 +203,57 @@ def python_integers(n, m, A):
     return n * m, n > m, n and m, n > 1 and m > 1, not n, m if n > m else n
 
 
-def numpy_integers(I, J, U):
-    for i in range(I.shape[0]):
-        I[i] = I[i] // J[i] + I[i] % 3 - (I[i] & J[i] | 5) ^ (I[i] >> 1)
+def numpy_integers(K, J, U):
+    for i in range(K.shape[0]):
+        K[i] = K[i] // J[i] + K[i] % 3 - (K[i] & J[i] | 5) ^ (K[i] >> 1)
         J[i] = -J[i] * 2 + abs(J[i]) + ~J[i]
         U[i] = U[i] * U[i] + 200
         U[i] = U[i] << 2
-        if U[i] < 300 and U[i] > -1 and I[i] != U[i]:
+        if U[i] < 300 and U[i] > -1 and K[i] != U[i]:
             U[i] //= 3
-        J[i] = I[i] ** 2
+        J[i] = K[i] ** 2
         J[i] %= 7
-    return I[0] + LIMIT, U[0] * J[0], I[0] / J[1]
+    return K[0] + LIMIT, U[0] * J[0], K[0] / J[1]
 
 
-def stores(I, U, F, B, x, n):
-    I[0] = x
-    I[1] = n
-    I[2] = F[0] * 10
+def stores(K, U, F, B, x, n):
+    K[0] = x
+    K[1] = n
+    K[2] = F[0] * 10
     U[0] = F[1] * 100
     U[1] = np.int64(n) * 100
     U[2] = n
     F[2] = x
     F[3] = n
-    F[4] = I[1] > 2
+    F[4] = K[1] > 2
     B[0] = F[0]
     B[1] = n - n
-    B[2] = I[1] > 2
-    I[3] = True
-    I[4] = B[0] + B[1]
+    B[2] = K[1] > 2
+    K[3] = True
+    K[4] = B[0] + B[1]
 
 
-def casts(A, F, I):
+def casts(A, F, K):
     A[0] = np.float32(0.1)
     A[1] = float(F[0]) * 0.1
     A[2] = F[0] * 0.1
     A[3] = int(A[4] * 100)
-    A[4] = np.int8(I[0] * 3)
+    A[4] = np.int8(K[0] * 3)
     A[5] = np.uint8(np.float64(200.5))
     A[6] = real(SCALE) * 0.1
-    A[7] = bool(I[0]) + 1
-    A[8] = np.bool_(I[0]) * 3
+    A[7] = bool(K[0]) + 1
+    A[8] = np.bool_(K[0]) * 3
     return np.float32(A[0]), float(F[0]), int(F[0] * 100), bool(F[0]), np.int16(5), float("inf")
 
 
-def booleans(B, A, I):
+def booleans(B, A, K):
     for i in range(A.shape[0]):
         B[i] = A[i] > 0.5
         found = A[i] > 0.25 and i > 1
-        B[i] = B[i] & (I[i] < 3) | found
+        B[i] = B[i] & (K[i] < 3) | found
         B[i] = not B[i]
         B[i] ^= True
-        A[i] = B[i] * A[i] + (A[i] and I[i])
+        A[i] = B[i] * A[i] + (A[i] and K[i])
         A[i] += A[i] or 2.0
     return B[0] + B[1], B[0] * B[1], ~B[0], B[0] and B[1], np.isnan(A[0]), math.isinf(A[0]), not A[0]
 
@@ -296,14 +296,14 @@ def returns_tuple_of_one(A):
     return (A,)
 
 
-def mixed_paths(F, A, I):
+def mixed_paths(F, A, K):
     x = 0
     for i in range(F.shape[0]):
         x = x + F[i]
     y = F[0] if F[0] > 0.5 else A[0]
     A[1] = y
-    z = max(I[0], 0)
-    w = I[1] if z > 0 else F[1]
+    z = max(K[0], 0)
+    w = K[1] if z > 0 else F[1]
     return x, z, w + A[0]
 
 
@@ -342,7 +342,10 @@ def random(rng, *shape, dtype="f8"):
 SAMPLES = {
     "gemm f64": (gemm, lambda r: [1.5, 1.2, random(r, 3, 5), random(r, 3, 4), random(r, 4, 5)]),
     "gemm f32": (gemm, lambda r: [1.5, 2, *(random(r, *s, dtype="f4") for s in ((3, 5), (3, 4), (4, 5)))]),
-    "gemm numpy scalar": (gemm, lambda r: [np.float64(1.1), 2, *(random(r, *s, dtype="f4") for s in ((3, 5), (3, 4), (4, 5)))]),
+    "gemm numpy scalar": (
+        gemm,
+        lambda r: [np.float64(1.1), 2, *(random(r, *s, dtype="f4") for s in ((3, 5), (3, 4), (4, 5)))],
+    ),
     "gemm int": (gemm, lambda r: [3, 2, *(random(r, *s, dtype="i4") for s in ((3, 5), (3, 4), (4, 5)))]),
     "triangular": (triangular, lambda r: [random(r, 7, 7)]),
     "triangular i8": (triangular, lambda r: [random(r, 7, 7, dtype="i1")]),
@@ -370,7 +373,14 @@ SAMPLES = {
     ),
     "stores": (
         stores,
-        lambda r: [random(r, 5, dtype="i2"), random(r, 5, dtype="u1"), random(r, 5, dtype="f4"), random(r, 3, dtype="?"), -3.7, 9],
+        lambda r: [
+            random(r, 5, dtype="i2"),
+            random(r, 5, dtype="u1"),
+            random(r, 5, dtype="f4"),
+            random(r, 3, dtype="?"),
+            -3.7,
+            9,
+        ],
     ),
     "casts": (casts, lambda r: [random(r, 9), random(r, 2, dtype="f4"), random(r, 2, dtype="i4")]),
     "booleans": (booleans, lambda r: [random(r, 5, dtype="?"), random(r, 5), random(r, 5, dtype="i4")]),

@@ -411,7 +411,10 @@ def test_a_constant_is_compared_by_its_value(value):
             continue
         typed = infer(kernel, [ScalarType(kind)])
         for number_, result in zip(extremes(kind), expected):
-            assert same(evaluate(typed, [number_]), result) and same(interpret(kernel, [number_]), result), (kind, number_)
+            assert same(evaluate(typed, [number_]), result) and same(interpret(kernel, [number_]), result), (
+                kind,
+                number_,
+            )
 
 
 def test_a_join_holds_every_value_of_both():

@@ -1,0 +1,347 @@
+"""Python's expressions -> those of `syntax`, and what the names in them stand for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from polyml.dtypes import PYBOOL, PYFLOAT, PYINT
+from polyml.errors import LanguageError, NotAffineError
+from polyml.frontend import functions, syntax
+from polyml.frontend.captures import MISSING, Scope
+from polyml.frontend.constant import constant
+from polyml.frontend.text import Text
+
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
+_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_CASTS = {float: PYFLOAT, int: PYINT, bool: PYBOOL}
+
+ARRAYS_LATER = "loops over the elements; NumPy array expressions are not part of the language yet"
+_FUNCTIONS = (
+    "the elementwise functions of numpy and math, min, max, abs, pow, len, float, int, bool, np.float32 and its kin"
+)
+_TYPES = "float64, float32, int8 to int64, uint8 to uint64, bool"
+_SPELLED = {
+    ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
+    ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
+    ast.FunctionDef: "a function inside a kernel", ast.AsyncFunctionDef: "a function inside a kernel",
+    ast.ClassDef: "a class inside a kernel", ast.Match: "match", ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension", ast.SetComp: "a comprehension", ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a generator", ast.NamedExpr: "an assignment expression", ast.JoinedStr: "a string",
+    ast.List: "a list", ast.Tuple: "a tuple", ast.Dict: "a dict", ast.Set: "a set", ast.Starred: "unpacking with *",
+    ast.Yield: "yield", ast.YieldFrom: "yield", ast.Slice: "a slice",
+}  # fmt: skip
+
+
+class Expressions:
+    """Reads the expressions of one function.
+
+    renamed: what the text calls a loop variable -> what the kernel calls it, where the two differ.
+    """
+
+    def __init__(self, function: FunctionType, text: Text):
+        self.text, self.scope = text, Scope(function)
+        code = function.__code__
+        self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
+        self.renamed: dict[str, str] = {}
+        self._taken = {*self.locals, *code.co_names, *code.co_freevars}
+
+    def expr(self, node: ast.expr) -> syntax.Expr:
+        """A number. LanguageError if it is something else."""
+        loc = self.text.loc(node)
+        match node:
+            case ast.Constant(value=value):
+                return self.number(node, value)
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.UnaryOp(op=op, operand=operand):
+                return _negated(syntax.Unary(_UNARY[type(op)], self.expr(operand), loc=loc))
+            case ast.BinOp(op=op, left=left, right=right):
+                return syntax.Binary(self.operator(node, op), self.expr(left), self.expr(right), loc=loc)
+            case ast.BoolOp(op=op, values=values):
+                return syntax.Logical(
+                    "and" if isinstance(op, ast.And) else "or", tuple(map(self.expr, values)), loc=loc
+                )
+            case ast.Compare():
+                return self._compare(node)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.Call():
+                return self._call(node)
+        accepted = "numbers, elements of arrays, arithmetic, comparisons and functions of numbers"
+        raise self.error(
+            node, f"{spelled(node)} is not a number", ARRAYS_LATER if isinstance(node, ast.Slice) else accepted
+        )
+
+    def number(self, node: ast.expr, value: object) -> syntax.Const:
+        """The constant that `value`, written as `node`, is."""
+        if not is_number(value):
+            raise self.error(
+                node,
+                f"{_described(value)} is not a number of the language",
+                f"numbers of Python's int, float and bool, and NumPy's {_TYPES}",
+            )
+        return syntax.Const(value, loc=self.text.loc(node))
+
+    def operator(self, node: ast.AST, op: ast.operator) -> str:
+        if isinstance(op, ast.MatMult):
+            raise self.error(node, "@ is not part of the language", ARRAYS_LATER)
+        return _BINARY[type(op)]
+
+    def array(self, node: ast.expr) -> str:
+        """The name of the array that `node` is."""
+        if not isinstance(node, ast.Name):
+            raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")
+        if node.id in self.locals:
+            return self.renamed.get(node.id, node.id)
+        value = self.scope.lookup(node.id)
+        self._refuse_array(node, value)
+        what = "is not defined" if value is MISSING else f"is {_described(value)}, not an array"
+        raise self.error(node, f"`{node.id}` {what}", "a parameter, or a local array")
+
+    def value(self, node: ast.expr) -> object:
+        """What a name from outside the kernel, or an attribute of numpy or math, is; MISSING for everything else."""
+        if isinstance(node, ast.Name):
+            return MISSING if node.id in self.locals else self.scope.lookup(node.id)
+        if not isinstance(node, ast.Attribute):
+            return MISSING
+        owner = self.value(node.value)
+        known = isinstance(owner, ModuleType) and owner.__name__.partition(".")[0] in ("numpy", "math")
+        return getattr(owner, node.attr, MISSING) if known else MISSING
+
+    def is_local(self, node: ast.expr) -> bool:
+        """True of a parameter or a local, and of their attributes, elements and methods."""
+        while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return isinstance(node, ast.Name) and node.id in self.locals
+
+    def fresh(self, stem: str) -> str:
+        """stem1, stem2, ...: a name that the function does not use."""
+        number = next(n for n in range(1, len(self._taken) + 2) if f"{stem}{n}" not in self._taken)
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def no_keywords(self, node: ast.Call, name: str) -> None:
+        """Refuse keywords and unpacked arguments."""
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                raise self.error(argument, "unpacking with * is not part of the language", "each operand written out")
+        for keyword in node.keywords:
+            raise self.error(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
+
+    def error(self, node: ast.AST, message: str, accepted: str) -> LanguageError:
+        return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"])
+
+    def not_affine(self, node: ast.AST, message: str, accepted: str) -> NotAffineError:
+        return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"])
+
+    # Names, attributes, subscripts
+
+    def _name(self, node: ast.Name) -> syntax.Expr:
+        if node.id in self.locals:
+            return syntax.Name(self.renamed.get(node.id, node.id), loc=self.text.loc(node))
+        value = self.scope.lookup(node.id)
+        if value is MISSING:
+            raise self.error(
+                node,
+                f"`{node.id}` is not defined",
+                "a parameter, a local, or a global or closure value that exists when the kernel is compiled",
+            )
+        self._refuse_array(node, value)
+        return self.number(node, value)
+
+    def _refuse_array(self, node: ast.Name, value: object) -> None:
+        if isinstance(value, np.ndarray):
+            raise self.error(
+                node, f"`{node.id}` is an array from outside the kernel", "arrays that are passed as arguments"
+            )
+
+    def _attribute(self, node: ast.Attribute) -> syntax.Expr:
+        if self.is_local(node.value):
+            raise self.error(node, f"`.{node.attr}` is not a number", "`A.shape[0]`, `n, m = A.shape`, `len(A)`")
+        value = self.value(node)
+        if value is MISSING:
+            raise self.error(
+                node,
+                f"`{ast.unparse(node)}` is not part of the language",
+                "numbers that are attributes of numpy or math, and `A.shape[0]`",
+            )
+        return self.number(node, value)
+
+    def _subscript(self, node: ast.Subscript) -> syntax.Expr:
+        base, groups = node, []
+        while isinstance(base, ast.Subscript):
+            groups.append(base.slice)
+            base = base.value
+        if isinstance(base, ast.Attribute) and base.attr == "shape" and len(groups) == 1:
+            return self._shape(node, base)
+        array = self.array(base)
+        indices = [i for group in reversed(groups) for i in (group.elts if isinstance(group, ast.Tuple) else (group,))]
+        return syntax.Subscript(array, tuple(map(self._index, indices)), loc=self.text.loc(node))
+
+    def _index(self, node: ast.expr) -> syntax.Expr:
+        if isinstance(node, ast.Slice) or isinstance(node, ast.Constant) and node.value in (None, ...):
+            raise self.error(node, f"the subscript `{ast.unparse(node)}` is not part of the language", ARRAYS_LATER)
+        return self.expr(node)
+
+    def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
+        array = self.array(shape.value)
+        dim = MISSING if isinstance(node.slice, ast.Slice) else constant(self.expr(node.slice))
+        if type(dim) is not int:
+            raise self.error(node.slice, "the subscript of a shape must be a constant integer", "`A.shape[0]`")
+        return syntax.Shape(array, dim, loc=self.text.loc(node))
+
+    # Operators
+
+    def _compare(self, node: ast.Compare) -> syntax.Expr:
+        sides = (node.left, *node.comparators)
+        values = [self.expr(side) for side in sides]
+        pairs = []
+        for position, op in enumerate(node.ops):
+            if type(op) not in _COMPARE:
+                raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=")
+            loc = self.text.loc(sides[position], sides[position + 1])
+            pairs.append(syntax.Compare(_COMPARE[type(op)], values[position], values[position + 1], loc=loc))
+        return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
+
+    def _choice(self, node: ast.IfExp) -> syntax.Expr:
+        condition = self.expr(node.test)
+        known = constant(condition)
+        if known is not MISSING:
+            return self.expr(node.body if known else node.orelse)
+        return syntax.IfExp(condition, self.expr(node.body), self.expr(node.orelse), loc=self.text.loc(node))
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> syntax.Expr:
+        if isinstance(node.func, ast.Attribute) and self.is_local(node.func.value):
+            raise self.error(node, f"the method `.{node.func.attr}()` is not part of the language", ARRAYS_LATER)
+        function, name = self.value(node.func), ast.unparse(node.func)
+        special = self._special(function)
+        known = lookup(functions.FUNCTIONS, function)
+        if special is None and known is None:
+            raise self._unknown(node, name, function)
+        self.no_keywords(node, name)
+        return special(node) if special else self._elementwise(node, name, known)
+
+    def _special(self, function: object) -> Callable[[ast.Call], syntax.Expr] | None:
+        if function is len:
+            return self._length
+        if function is min or function is max:
+            return self._extremum
+        if lookup(_CASTS, function) is not None or functions.is_numpy_type(function):
+            return self._cast
+        return None
+
+    def _unknown(self, node: ast.Call, name: str, function: object) -> LanguageError:
+        if function is range:
+            return self.error(node, "a range is not a number", "`for i in range(...)`")
+        if lookup(functions.ALLOCATIONS, function) is not None:
+            return self.error(
+                node, "an array is made where a number is needed", f"`T = {name}(...)` as a statement of its own"
+            )
+        if function is not MISSING and self._is_numpy(node.func):
+            return self.not_affine(node, f"`{name}` is not an elementwise function of numbers", _FUNCTIONS)
+        return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
+
+    def _is_numpy(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return self.value(node) is np
+
+    def _length(self, node: ast.Call) -> syntax.Expr:
+        if len(node.args) != 1:
+            raise self.error(node, f"len takes one array, not {len(node.args)}", "`len(A)`")
+        return syntax.Shape(self.array(node.args[0]), 0, loc=self.text.loc(node))
+
+    def _extremum(self, node: ast.Call) -> syntax.Expr:
+        name = self.value(node.func).__name__
+        if len(node.args) < 2:
+            raise self.error(node, f"{name} takes two or more numbers in a kernel", f"`{name}(a, b)`")
+        result, *rest = map(self.expr, node.args)
+        for operand in rest:
+            result = syntax.Binary(name, result, operand, loc=self.text.loc(node))
+        return result
+
+    def _cast(self, node: ast.Call) -> syntax.Expr:
+        function, name = self.value(node.func), ast.unparse(node.func)
+        dtype = lookup(_CASTS, function) or functions.dtype_of(function)
+        if dtype is None:
+            raise self.error(node.func, f"`{name}` is not a type of the language", _TYPES)
+        if len(node.args) != 1:
+            raise self.error(node, f"`{name}` takes one number, not {len(node.args)}", f"`{name}(x)`")
+        argument = node.args[0]
+        if function is float and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return self.number(node, _float(argument.value))
+        return syntax.Cast(self.expr(argument), dtype, loc=self.text.loc(node))
+
+    def _elementwise(self, node: ast.Call, name: str, known: tuple[str, str, int]) -> syntax.Expr:
+        function, module, operands = known
+        if len(node.args) != operands:
+            numbers = "one number" if operands == 1 else "two numbers"
+            raise self.error(
+                node,
+                f"`{name}` takes {numbers} in a kernel, not {len(node.args)}",
+                f"`{name}({', '.join('xy'[:operands])})`",
+            )
+        values = tuple(map(self.expr, node.args))
+        if (function, module) == ("pow", "builtins"):
+            return syntax.Binary("**", *values, loc=self.text.loc(node))
+        return syntax.Call(function, values, module, loc=self.text.loc(node))
+
+
+def is_number(value: object) -> bool:
+    """True of a number of the language: Python's, exactly, or a NumPy scalar of one of its types."""
+    if type(value) in (int, float, bool):
+        return True
+    return isinstance(value, np.generic) and functions.dtype_of(type(value)) is not None
+
+
+def lookup(table: dict, key: object):
+    """table.get(key), also of what is not hashable."""
+    try:
+        return table.get(key)
+    except TypeError:
+        return None
+
+
+def spelled(node: ast.AST) -> str:
+    """What a message calls a piece of Python."""
+    return _SPELLED.get(type(node), f"`{ast.unparse(node)}`")
+
+
+def _negated(unary: syntax.Unary) -> syntax.Expr:
+    """-1 as a constant of its own, so that it is one to type inference and -2**63 fits."""
+    operand = unary.operand
+    if unary.op == "-" and isinstance(operand, syntax.Const) and type(operand.value) in (int, float):
+        return syntax.Const(-operand.value, loc=unary.loc)
+    return unary
+
+
+def _float(text: str) -> object:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _described(value: object) -> str:
+    name = getattr(value, "__name__", None)
+    if isinstance(value, ModuleType):
+        return f"the module `{name}`"
+    if isinstance(value, type):
+        return f"the type `{name}`"
+    if callable(value) and isinstance(name, str):
+        return f"the function `{name}`"
+    return repr(value) if isinstance(value, (str, complex, type(None))) else f"a {type(value).__name__}"
