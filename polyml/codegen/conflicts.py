@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Instance, Jam, Loop
-from polyml.codegen.integers import Choice, Extremum, FloorDiv, Lin
+from polyml.codegen.ast import Guard, Instance, Jam, Loop
+from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin
 from polyml.model.scop import Access, Scop
 
 Touch = tuple[Access, Instance]
@@ -41,9 +41,16 @@ def _atom_text(atom, rename: Mapping[str, str]) -> str:
     raise NotAffine
 
 
+def _simple(e: Lin) -> bool:
+    """Whether no minimum or maximum hides inside a sum, as in where a remainder starts."""
+    return all(isinstance(a, str) or (isinstance(a, FloorDiv) and _simple(a.operand)) for a, _ in e.terms) or (
+        len(e.terms) == 1 and isinstance(e.terms[0][0], Extremum) and all(map(_simple, e.terms[0][0].operands))
+    )
+
+
 @dataclass(frozen=True)
 class Range:
-    """low <= var <= high for every bound."""
+    """low <= var <= high for every bound. Bounds that isl would take long over are left out, which only assumes less."""
 
     var: str
     low: tuple[Lin, ...]
@@ -51,13 +58,39 @@ class Range:
 
     def constraints(self, rename: Mapping[str, str]) -> list[str]:
         name = rename.get(self.var, self.var)
-        return [f"{isl_text(e, rename)} <= {name}" for e in self.low] + [
-            f"{name} <= {isl_text(e, rename)}" for e in self.high
+        return [f"{isl_text(e, rename)} <= {name}" for e in self.low if _simple(e)] + [
+            f"{name} <= {isl_text(e, rename)}" for e in self.high if _simple(e)
         ]
 
 
 def loop_range(loop: Loop) -> Range:
     return Range(loop.var, loop.lower, loop.upper)
+
+
+Around = Loop | Guard  # what encloses a nest
+
+
+def _around(nodes: Iterable[Around]) -> tuple[list[str], set[str]]:
+    """What the enclosing loops and guards say, and the names they say it of."""
+    constraints: list[str] = []
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, Loop):
+            bounds = loop_range(node)
+            constraints += bounds.constraints({})
+            names |= {node.var}.union(*(e.names for e in (*bounds.low, *bounds.high)))
+            continue
+        for compare in _compares(node.condition):
+            constraints.append(f"{isl_text(compare.expr, {})} {'>=' if compare.op == '>=' else '='} 0")
+            names |= compare.names
+    return constraints, names
+
+
+def _compares(condition: Condition) -> list[Compare]:
+    """Comparisons that a condition implies; alternatives are left out, which only assumes less."""
+    if isinstance(condition, Compare):
+        return [condition]
+    return [c for p in condition.parts for c in _compares(p)] if condition.op == "and" else []
 
 
 def jam_range(jam: Jam) -> Range:
@@ -80,28 +113,28 @@ class ConflictTest:
         return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
 
     def deltas(
-        self, a: Touch, b: Touch, shared: Sequence[Range], chain: Sequence[Range], inner: tuple, other_inner: tuple
+        self, a: Touch, b: Touch, shared: Sequence[Around], chain: Sequence[Range], inner: tuple, other_inner: tuple
     ) -> isl.Set | None:
         """{ [d...] }: by how much the chain's variables differ between two instances that touch one element.
 
-        shared: enclosing loops, the same for both. inner, other_inner: the loops inside the chain around each touch.
+        shared: the enclosing loops and guards, the same for both. inner, other_inner: the loops inside the chain around each touch.
         None: it cannot be stated, so any difference must be assumed.
         """
         first = {r.var: f"{r.var}_1" for r in (*chain, *inner)}
         second = {r.var: f"{r.var}_2" for r in (*chain, *other_inner)}
         try:
-            constraints = [c for r in shared for c in r.constraints({})]
+            constraints, names = _around(shared)
             for rename, ranges in ((first, (*chain, *inner)), (second, (*chain, *other_inner))):
                 constraints += [c for r in ranges for c in r.constraints(rename)]
             x, y = self.subscripts(a), self.subscripts(b)
             constraints += [f"{isl_text(e, first)} = {isl_text(f, second)}" for e, f in zip(x, y)]
         except NotAffine:
             return None
-        names = {n for c in (*x, *y) for n in c.names}
-        for r in (*shared, *chain, *inner, *other_inner):
+        names |= {n for c in (*x, *y) for n in c.names}
+        for r in (*chain, *inner, *other_inner):
             names |= {n for e in (*r.low, *r.high) for n in e.names}
         private = {r.var for r in (*chain, *inner, *other_inner)}
-        parameters = sorted((names | {r.var for r in shared}) - private)
+        parameters = sorted(names - private)
         exists = [first[r.var] for r in inner] + [second[r.var] for r in other_inner]
         sources, sinks = [first[r.var] for r in chain], [second[r.var] for r in chain]
         body = " and ".join(constraints) or "true"
@@ -112,10 +145,10 @@ class ConflictTest:
             self._known[text] = isl.Map(text).intersect_params(self._context).deltas()
         return self._known[text]
 
-    def may_meet(self, a: Touch, b: Touch, path: Iterable[Loop], loop: Loop, jams: Sequence[Jam]) -> bool:
-        """Whether a and b touch one element in any iterations of `loop` and of the jams inside the same outer ones."""
-        outer_jams = [j for j in jams if loop.var not in j.base.names]
-        inner_jams = [j for j in jams if loop.var in j.base.names]
-        chain = [loop_range(loop), *map(jam_range, outer_jams), *map(jam_range, inner_jams)]
-        found = self.deltas(a, b, [loop_range(p) for p in path], chain, (), ())
+    def may_meet(
+        self, a: Touch, b: Touch, path: Sequence[Around], loop: Loop, jams: Sequence[Jam], other_jams: Sequence[Jam]
+    ) -> bool:
+        """Whether a and b, each inside its jams, touch one element in any iterations of `loop`."""
+        inner, other = tuple(map(jam_range, jams)), tuple(map(jam_range, other_jams))
+        found = self.deltas(a, b, path, [loop_range(loop)], inner, other)
         return found is None or not found.is_empty()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyml.codegen.ast import Loop
+from polyml.codegen.ast import Instance, Loop
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
-from polyml.model.scop import Index, Load, ScalarArg, Statement
+from polyml.model.scop import Index, Load, ScalarArg
 
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
@@ -47,46 +47,73 @@ class Shape:
         return total
 
 
-def operations(value) -> tuple[float, float, bool]:
-    """(quick operations, cycles of slow ones, whether lanes may run it) of an expression."""
-    if isinstance(value, (Load, Index, ScalarArg, syntax.Const)):
-        return 0.0, 0.0, True
+@dataclass(frozen=True)
+class Operation:
+    """One operation of an expression. quick: how many simple instructions; slow: cycles of others.
+
+    loads: the reads of the statement it depends on; index: whether it depends on loop variables by itself.
+    """
+
+    quick: float
+    slow: float
+    loads: frozenset[int]
+    indices: tuple[object, ...]
+
+
+def operations(value) -> tuple[list[Operation], bool]:
+    """The operations of an expression, and whether lanes may run them. A product that is added at once costs nothing."""
+    found: list[Operation] = []
+    return found, _collect(value, found)[2]
+
+
+def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[object, ...], bool]:
+    if isinstance(value, Load):
+        return frozenset({value.access}), (), True
+    if isinstance(value, Index):
+        return frozenset(), (value,), True
+    if isinstance(value, (ScalarArg, syntax.Const)):
+        return frozenset(), (), True
+    loads, indices, lanes = frozenset(), (), True
+    for part in _operands(value):
+        below, inside, ok = _collect(part, found)
+        loads, indices, lanes = loads | below, (*indices, *inside), lanes and ok
+    quick, slow = _price(value)
+    if isinstance(value, syntax.Binary) and value.op in "+-" and value.dtype.is_float:
+        if any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right)):
+            quick = 0.0  # one multiply-add does both
+    found.append(Operation(quick, slow, loads, indices))
+    return loads, indices, lanes and _lanes_may(value)
+
+
+def _operands(value) -> tuple:
+    if isinstance(value, (syntax.Cast, syntax.Unary)):
+        return (value.operand,)
+    if isinstance(value, syntax.Logical):
+        return value.operands
+    if isinstance(value, syntax.IfExp):
+        return (value.condition, value.then, value.orelse)
+    return value.args if isinstance(value, syntax.Call) else (value.left, value.right)
+
+
+def _price(value) -> tuple[float, float]:
     if isinstance(value, syntax.Cast):
-        quick, slow, lanes = operations(value.operand)
-        checked = value.operand.dtype == PYINT and value.to != PYINT and value.to.is_integer
-        checked = checked and not isinstance(value.operand, (Index, syntax.Const))
-        return quick + 0.5, slow, lanes and value.to != PYINT and not checked
-    parts = {
-        syntax.Unary: lambda: (value.operand,),
-        syntax.Binary: lambda: (value.left, value.right),
-        syntax.Compare: lambda: (value.left, value.right),
-        syntax.Logical: lambda: value.operands,
-        syntax.IfExp: lambda: (value.condition, value.then, value.orelse),
-        syntax.Call: lambda: value.args,
-    }[type(value)]()
-    quick, slow, lanes = 0.0, 0.0, not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)
-    for part in parts:
-        q, s, ok = operations(part)
-        quick, slow, lanes = quick + q, slow + s, lanes and ok
+        return 0.5, 0.0
     if isinstance(value, syntax.Binary) and value.op in _SLOW:
-        return quick, slow + _SLOW[value.op], lanes
+        return 0.0, _SLOW[value.op]
     if isinstance(value, syntax.Call):
         if value.function in _SLOW_CALLS:
-            return quick, slow + _SLOW_CALLS[value.function], lanes
+            return 0.0, _SLOW_CALLS[value.function]
         if value.function not in _QUICK_CALLS:
-            return quick, slow + 40.0, lanes
-    return quick + 1, slow, lanes
+            return 0.0, 40.0
+    return 1.0, 0.0
 
 
-def multiply_adds(value) -> int:
-    """How many additions have a product as an operand: pairs that one instruction does."""
-    if isinstance(value, syntax.Binary):
-        below = multiply_adds(value.left) + multiply_adds(value.right)
-        product = any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right))
-        return below + (1 if value.op in "+-" and product and value.dtype.is_float else 0)
+def _lanes_may(value) -> bool:
+    """Whether several lanes may do the operation at once: Python ints are checked one by one."""
     if isinstance(value, syntax.Cast):
-        return multiply_adds(value.operand)
-    return 0
+        narrows = value.operand.dtype == PYINT and value.to.is_integer
+        return value.to != PYINT and not (narrows and not isinstance(value.operand, (Index, syntax.Const)))
+    return not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)
 
 
 def trips(loop: Loop) -> int:
@@ -135,14 +162,26 @@ class CostModel:
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
         self.trips = [trips(loop) for loop in nest.chain]
         self._registers = registers
-        self._arithmetic: dict[str, tuple[float, float]] = {}
+        self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
         self.lanes_allowed = True
         wide = vector_bytes > 32
         self._op, self._load, self._store = (1.0, 1.0, 2.0) if wide else (0.5, 0.5, 1.0)
-        for statement, _, _ in nest.statements():
-            quick, slow, lanes = operations(statement.value)
-            self._arithmetic[statement.name] = (max(quick - multiply_adds(statement.value), 0.0), slow * (2 if wide else 1))
+        self._slow = 2.0 if wide else 1.0
+        for statement, instance, inner in nest.statements():
+            listed, lanes = operations(statement.value)
             self.lanes_allowed = self.lanes_allowed and lanes
+            for operation in listed:
+                self._arithmetic.append((operation, self._depends(operation, instance), self.weight(inner)))
+
+    def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
+        """The chain loops an operation's value changes with."""
+        moved: set[int] = set()
+        mine = [r for r in self.reaches if r.touch.instance is instance and not r.touch.writes]
+        for index in operation.loads:
+            moved |= {v for v, move in enumerate(mine[index].moves) if move != 0}
+        if operation.indices:
+            moved |= set(range(len(self.nest.chain)))
+        return frozenset(moved)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0
@@ -189,15 +228,17 @@ class CostModel:
                 loads += number * each * weight
         if held + shape.vectors + 2 > self._registers:
             return None
-        copies = shape.copies / shape.lanes
         arithmetic = slow = 0.0
-        depth = 1.0
-        for statement, _, inner in self.nest.statements():
-            quick, slow_each = self._arithmetic[statement.name]
-            weight = self.weight(inner)
-            depth = max(depth, weight)
-            arithmetic += quick * copies * weight
-            slow += slow_each * copies * weight
+        depth = max([1.0, *(self.weight(inner) for _, _, inner in self.nest.statements())])
+        for operation, moved, weight in self._arithmetic:
+            copies = 1
+            for loop, count in counts.items():
+                if loop in moved:
+                    copies *= count
+            if shape.vector in moved:
+                copies *= shape.vectors
+            arithmetic += operation.quick * copies * weight
+            slow += operation.slow * copies * weight * self._slow
         cycles = max(arithmetic * self._op, loads * self._load, stores * self._store) + slow + jumps
         cycles = max(cycles, 0.25 * (arithmetic + loads + stores))
         if carried:

@@ -77,7 +77,7 @@ class Body:
         self.scopes = [Scope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
         self.jams: list[Jam] = []
-        self.path: list[Loop] = []  # the loops around, outermost first
+        self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
         self.values = Evaluator(self)
 
@@ -420,7 +420,9 @@ class Body:
         then, after = self.fn.block("then"), self.fn.block("after")
         self.fn.branch(test, then, after)
         self.fn.current = then
+        self.path.append(node)
         self.nodes(node.body)
+        self.path.pop()
         self.flush()
         self.fn.jump(after)
         self.fn.current = after
@@ -691,7 +693,7 @@ class Share(Body):
     environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
     """
 
-    def __init__(self, module: Module, name: str, node: Loop, path: list[Loop], arrays: list[str], outer: list[str]):
+    def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
         super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %thread, i64 %threads)")
         module.functions.append(self.fn)
         self._node = node

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program
-from polyml.codegen.conflicts import ConflictTest, Range, Touch, loop_range
+from polyml.codegen.conflicts import Around, ConflictTest, Range, Touch, loop_range
 from polyml.codegen.integers import Lin
 from polyml.model.scop import Access, Statement
 
@@ -29,15 +29,15 @@ class TouchIn:
 class Nest:
     """chain: loops, outermost first, each the only node in the one before. body: what the innermost one runs.
 
-    shared: the loops around the chain.
+    shared: the loops and guards around the chain.
     """
 
     program: Program
     tests: ConflictTest
-    shared: tuple[Loop, ...]
+    shared: tuple[Around, ...]
     chain: tuple[Loop, ...]
     body: tuple[Node, ...]
-    _deltas: list[tuple[isl.Set | None, bool]] | None = field(default=None, repr=False)
+    _deltas: list["Delta"] | None = field(default=None, repr=False)
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
@@ -63,53 +63,63 @@ class Nest:
         """
         key = (var, tuple(sorted(fixed)), reorder)
         if key not in self._free:
+            where = [f"d{i} = 0" for i in key[1]] + [f"d{var} != 0"]
             self._free[key] = all(
-                delta is not None and self._is_empty(delta, var, key[1])
-                for delta, reduces in self.deltas()
-                if not (reorder and reduces)
+                self._is_empty(d.apart, where) for d in self.deltas() if not (reorder and d.reduces)
             )
         return self._free[key]
 
-    def _is_empty(self, delta: isl.Set, var: int, fixed: Sequence[int]) -> bool:
-        names = [f"d{i}" for i in range(len(self.chain))]
-        where = " and ".join([f"d{i} = 0" for i in fixed] + [f"d{var} != 0"])
-        return delta.intersect(isl.Set(f"{{ [{', '.join(names)}] : {where} }}")).is_empty()
+    def alone(self, array: str, fixed: Iterable[int]) -> bool:
+        """Whether only the accumulators of reductions touch what they do of `array`, iterations of `fixed` being equal."""
+        where = [f"d{i} = 0" for i in fixed]
+        return all(self._is_empty(d.apart, where) for d in self.deltas() if d.array == array and not d.reduces)
 
-    def deltas(self) -> list[tuple[isl.Set | None, bool]]:
-        """How far apart in the chain two touches of one element can be, for every pair of which one writes."""
+    def _is_empty(self, apart: isl.Set | None, where: Sequence[str]) -> bool:
+        if apart is None:
+            return False
+        names = [f"d{i}" for i in range(len(self.chain))]
+        return apart.intersect(isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(where) or 'true'} }}")).is_empty()
+
+    def deltas(self) -> list["Delta"]:
+        """How far apart in the chain two touches of one element can be, over all pairs of which one writes."""
         if self._deltas is not None:
             return self._deltas
         touches = self.touches()
         chain = [loop_range(loop) for loop in self.chain]
-        shared = [loop_range(loop) for loop in self.shared]
-        seen, plain, reducing = set(), None, None
-        unknown = False
+        seen: set = set()
+        found: dict[tuple[str, bool], isl.Set | None] = {}
         for i, a in enumerate(touches):
             for b in touches[i:]:
                 if not (a.writes or b.writes) or a.access.array != b.access.array:
                     continue
                 if a is b and not a.writes:
                     continue
-                inner, other = _ranges(a.inner), _ranges(b.inner)
-                key = (a.access.array, a.subscripts, b.subscripts, a.inner, b.inner)
                 reduces = a.accumulates and b.accumulates and a.instance is b.instance
-                if (key, reduces) in seen:
+                key = (a.access.array, a.subscripts, b.subscripts, a.inner, b.inner, reduces)
+                if key in seen:
                     continue
-                seen.add((key, reduces))
+                seen.add(key)
                 first: Touch = (a.access, a.instance)
-                delta = self.tests.deltas(first, (b.access, b.instance), shared, chain, inner, other)
-                if delta is None:
-                    unknown = True
-                elif reduces:
-                    reducing = delta if reducing is None else reducing.union(delta)
-                else:
-                    plain = delta if plain is None else plain.union(delta)
-        result: list[tuple[isl.Set | None, bool]] = []
-        if unknown:
-            result.append((None, False))
-        result += [(d, r) for d, r in ((plain, False), (reducing, True)) if d is not None]
-        self._deltas = result
-        return result
+                apart = self.tests.deltas(
+                    first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner)
+                )
+                group = (a.access.array, reduces)
+                known = found.get(group, apart)
+                found[group] = None if known is None or apart is None else known.union(apart)
+        self._deltas = [Delta(array, reduces, apart) for (array, reduces), apart in found.items()]
+        return self._deltas
+
+
+@dataclass(frozen=True)
+class Delta:
+    """apart: { [d...] }, by how much the chain's variables differ where two touches meet; None: unknown, so anything.
+
+    reduces: both touches are the accumulator of one reduction.
+    """
+
+    array: str
+    reduces: bool
+    apart: isl.Set | None
 
 
 def _ranges(inner: tuple[Loop, ...]) -> tuple[Range, ...]:

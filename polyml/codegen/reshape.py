@@ -56,14 +56,10 @@ class _Order:
 
 def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
     """The nest in that shape. Raises CannotReshape."""
-    order = list(range(shape.start, len(nest.chain)))
-    if shape.innermost is not None:
-        order.remove(shape.innermost)
-        order.append(shape.innermost)
+    order = _order(nest, shape)
     counts = dict(shape.jams)
     if shape.vector is not None:
         counts[shape.vector] = shape.vectors
-    _check_moved_bounds(nest, order)
     reduces = shape.vector is not None and shape.vector == shape.innermost and not nest.free(
         shape.vector, range(shape.start)
     )
@@ -82,16 +78,37 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
     return inside
 
 
-def _check_moved_bounds(nest: Nest, order: list[int]) -> None:
-    """A loop may only move inside loops whose bounds do not need it."""
-    seen: set[str] = set()
-    names = {nest.chain[v].var for v in order}
+def _order(nest: Nest, shape: Shape) -> list[int]:
+    """The chain's loops as they will run: the lanes' loop outermost of those that run together, where bounds allow.
+
+    Then what a vector block reads stays in the first cache while the jammed loop inside runs over it.
+    """
+    order = list(range(shape.start, len(nest.chain)))
+    if shape.innermost is None:
+        return order
+    order.remove(shape.innermost)
+    order.append(shape.innermost)
+    if shape.vector != shape.innermost:
+        jammed = [order.index(v) for v, _ in shape.jams]
+        if jammed and min(jammed) < order.index(shape.vector):
+            moved = [v for v in order if v != shape.vector]
+            moved.insert(min(jammed), shape.vector)
+            if _bounds_known(nest, moved):
+                return moved
+    if not _bounds_known(nest, order):
+        raise CannotReshape("the bounds of a loop need one inside it")
+    return order
+
+
+def _bounds_known(nest: Nest, order: list[int]) -> bool:
+    """Whether every loop's bounds need only loops around it."""
+    inside = {nest.chain[v].var for v in order}
     for v in order:
-        loop = nest.chain[v]
-        for e in (*loop.lower, *loop.upper):
-            if e.names & names - seen:
-                raise CannotReshape(f"the bounds of {loop.var} need a loop inside it")
-        seen.add(loop.var)
+        inside_bounds = (e.names & inside for e in (*nest.chain[v].lower, *nest.chain[v].upper))
+        if any(inside_bounds):
+            return False
+        inside.discard(nest.chain[v].var)
+    return True
 
 
 def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node, ...]:
@@ -160,7 +177,7 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         stepped = f"{loop.var}_{level}{size}"
         together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
         body = _loop(plan, level + 1, (*active, together))
-        nodes.append(Loop(stepped, (first,), tuple(e - (width - 1) for e in upper), width, body))
+        nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body))
         whole = extremum("max", [const(0), floor_div(end - first + 1, width)])
         first = first + whole * width
     if lanes > 1 and not plan.reduces:
@@ -168,9 +185,9 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         once = f"{loop.var}_{level}m"
         together = replace(together, base=var(once))
         body = _loop(plan, level + 1, (*active, together))
-        nodes.append(Loop(once, (first,), upper, lanes, body))
+        nodes.append(Loop(once, (first, *lower), upper, lanes, body))
     else:
-        nodes.append(replace(loop, lower=(first,), upper=upper, body=_loop(plan, level + 1, active)))
+        nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active)))
     return tuple(nodes)
 
 

@@ -126,7 +126,7 @@ class Evaluator:
         The value is the operator for a partial result of a reduction over lanes, None for an element itself.
         """
         moving, fixed = [], {}
-        for instance, statement, copy in self._touching(loop.body, list(self._body.jams)):
+        for instance, statement, copy, jams in self._touching(loop.body, list(self._body.jams)):
             iterators = self._iterators(instance)
             accumulator, op = self._accumulated(statement)
             lane_reduces = op if copy.lane_var is not None else None
@@ -136,17 +136,17 @@ class Evaluator:
                 place = self.place(access, iterators, copy, reduces)
                 varies = any(loop.var in e.names for e in place.subscripts)
                 if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
-                    moving.append((place, writes, access, instance))
+                    moving.append((place, writes, access, instance, jams))
                     continue
-                _, written, _, _ = fixed.get(place, (None, False, None, None))
-                fixed[place] = (reduces if place.part is not None else None, written or writes, access, instance)
+                written = place in fixed and fixed[place][1]
+                fixed[place] = (reduces if place.part is not None else None, written or writes, access, instance, jams)
         return self._without_conflicts(loop, moving, fixed)
 
-    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator[tuple[Instance, Statement, Copy]]:
+    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator[tuple[Instance, Statement, Copy, list[Jam]]]:
         for node in nodes:
             if isinstance(node, Instance):
                 for copy in copies(jams):
-                    yield node, self._scop.statements[node.statement], copy
+                    yield node, self._scop.statements[node.statement], copy, jams
             elif isinstance(node, Jam):
                 yield from self._touching(node.body, [*jams, node])
             elif isinstance(node, Unroll):
@@ -158,9 +158,9 @@ class Evaluator:
 
     def _without_conflicts(self, loop: Loop, moving: list, fixed: dict) -> dict[Place, str | None]:
         kept: dict[Place, str | None] = {}
-        written = {p.array for p, (_, w, _, _) in fixed.items() if w} | {p.array for p, w, _, _ in moving if w}
+        written = {p.array for p, facts in fixed.items() if facts[1]} | {m[0].array for m in moving if m[1]}
         groups: dict[str, bool] = {}
-        for place, (op, writes, access, instance) in fixed.items():
+        for place, (op, *_) in fixed.items():
             if place.array not in written:
                 kept[place] = op
                 continue
@@ -168,6 +168,8 @@ class Evaluator:
                 groups[place.array] = self._separate(loop, place.array, moving, fixed)
             if groups[place.array]:
                 kept[place] = op
+            elif place.part is not None:
+                raise ValueError(f"a partial result of {place.array} has no register")
         return kept
 
     def _separate(self, loop: Loop, array: str, moving: list, fixed: dict) -> bool:
@@ -179,17 +181,17 @@ class Evaluator:
                 if not partial and not disjoint(a, b):
                     return False
         tested = set()
-        for place, _, access, instance in moving:
+        for place, _, access, instance, jams in moving:
             if place.array != array:
                 continue
             for other in mine:
-                fixed_access, fixed_instance = fixed[other][2], fixed[other][3]
+                _, _, fixed_access, fixed_instance, fixed_jams = fixed[other]
                 key = (id(access), instance, id(fixed_access), fixed_instance)
                 if key in tested:
                     continue
                 tested.add(key)
                 if self._body.module.conflicts.may_meet(
-                    (access, instance), (fixed_access, fixed_instance), self._body.path, loop, self._body.jams
+                    (access, instance), (fixed_access, fixed_instance), self._body.path, loop, jams, fixed_jams
                 ):
                     return False
         return True

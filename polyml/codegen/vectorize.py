@@ -13,7 +13,7 @@ from itertools import combinations
 
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Instance, Loop, Node, Program, with_body
-from polyml.codegen.conflicts import ConflictTest
+from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names
 from polyml.codegen.reshape import CannotReshape, reshape
@@ -42,20 +42,20 @@ class _Vectorizer:
             units = [d for d, s in enumerate(steps) if s == array.element.size_bytes]
             self._unit_dims[name] = units[-1] if units else None
 
-    def nodes(self, nodes: tuple[Node, ...], shared: tuple[Loop, ...]) -> tuple[Node, ...]:
+    def nodes(self, nodes: tuple[Node, ...], shared: tuple[Around, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Instance):
                 out.append(node)
             elif not isinstance(node, Loop):
-                out.append(with_body(node, self.nodes(node.body, shared)))
+                out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             elif node.role == "tile" or node.parallel:
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             else:
                 out.extend(self._nest(node, shared))
         return tuple(out)
 
-    def _nest(self, loop: Loop, shared: tuple[Loop, ...]) -> tuple[Node, ...]:
+    def _nest(self, loop: Loop, shared: tuple[Around, ...]) -> tuple[Node, ...]:
         chain, body = chain_of(loop)
         nest = Nest(self._program, self._tests, shared, chain, body)
         imperfect = any(not isinstance(n, Instance) for n in body)
@@ -164,7 +164,9 @@ class _Vectorizer:
                 yield from self._counts(model, base, jammed)
                 yield from self._unrolled(nest, model, base, free)
             elif nest.free(innermost, tuple(range(start)), reorder=True):
-                if all(r.moves[innermost] == 0 for r in model.reaches if r.touch.accumulates and r.touch.writes):
+                updated = [r for r in model.reaches if r.touch.accumulates and r.touch.writes]
+                carried = [r for r in updated if r.moves[innermost] == 0]
+                if carried == updated and all(nest.alone(r.touch.access.array, fixed) for r in carried):
                     yield from self._counts(model, base, jammed)
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
