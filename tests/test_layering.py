@@ -13,7 +13,7 @@ LAYERS = (
     ("schedule",),
     ("codegen",),
     ("runtime",),
-    ("pipeline", "api", "bench", "cli", "doctor", "report"),
+    ("pipeline", "api", "bench", "cli", "__main__"),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")

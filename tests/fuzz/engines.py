@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
 
-from tests.fuzz.program import Program
+from tests.fuzz.program import Program, make_arguments
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,63 @@ class Engine:
 
 
 def _interpreter(function: FunctionType, program: Program) -> Callable:
+    """The definition of the language."""
     from polyml.frontend.interpret import interpret
     from polyml.frontend.parse import parse
 
     kernel = parse(function)
     return lambda *arguments: interpret(kernel, arguments)
+
+
+def _scop(function: FunctionType, program: Program):
+    from polyml.frontend.argtypes import arg_type
+    from polyml.frontend.parse import parse
+    from polyml.frontend.types import infer
+    from polyml.model.extract import extract
+
+    types = tuple(arg_type(a) for a in make_arguments(program, 0))
+    return extract(infer(parse(function), types), aliased=any(a.layout.startswith("=") for a in program.arguments))
+
+
+def _tree(function: FunctionType, scop, loops, order: str) -> Callable:
+    """The loops run one instance at a time on NumPy arrays."""
+    from polyml.codegen.interpret import UncertainBounds, run
+
+    def runner(*arguments):
+        try:
+            return run(loops, dict(zip(scop.params, arguments)), order=order)
+        except UncertainBounds:  # the compiler runs such a call as Python
+            return function(*arguments)
+
+    return runner
+
+
+def _source_order(function: FunctionType, program: Program) -> Callable:
+    """isl's loops for the source's order."""
+    from polyml.codegen.build import build
+
+    scop = _scop(function, program)
+    return _tree(function, scop, build(scop, scop.schedule), "source")
+
+
+def _random_order(function: FunctionType, program: Program) -> Callable:
+    """A random legal schedule, iterations of parallel loops in random order."""
+    from polyml.codegen.build import build
+    from polyml.model.dependence import dependences
+    from polyml.schedule.random import random_legal_schedule
+
+    scop = _scop(function, program)
+    schedule = random_legal_schedule(scop, dependences(scop), random.Random(program.seed))
+    return _tree(function, scop, build(scop, schedule), "shuffled")
+
+
+def _compiled(**options: object) -> Callable[[FunctionType, Program], Callable]:
+    def prepare(function: FunctionType, program: Program) -> Callable:
+        import polyml
+
+        return polyml.kernel(fallback="error", cache=False, **options)(function)
+
+    return prepare
 
 
 def trace(error: Exception) -> str:
@@ -37,5 +90,14 @@ def trace(error: Exception) -> str:
     return "".join(frames)[-3000:]
 
 
-ENGINES = {engine.name: engine for engine in (Engine("interpret", _interpreter, checks_first=False),)}
+_ALL = (
+    Engine("interpret", _interpreter, checks_first=False),
+    Engine("tree", _source_order),
+    Engine("random", _random_order),
+    Engine("strict", _compiled(fp="strict", threads=1)),
+    Engine("default", _compiled(threads=1), reorders=True),
+    Engine("threads", _compiled(threads=2), reorders=True),
+    Engine("source", _compiled(fp="strict", schedule="source", threads=1)),
+)
+ENGINES = {engine.name: engine for engine in _ALL}
 NAMES = tuple(ENGINES)

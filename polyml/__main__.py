@@ -1,0 +1,5 @@
+"""python -m polyml: the command line."""
+
+from polyml.cli import main
+
+main(prog_name="python -m polyml")

@@ -1,0 +1,186 @@
+"""The command `polyml`: its options. Each subcommand's work is in a module of its own, imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from polyml.errors import PolymlError
+
+_STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
+
+
+class _Errors(click.Group):
+    """A group that prints errors instead of tracebacks, and suggests commands."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except PolymlError as error:
+            _complain(str(error))
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:  # a defect of polyml: still one line for the user, with the way to more
+            if context.params.get("traceback"):
+                raise
+            again = f"polyml --traceback {context.invoked_subcommand} ..."
+            _complain(f"error: {type(error).__name__}: {error}\n  note: a defect of polyml; `{again}` shows where")
+        context.exit(1)
+
+    def resolve_command(self, context: click.Context, args: list[str]):
+        import difflib
+
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(context), n=1)
+            if near and not getattr(error, "possibilities", None):  # newer versions of click say so themselves
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+def _complain(text: str) -> None:
+    click.echo(text.replace("error:", click.style("error:", fg="red", bold=True), 1), err=True)
+
+
+def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from polyml.cli.doctor import version
+
+        click.echo(f"polyml {version('polyml')}")
+        context.exit()
+
+
+@click.group(cls=_Errors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print it.")
+@click.option("--traceback", is_flag=True, help="Show Python's traceback of an internal error.")
+def main(traceback: bool) -> None:
+    """Compile loops over NumPy arrays: bench, run and look at kernels."""
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
+_define = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
+_arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE[N,M]",
+                    help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
+_preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
+_fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--preset", default="LARGE", show_default=True, help="MINI, SMALL, MEDIUM, LARGE or EXTRALARGE.")
+@click.option("--threads", type=int, default=0, help="0: every core this process may use.")
+@click.option("--repeat", type=int, default=5, show_default=True, help="Runs, of which the median counts.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Element type of the float kernels.")
+@click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
+@_fp
+@_order
+@_json
+def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_json) -> None:
+    """Compile, check and time the kernels NAMES of kernels/, or `all`."""
+    from polyml.cli.bench import bench as run
+
+    options = _given(fp=fp, schedule=schedule)
+    sys.exit(0 if run(names, preset, threads, repeat, dtype, check_only, options, as_json) else 1)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@click.option("--threads", type=int, help="0: every core this process may use.")
+@click.option("--repeat", type=int, default=3, show_default=True, help="Runs after the first; the fastest counts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
+@_fp
+@_order
+@_json
+def run(target, define, args, preset, threads, repeat, seed, fp, schedule, as_json) -> None:
+    """Call a kernel on random arguments; print its results and times."""
+    from polyml.cli.run import run
+
+    run(target, define, args, preset, repeat, seed, _given(threads=threads, fp=fp, schedule=schedule), as_json)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@click.option("--stage", type=click.Choice(_STAGES), required=True, help="Which stage's result.")
+@_define
+@_arg
+@_preset
+@_fp
+@_order
+@_json
+def show(target, stage, define, args, preset, fp, schedule, as_json) -> None:
+    """Print what a stage of the compiler makes of a kernel."""
+    from polyml.cli.show import show
+
+    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule), as_json)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@_fp
+@_order
+def explain(target, define, args, preset, fp, schedule) -> None:
+    """Say what is compiled of a kernel, why, and what each stage took."""
+    from polyml.cli.show import explain
+
+    explain(target, define, args, preset, _given(fp=fp, schedule=schedule))
+
+
+@main.command()
+@_json
+def doctor(as_json) -> None:
+    """Versions, CPU, threads, cache, and whether a small kernel compiles."""
+    from polyml.cli import printing
+    from polyml.cli.doctor import examine
+
+    findings = examine()
+    if as_json:
+        printing.as_json({f.name: f.data for f in findings})
+    else:
+        printing.pairs([(f.name, f.text, f.ok) for f in findings])
+    sys.exit(0 if all(f.ok for f in findings) else 1)
+
+
+@main.group()
+def cache() -> None:
+    """The compiled kernels on disk."""
+
+
+@cache.command()
+@_json
+def info(as_json) -> None:
+    """Folder, number of kernels, size."""
+    from polyml.cli.cache import info
+
+    info(as_json)
+
+
+@cache.command()
+@_json
+def clear(as_json) -> None:
+    """Remove every entry."""
+    from polyml.cli.cache import clear
+
+    clear(as_json)
+
+
+@cache.command()
+@_json
+def verify(as_json) -> None:
+    """Read every entry and remove the damaged ones."""
+    from polyml.cli.cache import verify
+
+    verify(as_json)
+
+
+def _given(**options: object) -> dict[str, object]:
+    """The options that were written on the command line."""
+    return {name: value for name, value in options.items() if value is not None}

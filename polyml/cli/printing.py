@@ -1,0 +1,64 @@
+"""What the commands print: tables, JSON, and values in short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+
+def as_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2, default=_plain))
+
+
+def _plain(value: object) -> object:
+    """NumPy numbers and arrays as Python's."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """A table for a terminal, plain text in a pipe. right: columns set flush right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for position, heading in enumerate(headings):
+        made.add_column(heading, justify="right" if position in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(200, console.width))
+    console.print(made)
+
+
+def pairs(rows: Sequence[tuple[str, str, bool]]) -> None:
+    """Aligned `name  value` lines; continuation lines are indented. The third part False marks what is wrong."""
+    width = max(len(name) for name, _, _ in rows)
+    for name, text, ok in rows:
+        first, *rest = text.split("\n")
+        click.echo(click.style(name.ljust(width), fg=None if ok else "red", bold=True) + "  " + first)
+        for line in rest:
+            click.echo(" " * (width + 2) + line)
+
+
+def described(value: object) -> str:
+    """An array as its type, shape and a few figures; anything else as repr.
+
+    f64[3, 4] min 0.1 max 0.9 mean 0.5
+    """
+    import numpy as np
+
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    head = f"{value.dtype}{list(value.shape)}"
+    if value.size == 0:
+        return f"{head} empty"
+    if value.dtype.kind == "b":
+        return f"{head} {int(value.sum())} of {value.size} true"
+    with np.errstate(all="ignore"):
+        return f"{head} min {value.min():.6g} max {value.max():.6g} mean {value.mean(dtype=np.float64):.6g}"
