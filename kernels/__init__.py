@@ -92,6 +92,13 @@ def canonical(name: str) -> str:
     raise ConfigError(f"there is no kernel named {name!r}", notes=[hint])
 
 
+def preset(name: str) -> str:
+    """The size set of that name in any case; ConfigError when there is none."""
+    if name.upper() in PRESETS:
+        return name.upper()
+    raise ConfigError(f"there is no size set named {name!r}", notes=[f"the size sets are {', '.join(PRESETS)}"])
+
+
 def load(name: str) -> Benchmark:
     """The benchmark of that name; its file is imported on first use."""
     key = canonical(name)

@@ -59,7 +59,7 @@ def adi(tsteps, u, v, p, q):
 def reference(tsteps, u, v, p, q):
     """Both sweeps by one routine that solves all lines of a direction together."""
     n = u.shape[0]
-    x_ratio, y_ratio = 2.0 * n * n / tsteps, 1.0 * n * n / tsteps
+    x_ratio, y_ratio = (b * n * n / max(tsteps, 1) for b in (2.0, 1.0))
     u, v = u.copy(), v.copy()
     for _ in range(tsteps):
         _sweep(u, v, x_ratio, y_ratio)
@@ -112,4 +112,4 @@ def terms(size):
 
 def magnitude(tsteps, u, v, p, q):
     """The explicit half of a sweep multiplies short waves, so also rounding errors, by up to N^2 / TSTEPS."""
-    return {"u": (1.0 + u.shape[0] ** 2 / tsteps) * max(1.0, largest(u))}
+    return {"u": (1.0 + u.shape[0] ** 2 / max(tsteps, 1)) * max(1.0, largest(u))}

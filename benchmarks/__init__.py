@@ -1,0 +1,1 @@
+"""Programs that time polyml: compare and compile_time, both run as `python -m benchmarks.NAME`."""

@@ -1,0 +1,277 @@
+"""Run the kernels of `kernels`: compile, check against the reference, time. The engine of `polyml bench`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import kernels
+from kernels import Benchmark
+from kernels._accuracy import compare
+from polyml.errors import PolymlError
+
+_RUN_BUDGET_S = 20.0
+_CHILD = """
+import sys, time
+start = time.perf_counter()
+import polyml
+seconds = time.perf_counter() - start
+from polyml import bench
+bench.report_compile(sys.argv[1], seconds)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileTimes:
+    """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
+
+    import_s: `import polyml`. libraries_s: importing isl and LLVM, once in a process. compile_s: all stages.
+    stages: the same by stage. cached_s: with the kernel in the disk cache instead, everything after `import polyml`.
+    """
+
+    import_s: float
+    libraries_s: float
+    compile_s: float
+    stages: Mapping[str, float]
+    peak_mb: float
+    cached_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One kernel at one size.
+
+    run_s: median time of a call. rate: in `unit`. error: largest |result - reference|; bound_ratio: the largest
+    share of the rounding bound that an element's error takes, at most 1 for a right result.
+    numpy_s: time of the NumPy form, where there is one. failure: the error that kept the kernel from running, else "".
+    Figures that were not asked for are None.
+    """
+
+    kernel: str
+    preset: str
+    size: Mapping[str, int]
+    dtype: str
+    threads: int
+    compile: CompileTimes | None = None
+    run_s: float | None = None
+    rate: float | None = None
+    unit: str = ""
+    error: float | None = None
+    bound_ratio: float | None = None
+    numpy_s: float | None = None
+    failure: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
+
+    @property
+    def numpy_ratio(self) -> float | None:
+        """Time of the NumPy form over ours: above 1, we are faster."""
+        return None if self.numpy_s is None or self.run_s is None else self.numpy_s / self.run_s
+
+
+class Runner:
+    """A call whose arguments are put back before each run, outside the time that is taken."""
+
+    def __init__(self, call: Callable[..., object], arguments: Mapping[str, object]):
+        self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
+
+    def run(self) -> tuple[float, Mapping[str, object]]:
+        """(seconds, {argument: value after the call}); a call that returns a dict of outputs changes nothing."""
+        for name, value in self.used.items():
+            if isinstance(value, np.ndarray):
+                np.copyto(value, self.fresh[name])
+        values = tuple(self.used.values())
+        start = time.perf_counter()
+        result = self.call(*values)
+        seconds = time.perf_counter() - start
+        return seconds, result if isinstance(result, dict) else self.used
+
+
+def run(names: Sequence[str], preset: str = "LARGE", *, threads: int = 0, repeat: int = 5, dtype: str | None = None,
+        seed: int = 0, check_only: bool = False, on_row: Callable[[Row], None] | None = None,
+        **options: object) -> list[Row]:  # fmt: skip
+    """One row for each name; `on_row` sees each as soon as it is there.
+
+    names: as `kernels.canonical` takes them. threads: 0 for all cores. dtype: instead of the kernel's own; the
+    kernels on integers keep theirs. check_only: no times. options: settings of `polyml.kernel`.
+    Raises ConfigError for a name, a preset or a setting that does not exist.
+    """
+    rows = []
+    for benchmark in [kernels.load(n) for n in names]:
+        row = _row(benchmark, preset, threads, repeat, dtype, seed, check_only, options)
+        if on_row is not None:
+            on_row(row)
+        rows.append(row)
+    return rows
+
+
+def _row(benchmark: Benchmark, preset: str, threads: int, repeat: int, dtype: str | None, seed: int, check_only: bool,
+         options: Mapping[str, object]) -> Row:  # fmt: skip
+    import polyml
+
+    size = benchmark.sizes[kernels.preset(preset)]
+    element = np.dtype(benchmark.dtype if dtype is None or benchmark.terms is None else dtype)
+    common = {"kernel": benchmark.name, "preset": kernels.preset(preset), "size": size, "dtype": element.name,
+              "threads": threads}  # fmt: skip
+    arguments = benchmark.inputs(size, np.random.default_rng(seed), element)
+    settings = {"fallback": "error", "threads": threads, **options}
+    runner = Runner(polyml.kernel(**settings)(benchmark.kernel.py_func), arguments)
+    try:
+        _, got = runner.run()
+        got = {name: np.copy(got[name]) for name in benchmark.outputs}
+        times = None if check_only else compile_times(benchmark.name, arguments, **options)
+        seconds = None if check_only else _median(runner, repeat)
+    except PolymlError as error:
+        return Row(**common, failure=str(error))
+    reference = Runner(benchmark.reference, arguments)
+    numpy_s, expected = reference.run()
+    accuracy = compare(benchmark, size, arguments, got, expected)
+    if check_only:
+        return Row(**common, error=accuracy.error, bound_ratio=accuracy.ratio)
+    return Row(
+        **common,
+        compile=times,
+        run_s=seconds,
+        rate=benchmark.rate(size, seconds, element.itemsize),
+        unit=benchmark.unit,
+        error=accuracy.error,
+        bound_ratio=accuracy.ratio,
+        numpy_s=_median(reference, repeat, numpy_s) if benchmark.numpy else None,
+    )
+
+
+def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
+    """Median of `repeat` runs, or of as many as fit the budget, at least one. known_s: a run already made."""
+    found = [] if known_s is None else [known_s]
+    while len(found) < max(repeat, 1) and sum(found) < _RUN_BUDGET_S:
+        found.append(runner.run()[0])
+    return statistics.median(found)
+
+
+def compile_times(name: str, arguments: Mapping[str, object], **options: object) -> CompileTimes:
+    """Compile in one new process without the disk cache, then fill a cache in a second and load from it in a third.
+
+    arguments: of the call to compile for; only their types and shapes are used.
+    """
+    with tempfile.TemporaryDirectory(prefix="polyml-bench-") as folder:
+        order = {"kernel": name, "arguments": [_described(v) for v in arguments.values()]}
+        cold = _child({**order, "options": {**options, "cache": False}})
+        cached = {**order, "options": {**options, "cache": True, "cache_dir": folder}}
+        _child(cached)
+        warm = _child({**cached, "libraries": False})
+    return CompileTimes(**cold, cached_s=warm["compile_s"])
+
+
+def _described(value: object) -> dict[str, object]:
+    if isinstance(value, np.ndarray):
+        return {"shape": value.shape, "dtype": value.dtype.name}
+    if isinstance(value, np.generic):
+        return {"value": value.item(), "dtype": value.dtype.name}
+    return {"value": value}
+
+
+def _value(description: Mapping[str, object]) -> object:
+    """Zeros for an array: its pages are never touched, so that it takes no memory."""
+    if "shape" in description:
+        return np.zeros(description["shape"], description["dtype"])
+    value = description["value"]
+    return np.dtype(description["dtype"]).type(value) if "dtype" in description else value
+
+
+def _child(order: Mapping[str, object]) -> dict[str, object]:
+    command = [sys.executable, "-c", _CHILD, json.dumps(order)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise PolymlError(f"compiling {order['kernel']} in a process of its own failed: {last[0]}")
+    return json.loads(done.stdout)
+
+
+def report_compile(order: str, import_s: float) -> None:
+    """The child's part of `compile_times`: compile what `order` (JSON) describes, print the fields as JSON."""
+    import resource
+
+    import polyml
+
+    job = json.loads(order)
+    function = kernels.load(job["kernel"]).kernel.py_func
+    arguments = [_value(a) for a in job["arguments"]]
+    start = time.perf_counter()
+    if job.get("libraries", True):
+        import islpy  # noqa: F401
+        import llvmlite.binding  # noqa: F401
+    libraries_s = time.perf_counter() - start
+    kernel = polyml.kernel(fallback="error", **job["options"])(function)
+    start = time.perf_counter()
+    kernel.prepare(*arguments)
+    compile_s = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = {
+        "import_s": import_s,
+        "libraries_s": libraries_s,
+        "compile_s": compile_s,
+        "stages": dict(kernel.timings),
+        "peak_mb": peak / (1e6 if sys.platform == "darwin" else 1e3),
+    }
+    print(json.dumps(found))
+
+
+def table(rows: Sequence[Row]):
+    """The rows as a rich table; columns of figures that no row has are left out."""
+    from rich.table import Table
+
+    columns = {name: [show(row) for row in rows] for name, show in _COLUMNS.items()}
+    shown = Table(title=_title(rows))
+    for name, texts in columns.items():
+        if any(texts):
+            shown.add_column(name, justify="left" if name == "kernel" else "right", no_wrap=True)
+    for cells in zip(*(texts for texts in columns.values() if any(texts))):
+        shown.add_row(*cells)
+    return shown
+
+
+def _title(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    threads = rows[0].threads
+    return f"{rows[0].preset}, " + (f"{threads} thread{'s' * (threads > 1)}" if threads else "all cores")
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if seconds >= s), (1e-6, "us"))
+    return f"{seconds / scale:.3g} {unit}"
+
+
+def _result(row: Row) -> str:
+    if row.failure:
+        return "failed"
+    return "right" if row.ok else "WRONG"
+
+
+_COLUMNS: dict[str, Callable[[Row], str]] = {
+    "kernel": lambda row: row.kernel,
+    "size": lambda row: "x".join(map(str, row.size.values())),
+    "type": lambda row: row.dtype,
+    "compile": lambda row: _time(row.compile and row.compile.compile_s),
+    "from cache": lambda row: _time(row.compile and row.compile.cached_s),
+    "run": lambda row: _time(row.run_s),
+    "rate": lambda row: "" if row.rate is None else f"{row.rate:.3g} {row.unit}",
+    "NumPy": lambda row: _time(row.numpy_s),
+    "NumPy/polyml": lambda row: "" if row.numpy_ratio is None else f"{row.numpy_ratio:.2f}x",
+    "error": lambda row: "" if row.error is None else f"{row.error:.1e}",
+    "error/bound": lambda row: "" if row.bound_ratio is None else f"{row.bound_ratio:.1e}",
+    "result": _result,
+}
