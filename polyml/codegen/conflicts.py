@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Jam, Loop
+from polyml.codegen.ast import Guard, Instance, Jam, Loop, Unroll
 from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin
 from polyml.model.scop import Access, Scop
 
@@ -93,7 +93,9 @@ def _compares(condition: Condition) -> list[Compare]:
     return [c for p in condition.parts for c in _compares(p)] if condition.op == "and" else []
 
 
-def jam_range(jam: Jam) -> Range:
+def jam_range(jam: Jam | Unroll) -> Range:
+    if isinstance(jam, Unroll):
+        return Range(jam.var, (jam.base,), (jam.base + (jam.count - 1),))
     high = [jam.base + (jam.count * jam.lanes - 1)]
     return Range(jam.var, (jam.base,), tuple(high if jam.limit is None else [*high, jam.limit]))
 
@@ -105,6 +107,7 @@ class ConflictTest:
         self._table, self._context = table, scop.context
         self._statements = scop.statements
         self._known: dict[str, isl.Set | None] = {}
+        self._meets: dict[str, bool] = {}
 
     def subscripts(self, touch: Touch) -> tuple[Lin, ...]:
         """The touched element in terms of loop variables."""
@@ -146,9 +149,25 @@ class ConflictTest:
         return self._known[text]
 
     def may_meet(
-        self, a: Touch, b: Touch, path: Sequence[Around], loop: Loop, jams: Sequence[Jam], other_jams: Sequence[Jam]
+        self, a: Touch, b: Touch, path: Sequence[Around], loop: Loop, jams: Sequence[Jam | Unroll], other_jams: Sequence[Jam | Unroll]
     ) -> bool:
         """Whether a and b, each inside its jams, touch one element in any iterations of `loop`."""
-        inner, other = tuple(map(jam_range, jams)), tuple(map(jam_range, other_jams))
-        found = self.deltas(a, b, path, [loop_range(loop)], inner, other)
-        return found is None or not found.is_empty()
+        first = {loop.var: f"{loop.var}_1", **{j.var: f"{j.var}_1" for j in jams}}
+        second = {loop.var: f"{loop.var}_2", **{j.var: f"{j.var}_2" for j in other_jams}}
+        try:
+            constraints, names = _around(path)
+            bounds = loop_range(loop)
+            for rename, inside in ((first, jams), (second, other_jams)):
+                constraints += bounds.constraints(rename)
+                constraints += [c for j in inside for c in jam_range(j).constraints(rename)]
+            x, y = self.subscripts(a), self.subscripts(b)
+            constraints += [f"{isl_text(e, first)} = {isl_text(f, second)}" for e, f in zip(x, y)]
+        except NotAffine:
+            return True
+        names |= {n for e in (*x, *y, *bounds.low, *bounds.high) for n in e.names}
+        names |= {n for j in (*jams, *other_jams) for r in [jam_range(j)] for e in (*r.low, *r.high) for n in e.names}
+        every = sorted(names - first.keys() - second.keys()) + sorted({*first.values(), *second.values()})
+        text = f"{{ [{', '.join(every)}] : {' and '.join(constraints) or 'true'} }}"
+        if text not in self._meets:
+            self._meets[text] = not isl.Set(text).is_empty()
+        return self._meets[text]

@@ -169,11 +169,9 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
     nodes: list[Node] = []
     first = extremum("max", lower)
     end = extremum("min", upper)
-    sizes = [count] if count == 1 else [count, 1] if lanes > 1 else _halves(count)
+    sizes = [count, 1] if plan.reduces and count > 1 else [count]
     for size in sizes:
         width = size * lanes
-        if width == 1:
-            break
         stepped = f"{loop.var}_{level}{size}"
         together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
         body = _loop(plan, level + 1, (*active, together))
@@ -189,11 +187,6 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
     else:
         nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active)))
     return tuple(nodes)
-
-
-def _halves(count: int) -> list[int]:
-    """Jam sizes for the remainder of a jam: what is left runs in pairs, then alone."""
-    return [count, 1] if count < 4 else [count, 2, 1]
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -87,6 +87,17 @@ def copies(jams: list[Jam]) -> Iterator[Copy]:
         yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)])
 
 
+@dataclass(frozen=True)
+class _Touching:
+    """One copy of an instance inside a loop. around: what runs together around the node."""
+
+    statement: Statement
+    iterators: dict[str, Lin]
+    copy: Copy
+    node: Instance
+    around: tuple[Jam | Unroll, ...]
+
+
 class Evaluator:
     """Emits the instances of one function's statements."""
 
@@ -126,8 +137,8 @@ class Evaluator:
         The value is the operator for a partial result of a reduction over lanes, None for an element itself.
         """
         moving, fixed = [], {}
-        for instance, statement, copy, jams in self._touching(loop.body, list(self._body.jams)):
-            iterators = self._iterators(instance)
+        for touching in self._touching(loop.body, list(self._body.jams)):
+            statement, copy, iterators = touching.statement, touching.copy, touching.iterators
             accumulator, op = self._accumulated(statement)
             lane_reduces = op if copy.lane_var is not None else None
             accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
@@ -136,23 +147,27 @@ class Evaluator:
                 place = self.place(access, iterators, copy, reduces)
                 varies = any(loop.var in e.names for e in place.subscripts)
                 if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
-                    moving.append((place, writes, access, instance, jams))
+                    moving.append((place, writes, access, touching))
                     continue
                 written = place in fixed and fixed[place][1]
-                fixed[place] = (reduces if place.part is not None else None, written or writes, access, instance, jams)
+                fixed[place] = (reduces if place.part is not None else None, written or writes, access, touching)
         return self._without_conflicts(loop, moving, fixed)
 
-    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator[tuple[Instance, Statement, Copy, list[Jam]]]:
+    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
+        """Every copy of every instance."""
         for node in nodes:
             if isinstance(node, Instance):
+                statement, iterators = self._scop.statements[node.statement], self._iterators(node)
                 for copy in copies(jams):
-                    yield node, self._scop.statements[node.statement], copy, jams
+                    yield _Touching(statement, iterators, copy, node, tuple(jams))
             elif isinstance(node, Jam):
                 yield from self._touching(node.body, [*jams, node])
             elif isinstance(node, Unroll):
-                for i in range(node.count):
-                    body = tuple(substitute(n, {node.var: node.base + i}) for n in node.body)
-                    yield from self._touching(body, jams)
+                for touching in self._touching(node.body, jams):
+                    for i in range(node.count):
+                        values = {node.var: node.base + i}
+                        iterators = {name: e.substitute(values) for name, e in touching.iterators.items()}
+                        yield replace(touching, iterators=iterators, around=(node, *touching.around))
             else:
                 yield from self._touching(node.body, jams)
 
@@ -172,26 +187,27 @@ class Evaluator:
                 raise ValueError(f"a partial result of {place.array} has no register")
         return kept
 
-    def _separate(self, loop: Loop, array: str, moving: list, fixed: dict) -> bool:
+    def _separate(self, loop: Loop, array: str, moving: list, fixed_touches: dict) -> bool:
         """Whether the array's fixed places share no element with each other or with its moving ones."""
-        mine = [p for p in fixed if p.array == array]
+        mine = [p for p in fixed_touches if p.array == array]
         for i, a in enumerate(mine):
             for b in mine[i + 1 :]:
                 partial = a.part is not None and b.part is not None
                 if not partial and not disjoint(a, b):
                     return False
         tested = set()
-        for place, _, access, instance, jams in moving:
+        for place, _, access, touching in moving:
             if place.array != array:
                 continue
             for other in mine:
-                _, _, fixed_access, fixed_instance, fixed_jams = fixed[other]
-                key = (id(access), instance, id(fixed_access), fixed_instance)
+                _, _, fixed_access, fixed = fixed_touches[other]
+                key = (id(access), touching.node, id(fixed_access), fixed.node)
                 if key in tested:
                     continue
                 tested.add(key)
+                moving_touch, fixed_touch = (access, touching.node), (fixed_access, fixed.node)
                 if self._body.module.conflicts.may_meet(
-                    (access, instance), (fixed_access, fixed_instance), self._body.path, loop, jams, fixed_jams
+                    moving_touch, fixed_touch, self._body.path, loop, touching.around, fixed.around
                 ):
                     return False
         return True

@@ -19,14 +19,14 @@ def text(program: Program) -> str:
     """The loops with the statements written out.
 
         def gemm(alpha, beta, C, A, B):
-            # N = C.shape[0]
+            N = C.shape[0]
             for c0 in range(0, N, 32):  # tile, parallel
                 together c1 = 0 .. 15 (2 vectors of 8), c1 <= M - 1:
                     C[c0, c1] = beta*C[c0, c1]  # S0
     """
     scop = program.scop
     lines = [f"def {scop.name}({', '.join(scop.params)}):"]
-    lines += [f"{_STEP}# {parameter_text(p)}" for p in scop.parameters if p.array is not None]
+    lines += [_STEP + parameter_text(p) for p in scop.parameters if p.array is not None]
     printer = _Printer(scop)
     lines += [_STEP + line for line in printer.allocations()]
     lines += [_STEP + line for node in program.body for line in printer.lines(node)]

@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
-from polyml.model.scop import Scop
+from polyml.model.scop import Scop, Statement
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.fusion import fuse
 from polyml.schedule.legality import check_legal
@@ -49,14 +49,46 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
 
 def affine_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
     """The loops of each component, before tiling."""
-    constraints = schedule_constraints(scop.domain, dependences.validity)
-    with isl_options(schedule_serialize_sccs=1, schedule_outer_coincidence=1):
-        parallel_form = constraints.compute_schedule()
-    if any(_is_sequential(node) for node in _outer_bands(parallel_form.get_root())):
-        with isl_options(schedule_serialize_sccs=1):
-            permutable_form = constraints.compute_schedule()
+    parallel_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+    sequential = any(_is_sequential(node) for node in _outer_bands(parallel_form.get_root()))
+    if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
+        permutable_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
         parallel_form = _choose(parallel_form, permutable_form, scop)
     return fuse(parallel_form, scop, dependences)
+
+
+def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
+    """Whether the statement alone allows three loops to be exchanged as they are: no dependence on itself points back."""
+    depth = len(statement.iterators)
+    if depth < 3:
+        return False
+    space = statement.domain.get_space()
+    own = dependences.validity.intersect_domain(isl.UnionSet.from_set(statement.domain))
+    own = own.intersect_range(isl.UnionSet.from_set(statement.domain))
+    if own.is_empty():
+        return True
+    apart = own.extract_map(space.map_from_domain_and_range(space)).deltas()
+    names = [f"d{i}" for i in range(depth)]
+    backward = " or ".join(f"{n} < 0" for n in names)
+    back = isl.Set(f"{{ {statement.name}[{', '.join(names)}] : {backward} }}")
+    return apart.intersect(back).is_empty()
+
+
+def _isl_schedule(scop: Scop, dependences: Dependences, **options: int) -> isl.Schedule:
+    """isl's schedule under some options.
+
+    The relations are simplified by the domain first, which makes isl many times faster on stencils; where isl then fails
+    (it cannot carry a dependence that the domain bounds) it gets them in full.
+    """
+    domain, validity = scop.domain, dependences.validity.coalesce()
+    with isl_options(**options):
+        try:
+            simple = validity.gist_domain(domain).gist_range(domain)
+            return schedule_constraints(domain, simple).compute_schedule()
+        except isl.Error as error:
+            if "unable to carry" not in str(error):
+                raise
+        return schedule_constraints(domain, validity).compute_schedule()
 
 
 def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.ScheduleConstraints:

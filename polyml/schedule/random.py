@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from random import Random
 
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.polyhedra import CONTEXT, BudgetExceeded, budget
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.legality import check_legal
+from polyml.schedule.options import isl_options
+from polyml.schedule.tree import NODE, PARALLEL, POINT, Band, band_of, mark, reorder, replace_band
 
-PARALLEL = "parallel"  # the mark above a loop whose iterations are independent
 STEPS = 5
 OPERATIONS = 3_000_000  # isl operations that one step may take; a step that needs more is not taken
-
-_BAND, _SEQUENCE = isl.schedule_node_type.band, isl.schedule_node_type.sequence
 
 Node = isl.ScheduleNode
 
@@ -28,7 +28,7 @@ def random_legal_schedule(scop: Scop, deps: Dependences, rng: Random, *, steps: 
     A change is a random tile, interchange, reversal, skew, shift, split, distribution or reordering; one that breaks a
     dependence is taken back. Loops whose iterations are independent are sometimes marked parallel.
     """
-    order = _Order(scop, deps.validity)
+    order = _Order(scop, deps)
     schedule = _start(scop, deps, rng)
     for _ in range(steps):
         changed = _within_budget(lambda: _changed(schedule, order, rng))
@@ -37,49 +37,34 @@ def random_legal_schedule(scop: Scop, deps: Dependences, rng: Random, *, steps: 
     return _within_budget(lambda: _with_parallel_loops(schedule, order, rng)) or schedule
 
 
-@contextmanager
-def scheduler_options(**values: int) -> Iterator[None]:
-    """Set isl's scheduler options inside the block: scheduler_options(serialize_sccs=1). They belong to the process."""
-    before = {name: getattr(CONTEXT, f"get_schedule_{name}")() for name in values}
-    for name, value in values.items():
-        getattr(CONTEXT, f"set_schedule_{name}")(value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            getattr(CONTEXT, f"set_schedule_{name}")(value)
-
-
 class _Order:
     """The dependences that schedules have to keep, { S[i] -> T[j] }."""
 
-    def __init__(self, scop: Scop, validity: isl.UnionMap):
-        self.domain = scop.domain.intersect_params(scop.context)
-        self.validity = validity.intersect_params(scop.context)
+    def __init__(self, scop: Scop, deps: Dependences):
+        self._scop, self._deps = scop, deps
 
     def is_kept_by(self, schedule: isl.Schedule) -> bool:
-        """Every instance runs, and every sink strictly after its source."""
-        domain = schedule.get_domain()
-        if not self.domain.is_subset(domain):
+        try:
+            check_legal(schedule, self._scop, self._deps)
+        except IllegalSchedule:
             return False
-        times = schedule.get_map().intersect_domain(domain)
-        return self.validity.intersect(times.lex_ge_union_map(times)).is_empty()
+        return True
 
     def open_at(self, node: Node) -> isl.UnionMap:
         """The dependences between instances below the node that loops above it have not put in order."""
         domain, prefix = node.get_domain(), node.get_prefix_schedule_union_map()
-        inside = self.validity.intersect_domain(domain).intersect_range(domain)
+        inside = self._deps.validity.intersect_domain(domain).intersect_range(domain)
         return inside.intersect(prefix.apply_range(prefix.reverse()))
 
     def is_permutable(self, band: Node) -> bool:
         """No member goes backwards along a dependence, so that members may be interchanged and tiled."""
         waiting = self.open_at(band)
-        maps = [isl.UnionMap.from_union_pw_aff(member) for member in _members(band)]
+        maps = [isl.UnionMap.from_union_pw_aff(member) for member in band_of(band).members]
         return all(waiting.intersect(m.lex_gt_union_map(m)).is_empty() for m in maps)
 
     def is_parallel(self, band: Node) -> bool:
         """The iterations of a band of one member are independent of each other."""
-        (member,) = _members(band)
+        (member,) = band_of(band).members
         time = isl.UnionMap.from_union_pw_aff(member)
         waiting = self.open_at(band)
         return waiting.subtract(time.apply_range(time.reverse())).is_empty()
@@ -108,7 +93,7 @@ def _start(scop: Scop, deps: Dependences, rng: Random) -> isl.Schedule:
     constraints = isl.ScheduleConstraints.on_domain(scop.domain).set_context(scop.context)
     constraints = constraints.set_validity(deps.validity).set_coincidence(deps.validity)
     constraints = constraints.set_proximity(rng.choice((deps.validity, deps.flow, deps.anti.union(deps.output))))
-    with scheduler_options(**options):
+    with isl_options(**{f"schedule_{name}": value for name, value in options.items()}):
         return _within_budget(constraints.compute_schedule) or scop.schedule
 
 
@@ -117,11 +102,11 @@ def _start(scop: Scop, deps: Dependences, rng: Random) -> isl.Schedule:
 
 def _changed(schedule: isl.Schedule, order: _Order, rng: Random) -> isl.Schedule | None:
     """The schedule after one random change, or None where the change was not possible or not legal."""
-    places = _paths(schedule.get_root(), (_BAND, _SEQUENCE))
+    places = _paths(schedule.get_root(), (NODE.band, NODE.sequence))
     if not places:
         return None
     node = _at(schedule, rng.choice(places))
-    change = rng.choice(_BAND_CHANGES if node.get_type() == _BAND else (_reordered,))
+    change = rng.choice(_BAND_CHANGES if node.get_type() == NODE.band else (_reordered,))
     new = change(node, order, rng)
     if new is None:
         return None
@@ -136,16 +121,15 @@ def _tiled(band: Node, order: _Order, rng: Random) -> Node | None:
     sizes = isl.MultiVal.zero(band.band_get_space())
     for member in range(band.band_n_member()):
         sizes = sizes.set_val(member, isl.Val(rng.randint(1, 7)))
-    return band.band_tile(sizes)
+    with isl_options(tile_scale_tile_loops=0, tile_shift_point_loops=0):  # tiles of tiles stay simple for isl
+        return band.band_tile(sizes)
 
 
 def _interchanged(band: Node, order: _Order, rng: Random) -> Node | None:
-    members = _members(band)
-    if len(members) < 2 or not order.is_permutable(band):
+    count = band.band_n_member()
+    if count < 2 or not order.is_permutable(band):
         return None
-    first, second = rng.sample(range(len(members)), 2)
-    members[first], members[second] = members[second], members[first]
-    return _with_members(band, members)
+    return replace_band(band, reorder(band_of(band), rng.sample(range(count), count)))
 
 
 def _reversed(band: Node, order: _Order, rng: Random) -> Node:
@@ -197,7 +181,7 @@ _BAND_CHANGES = (_tiled, _tiled, _interchanged, _reversed, _skewed, _shifted, _s
 
 def _with_parallel_loops(schedule: isl.Schedule, order: _Order, rng: Random) -> isl.Schedule:
     """Marks about half of the loops whose iterations are independent, each after splitting it from its band."""
-    for path in sorted(_paths(schedule.get_root(), (_BAND,)), key=len, reverse=True):
+    for path in sorted(_paths(schedule.get_root(), (NODE.band,)), key=len, reverse=True):
         band = _at(schedule, path)
         member, members = rng.randrange(band.band_n_member()), band.band_n_member()
         if member + 1 < members:
@@ -205,7 +189,8 @@ def _with_parallel_loops(schedule: isl.Schedule, order: _Order, rng: Random) -> 
         if member:
             band = band.band_split(member).child(0)
         if rng.random() < 0.5 and order.is_parallel(band):
-            schedule = band.insert_mark(isl.Id(PARALLEL, context=CONTEXT)).get_schedule()
+            band = mark(band.child(0), POINT).ancestor(2)  # the mark below ends what the one above claims
+            schedule = mark(band, PARALLEL).get_schedule()
     return schedule
 
 
@@ -227,23 +212,9 @@ def _at(schedule: isl.Schedule, path: tuple[int, ...]) -> Node:
     return node
 
 
-def _members(band: Node) -> list[isl.UnionPwAff]:
-    """{ S[i,j] -> [(i)] } for each loop of the band."""
-    partial = band.band_get_partial_schedule()
-    return [partial.get_at(index) for index in range(band.band_n_member())]
-
-
 def _with_member(band: Node, rng: Random, change: Callable) -> Node:
-    """The band with one member replaced by change(member, the other members)."""
-    members = _members(band)
+    """The band with one member replaced by change(member, the other members); nothing is claimed of the new band."""
+    members = list(band_of(band).members)
     index = rng.randrange(len(members))
     members[index] = change(members[index], members[:index] + members[index + 1 :])
-    return _with_members(band, members)
-
-
-def _with_members(band: Node, members: list[isl.UnionPwAff]) -> Node:
-    """Nothing is claimed of the new band: it is neither permutable nor coincident."""
-    partial = band.band_get_partial_schedule()
-    for index, member in enumerate(members):
-        partial = partial.set_at(index, member)
-    return band.delete().insert_partial_schedule(partial)
+    return replace_band(band, Band(tuple(members), (False,) * len(members), False))
