@@ -107,7 +107,7 @@ class Kernel:
                 return result
             if result.status is not None:
                 return self._failed(hot.specialisation, result.status, self._arguments(args))
-        return self._call_slowly(args, kwargs)
+        return self._call_slowly(self._bound(args, kwargs))
 
     def __repr__(self) -> str:
         return f"<polyml.kernel {self.__name__}({', '.join(self._names)})>"
@@ -170,20 +170,19 @@ class Kernel:
 
     # A call that the last entry does not take
 
-    def _call_slowly(self, args: tuple, kwargs: Mapping[str, object]):
+    def _call_slowly(self, values: tuple[object, ...]):
         scope = active()
-        if not kwargs:
-            for hot in self._recent:
-                if hot.scope is not scope:
-                    continue
-                result = hot.entry(*args)
-                if type(result) is not Outcome:
-                    self._hot = hot
-                    return result
-                if result.status is not None:
-                    return self._failed(hot.specialisation, result.status, self._arguments(args))
+        for hot in self._recent:
+            if hot.scope is not scope:
+                continue
+            result = hot.entry(*values)
+            if type(result) is not Outcome:
+                self._hot = hot
+                return result
+            if result.status is not None:
+                return self._failed(hot.specialisation, result.status, self._arguments(values))
         options = config.resolve(self.settings)
-        given = self._arguments(self._bound(args, kwargs))
+        given = self._arguments(values)
         found = captures(self.py_func)
         types, layouts = _types(given)
         chosen = self._specialised(types, layouts, options, found, aliased=False)
@@ -242,7 +241,8 @@ class Kernel:
     def _failed(self, chosen: Specialisation, status: int, given: tuple[Argument, ...]):
         """A status other than 0: Python runs what only it can decide, anything else is an error."""
         artifact, values = chosen.artifact, {a.name: a.value for a in given}
-        error = violations.failure(artifact, status, values)
+        with _compiling[0]:  # it asks isl
+            error = violations.failure(artifact, status, values)
         if status > 0 and artifact.checks[status - 1].may:
             return self._run_as_python(given, None, f"{error.message}, which may or may not happen")
         raise error
@@ -280,7 +280,8 @@ class Kernel:
         self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, aliased: bool
     ) -> Specialisation:
         timings: dict[str, float] = {}
-        cache = open_cache(options) if found.portable else None
+        wanted = found.portable and not options.debug  # a dump needs every stage to run
+        cache = open_cache(options) if wanted else None
         name, artifact = None, None
         if cache is not None:
             with _timed(timings, "cache"):

@@ -2,7 +2,7 @@
 
     defaults  <  POLYML_* environment variables  <  polyml.config.scope(...)  <  @polyml.kernel(...)
 
-The environment is read when a kernel first runs under a scope, not on every call.
+A kernel reads the environment when it compiles or finds other arguments or another scope than in the call before.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 
 from polyml.errors import ConfigError
 
@@ -135,6 +136,7 @@ _SETTINGS = {
     "debug_dir": _folder(),
 }
 _PREFIX = "POLYML_"
+_VARIABLES = tuple(_PREFIX + name.upper() for name in _SETTINGS)
 _active: ContextVar[Mapping[str, object] | None] = ContextVar("polyml.config", default=None)
 active: Callable[[], Mapping[str, object] | None] = _active.get
 
@@ -146,6 +148,12 @@ def check(settings: Mapping[str, object]) -> dict[str, object]:
 
 def environment() -> dict[str, object]:
     """The settings that POLYML_* variables give. ConfigError as for `check`."""
+    return _environment(tuple(map(os.environ.get, _VARIABLES)))
+
+
+@lru_cache(maxsize=1)
+def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
+    """values: of _VARIABLES; looking at all variables for misspelt ones is too slow for every call."""
     found = {}
     for variable, text in os.environ.items():
         if not variable.startswith(_PREFIX):
@@ -195,7 +203,7 @@ def _checked(name: str, value: object, shown: str, called: str) -> object:
 def _setting(name: str, called: str) -> _Setting:
     if name in _SETTINGS:
         return _SETTINGS[name]
-    names = [f"{_PREFIX}{n.upper()}" if called.startswith(_PREFIX) else n for n in _SETTINGS]
+    names = _VARIABLES if called.startswith(_PREFIX) else _SETTINGS
     raise ConfigError(f"there is no setting `{called}`", notes=[f"settings: {', '.join(names)}"])
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME
+from polyml.dtypes import BY_NUMPY_NAME, FIXED
 from polyml.errors import PolymlError, PolymlOverflowError, PolymlTypeError, PolymlValueError
 from polyml.frontend.argtypes import arg_type
-from polyml.frontend.syntax import ArgType
+from polyml.frontend.syntax import ArgType, ArrayType
 
+_ELEMENTS = {np.dtype(d.numpy_name): d for d in FIXED}
 _ACCEPTED = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
 _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before the arrays count as overlapping
 
@@ -39,7 +40,8 @@ def argument(name: str, original: object) -> Argument:
         value = _number(name, original)
         return Argument(name, original, value, arg_type(value, name), "")
     array, copied = (original, False) if type(original) is np.ndarray else _as_array(name, original)
-    kind = arg_type(array, name)
+    element = _ELEMENTS.get(array.dtype)
+    kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
     plain = np.dtype(kind.element.numpy_name)
     if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
         array = array.view(plain)

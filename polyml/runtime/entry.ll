@@ -335,8 +335,8 @@ read.end:
   br i1 %scalar, label %layout.scalar, label %layout.array
 
 layout.scalar: ; C if aligned, else any
-  %scalar.any = icmp eq i64 %layout, 2
-  %scalar.ok = xor i1 %scalar.any, %aligned
+  %scalar.layout = select i1 %aligned, i64 0, i64 2
+  %scalar.ok = icmp eq i64 %scalar.layout, %layout
   ret i1 %scalar.ok
 
 ; "unit": aligned, and the dimension has the stride of one element. "fits" also lets one element or none pass, whose

@@ -31,7 +31,7 @@ class Pool:
         self.parallel_address = self._code.address(load.PARALLEL)
         self._reset = self._function("polyml_pool_reset", None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32)
         self._started = self._function("polyml_pool_started", ctypes.c_int64)
-        self._spins = self._spins_before_sleep()
+        self._spins, self._cores = self._spins_before_sleep(), usable_cores()
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
@@ -41,7 +41,7 @@ class Pool:
         return self._started()
 
     def reset(self) -> None:
-        self._reset(self._spins, usable_cores(), signal.SIG_SETMASK)
+        self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
     def run(self, fn_address: int, env_address: int, threads: int) -> None:
         """polyml_parallel, from Python."""
