@@ -188,7 +188,7 @@ def show(rows: Sequence[Row], peers: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     others = [p for p in peers if p != "polyml"]
     for threads in dict.fromkeys(r.threads for r in rows):
         table = Table(title=f"{rows[0].preset}, {threads} thread{'s' * (threads > 1)}; peer time / polyml time")

@@ -34,8 +34,9 @@ bench.report_compile(sys.argv[1], seconds)
 class CompileTimes:
     """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
 
-    import_s: `import polyml`. libraries_s: importing isl and LLVM, once in a process. compile_s: all stages.
-    stages: the same by stage. cached_s: with the kernel in the disk cache instead, everything after `import polyml`.
+    import_s: `import polyml`. libraries_s: importing the compiler with isl and LLVM, once in a process.
+    compile_s: the first call, all stages. stages: its parts by name. cached_s: the first call with the kernel in the
+    disk cache, all that is needed after `import polyml`.
     """
 
     import_s: float
@@ -130,7 +131,7 @@ def _row(benchmark: Benchmark, preset: str, threads: int, repeat: int, dtype: st
     try:
         _, got = runner.run()
         got = {name: np.copy(got[name]) for name in benchmark.outputs}
-        times = None if check_only else compile_times(benchmark.name, arguments, **options)
+        times = None if check_only else compile_times(benchmark.name, element.name, **options)
         seconds = None if check_only else _median(runner, repeat)
     except PolymlError as error:
         return Row(**common, failure=str(error))
@@ -159,34 +160,22 @@ def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
     return statistics.median(found)
 
 
-def compile_times(name: str, arguments: Mapping[str, object], **options: object) -> CompileTimes:
+def compile_times(name: str, dtype: str | None = None, **options: object) -> CompileTimes:
     """Compile in one new process without the disk cache, then fill a cache in a second and load from it in a third.
 
-    arguments: of the call to compile for; only their types and shapes are used.
+    The first call is made at MINI size, which takes microseconds: a kernel's code has symbolic sizes, so that it is
+    the code that runs at every size. dtype: instead of the kernel's own.
     """
+    order = {"kernel": name, "dtype": dtype}
+    cold = _child({**order, "options": {**options, "cache": False}, "libraries": True})
     with tempfile.TemporaryDirectory(prefix="polyml-bench-") as folder:
-        order = {"kernel": name, "arguments": [_described(v) for v in arguments.values()]}
-        cold = _child({**order, "options": {**options, "cache": False}})
         cached = {**order, "options": {**options, "cache": True, "cache_dir": folder}}
-        _child(cached)
+        _child({**cached, "libraries": True})
         warm = _child({**cached, "libraries": False})
+    if not warm["from_cache"]:
+        raise PolymlError(f"the compiled {name} was not found in the cache by the next process")
+    del cold["from_cache"]
     return CompileTimes(**cold, cached_s=warm["compile_s"])
-
-
-def _described(value: object) -> dict[str, object]:
-    if isinstance(value, np.ndarray):
-        return {"shape": value.shape, "dtype": value.dtype.name}
-    if isinstance(value, np.generic):
-        return {"value": value.item(), "dtype": value.dtype.name}
-    return {"value": value}
-
-
-def _value(description: Mapping[str, object]) -> object:
-    """Zeros for an array: its pages are never touched, so that it takes no memory."""
-    if "shape" in description:
-        return np.zeros(description["shape"], description["dtype"])
-    value = description["value"]
-    return np.dtype(description["dtype"]).type(value) if "dtype" in description else value
 
 
 def _child(order: Mapping[str, object]) -> dict[str, object]:
@@ -199,22 +188,22 @@ def _child(order: Mapping[str, object]) -> dict[str, object]:
 
 
 def report_compile(order: str, import_s: float) -> None:
-    """The child's part of `compile_times`: compile what `order` (JSON) describes, print the fields as JSON."""
+    """The child's part of `compile_times`: compile what `order` (JSON) describes, print the figures as JSON."""
     import resource
 
     import polyml
 
     job = json.loads(order)
-    function = kernels.load(job["kernel"]).kernel.py_func
-    arguments = [_value(a) for a in job["arguments"]]
+    benchmark = kernels.load(job["kernel"])
+    element = np.dtype(job["dtype"] or benchmark.dtype)
+    arguments = tuple(benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(0), element).values())
     start = time.perf_counter()
-    if job.get("libraries", True):
-        import islpy  # noqa: F401
-        import llvmlite.binding  # noqa: F401
+    if job["libraries"]:
+        import polyml.pipeline  # isl, LLVM and the compiler itself
     libraries_s = time.perf_counter() - start
-    kernel = polyml.kernel(fallback="error", **job["options"])(function)
+    kernel = polyml.kernel(fallback="error", **job["options"])(benchmark.kernel.py_func)
     start = time.perf_counter()
-    kernel.prepare(*arguments)
+    kernel(*arguments)
     compile_s = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = {
@@ -223,55 +212,6 @@ def report_compile(order: str, import_s: float) -> None:
         "compile_s": compile_s,
         "stages": dict(kernel.timings),
         "peak_mb": peak / (1e6 if sys.platform == "darwin" else 1e3),
+        "from_cache": bool(kernel.from_cache),
     }
     print(json.dumps(found))
-
-
-def table(rows: Sequence[Row]):
-    """The rows as a rich table; columns of figures that no row has are left out."""
-    from rich.table import Table
-
-    columns = {name: [show(row) for row in rows] for name, show in _COLUMNS.items()}
-    shown = Table(title=_title(rows))
-    for name, texts in columns.items():
-        if any(texts):
-            shown.add_column(name, justify="left" if name == "kernel" else "right", no_wrap=True)
-    for cells in zip(*(texts for texts in columns.values() if any(texts))):
-        shown.add_row(*cells)
-    return shown
-
-
-def _title(rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
-    threads = rows[0].threads
-    return f"{rows[0].preset}, " + (f"{threads} thread{'s' * (threads > 1)}" if threads else "all cores")
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms")) if seconds >= s), (1e-6, "us"))
-    return f"{seconds / scale:.3g} {unit}"
-
-
-def _result(row: Row) -> str:
-    if row.failure:
-        return "failed"
-    return "right" if row.ok else "WRONG"
-
-
-_COLUMNS: dict[str, Callable[[Row], str]] = {
-    "kernel": lambda row: row.kernel,
-    "size": lambda row: "x".join(map(str, row.size.values())),
-    "type": lambda row: row.dtype,
-    "compile": lambda row: _time(row.compile and row.compile.compile_s),
-    "from cache": lambda row: _time(row.compile and row.compile.cached_s),
-    "run": lambda row: _time(row.run_s),
-    "rate": lambda row: "" if row.rate is None else f"{row.rate:.3g} {row.unit}",
-    "NumPy": lambda row: _time(row.numpy_s),
-    "NumPy/polyml": lambda row: "" if row.numpy_ratio is None else f"{row.numpy_ratio:.2f}x",
-    "error": lambda row: "" if row.error is None else f"{row.error:.1e}",
-    "error/bound": lambda row: "" if row.bound_ratio is None else f"{row.bound_ratio:.1e}",
-    "result": _result,
-}

@@ -1,0 +1,84 @@
+"""The engine of `polyml bench`."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kernels
+from benchmarks import compile_time
+from polyml import bench
+from polyml.errors import ConfigError, NotAffineError
+
+
+def test_a_row_says_how_fast_and_how_right(monkeypatch):
+    times = bench.CompileTimes(import_s=0.1, libraries_s=0.2, compile_s=0.3, stages={}, peak_mb=90.0, cached_s=0.01)
+    monkeypatch.setattr(bench, "compile_times", lambda name, dtype: times)
+    seen = []
+    (row,) = bench.run(["gemm"], "mini", threads=1, repeat=2, on_row=seen.append)
+    assert seen == [row] and row.ok and row.failure == ""
+    assert (row.kernel, row.preset, row.dtype, row.threads) == ("gemm", "MINI", "float64", 1)
+    assert row.size == {"NI": 20, "NJ": 25, "NK": 30} and row.compile == times
+    assert row.rate == pytest.approx((20 * 25 + 20 * 30 + 2 * 20 * 25 * 30) / row.run_s / 1e9)
+    assert row.unit == "GFLOP/s" and row.numpy_ratio == row.numpy_s / row.run_s
+
+
+def test_checking_takes_no_times_and_integers_keep_their_type():
+    rows = bench.run(["2mm", "nussinov"], "MINI", dtype="float32", check_only=True)
+    assert [r.dtype for r in rows] == ["float32", "int32"]
+    assert all(r.ok and r.run_s is None and r.compile is None and r.numpy_ratio is None for r in rows)
+    assert rows[0].error > 0.0 and rows[1].error == 0.0
+
+
+def test_a_kernel_without_a_numpy_form_is_checked_and_not_compared():
+    (row,) = bench.run(["seidel-2d"], "MINI", check_only=True)
+    assert row.ok and row.numpy_s is None
+
+
+def test_a_wrong_result_is_not_ok(monkeypatch):
+    gemm = kernels.load("gemm")
+    wrong = replace(gemm, reference=lambda *a: {"C": gemm.reference(*a)["C"] + 1e-9})
+    monkeypatch.setattr(kernels, "load", lambda name: wrong)
+    (row,) = bench.run(["gemm"], "MINI", check_only=True)
+    assert not row.ok and row.bound_ratio > 1.0 and row.failure == ""
+
+
+def test_a_kernel_that_does_not_compile_is_a_row_with_the_error(monkeypatch):
+    class Refusing:
+        def __call__(self, *arguments):
+            raise NotAffineError("subscript is not affine")
+
+    monkeypatch.setattr("polyml.kernel", lambda **settings: lambda function: Refusing())
+    (row,) = bench.run(["gemm"], "MINI")
+    assert not row.ok and row.failure == "error: subscript is not affine" and row.run_s is None
+
+
+@pytest.mark.parametrize("names, preset, message", [
+    (["gem"], "MINI", "there is no kernel named 'gem'"),
+    (["gemm"], "HUGE", "there is no size set named 'HUGE'"),
+])  # fmt: skip
+def test_names_that_do_not_exist_are_refused(names, preset, message):
+    with pytest.raises(ConfigError, match=message):
+        bench.run(names, preset)
+
+
+def test_arguments_are_put_back_before_every_run():
+    def double(A):
+        A *= 2
+
+    runner = bench.Runner(double, {"A": np.ones(3)})
+    assert [runner.run()[1]["A"].tolist() for _ in range(2)] == [[2.0] * 3] * 2
+
+
+def test_compile_times_come_from_new_processes(tmp_path, capsys):
+    file = tmp_path / "times.json"
+    assert compile_time.main(["--kernels", "jacobi-1d", "--repeat", "1", "--json", str(file)]) == 0
+    found = json.loads(file.read_text())
+    (row,) = found["rows"]
+    times, summary = row["times"], found["summary"]
+    assert row["kernel"] == "jacobi_1d" and summary["compiled"] == summary["of"] == 1
+    assert 0.0 < sum(times["stages"].values()) <= times["compile_s"] == summary["compile_median_s"]
+    assert times["cached_s"] < times["compile_s"] and 10.0 < times["peak_mb"] < 500.0
+    assert 0.0 < summary["call_s"] < 1e-4
+    assert "cold compile: median" in capsys.readouterr().out
