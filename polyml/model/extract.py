@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import islpy as isl
 
@@ -19,9 +20,12 @@ from polyml.model.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Tr
 from polyml.model.order import Order, Sequence, band, schedule_tree
 from polyml.model.place import place
 from polyml.model.resolve import flag, resolve
-from polyml.model.scop import Access, Array, Index, Load, ScalarArg, Scop, Statement
+from polyml.model.scop import Access, Array, Check, Index, Load, ScalarArg, Scop, Statement
 from polyml.model.select import explicit, split
 from polyml.model.values import operations
+
+
+_LEGAL_CASES_LIMIT = 8
 
 
 def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
@@ -37,9 +41,9 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     top = outermost(setting)
     if not aliased:
         nest = place(nest, top)
-    builder = _Builder(nest, setting)
-    order = builder.block(nest.body, top)
     found = checks(written, top)
+    builder = _Builder(nest, setting, found)
+    order = builder.block(nest.body, top)
     mentioned = set(setting.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
@@ -63,9 +67,10 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
 class _Builder:
     """Turns assignments into statements, numbered in source order."""
 
-    def __init__(self, nest: Nest, setting: Setting):
+    def __init__(self, nest: Nest, setting: Setting, found: tuple[Check, ...]):
         self.nest = nest
         self.setting = setting
+        self.checks = found
         self.statements: dict[str, Statement] = {}
         self._accesses: dict[tuple, tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
 
@@ -146,20 +151,34 @@ class _Builder:
 
     def _relation(self, array: str, subscripts, context: Context) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
         shape = self.nest.arrays[array].shape
-        wrapped = tuple(wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
+        wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
         return polyhedra.relation(context.frame.space, array, wrapped), wrapped
 
+    def wrap(self, subscript: Affine, size: Affine, context: Context) -> isl.PwAff:
+        """{ [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
 
-def wrap(subscript: Affine, size: Affine, context: Context) -> isl.PwAff:
-    """{ [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
+        Only what can happen for a call that passed its checks: a case that the domain excludes is left out.
+        """
+        if context.is_never_negative(subscript):
+            return context.pw_aff(subscript)
+        return wrap(subscript, size, context, context.assumed.intersect_params(self.legal))
 
-    Only what can happen for a call that passed its checks: the case that the domain excludes is left out.
-    """
+    @cached_property
+    def legal(self) -> isl.Set:
+        """Sizes that pass the checks, or more where that has too many cases: { : N > 0 }."""
+        result = self.setting.facts
+        for check in self.checks:
+            smaller = result.subtract(check.violated).coalesce()
+            if smaller.n_basic_set() <= _LEGAL_CASES_LIMIT:
+                result = smaller
+        return result
+
+
+def wrap(subscript: Affine, size: Affine, context: Context, possible: isl.Set) -> isl.PwAff:
+    """The same for the iterations and sizes that are `possible`."""
     plain = context.pw_aff(subscript)
-    if context.is_never_negative(subscript):
-        return plain
     negative = context.set(af.non_negative(-subscript - 1))
-    inside = context.assumed.intersect(context.set(af.non_negative(subscript + size)))
+    inside = possible.intersect(context.set(af.non_negative(subscript + size)))
     if inside.intersect(negative).is_empty():
         return plain
     from_end = context.pw_aff(subscript + size)
@@ -221,7 +240,7 @@ def _collect_value(value: Value, found: set[str]) -> None:
 
 
 def _is_variable(value: Affine) -> bool:
-    return value.constant == 0 and len(value.terms) == 1 and value.terms[0][1] == 1
+    return value.constant == 0 and len(value.terms) == 1 and value.terms[0][1] == 1 and isinstance(value.terms[0][0], str)
 
 
 def _is_flag(value: Truth) -> bool:
