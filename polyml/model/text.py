@@ -151,7 +151,7 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def integer_text(value: isl.PwAff) -> str:
-    """{ S[i] -> [(i + 1)] } as "i + 1". Cases show as a conditional expression, whose last condition goes without saying."""
+    """{ S[i] -> [(i + 1)] } as "i + 1". Cases are a conditional expression, whose last condition goes without saying."""
     cases = [_case(part) for part in _inside(str(value)).split(";")]
     last = cases.pop()[0]
     chain = "".join(f"{e} if {condition} else " for e, condition in cases)

@@ -15,11 +15,14 @@ from polyml.codegen.walk import sequence
 from polyml.dtypes import BOOL, F32, F64, I8, I32, I64, PYBOOL, PYFLOAT, PYINT, U8
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
+from polyml.frontend.interpret import interpret
+from polyml.frontend.parse import parse
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.scop import Access, Check, Index, Role, ScalarArg
 from polyml.polyhedra import points
 from tests.codegen import handmade
 from tests.codegen.handmade import load, plus, times
+from tests.codegen.samples import SAMPLES, arguments_for, scop_of, triangle
 
 I, J, N = var("i"), var("j"), var("N")
 ZERO = const(0)
@@ -317,7 +320,8 @@ def test_an_argument_of_another_type_is_refused():
 
 def test_reversing_a_loop_that_is_wrongly_called_parallel_changes_the_result():
     def prefix_sums(order, parallel):
-        scop = handmade.vector_scop("A", plus(load(0), load(1)), [("A", ["i"]), ("A", ["i - 1"])], domain="[i] : 0 < i < N")
+        reads = [("A", ["i"]), ("A", ["i - 1"])]
+        scop = handmade.vector_scop("A", plus(load(0), load(1)), reads, domain="[i] : 0 < i < N")
         body = (loop("i", const(1), N - 1, [at(I)], parallel=parallel),)
         args = arguments()
         run(Program(scop, body), args, order=order)
@@ -368,3 +372,34 @@ def test_compiled_subscripts_are_those_of_the_relation(subscript):
     for n in (0, 3):
         for (_, (i, j)), (_, (element,)) in points(relation, N=n):
             assert compiled.evaluate({"N": n, "i": i, "j": j}) == element
+
+
+# against the definition of the language
+
+
+def same(got, wanted):
+    assert type(got) is type(wanted)
+    if isinstance(wanted, tuple):
+        assert len(got) == len(wanted)
+        for a, b in zip(got, wanted):
+            same(a, b)
+    else:
+        np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+@pytest.mark.parametrize("n", [3, 8])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda f: f.__name__)
+def test_source_order_gives_what_the_language_says(sample, n):
+    wanted, got = arguments_for(sample, n), arguments_for(sample, n)
+    result = interpret(parse(sample), list(wanted.values()))
+    scop = scop_of(sample, got)
+    same(run(build(scop, scop.schedule), got), result)
+    same(tuple(got.values()), tuple(wanted.values()))
+
+
+def test_a_violated_bound_raises_and_leaves_the_arguments_alone():
+    args = arguments_for(triangle, 5) | {"x": np.arange(4)}
+    scop = scop_of(triangle, args)
+    with pytest.raises(IndexError, match=r"x\[i\]"):
+        run(build(scop, scop.schedule), args)
+    assert args["x"].tolist() == [0, 1, 2, 3]
