@@ -24,9 +24,7 @@ _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="
 _CASTS = {float: PYFLOAT, int: PYINT, bool: PYBOOL}
 
 ARRAYS_LATER = "loops over the elements; NumPy array expressions are not part of the language yet"
-_FUNCTIONS = (
-    "the elementwise functions of numpy and math, min, max, abs, pow, len, float, int, bool, np.float32 and its kin"
-)
+_FUNCTIONS = "elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32"
 _TYPES = "float64, float32, int8 to int64, uint8 to uint64, bool"
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
@@ -90,7 +88,7 @@ class Expressions:
             raise self.error(
                 node,
                 f"{_described(value)} is not a number of the language",
-                f"numbers of Python's int, float and bool, and NumPy's {_TYPES}",
+                f"Python's int, float and bool, and NumPy's {_TYPES}",
             )
         return syntax.Const(value, loc=self.text.loc(node))
 
@@ -205,12 +203,12 @@ class Expressions:
     # Operators
 
     def _compare(self, node: ast.Compare) -> syntax.Expr:
+        if any(type(op) not in _COMPARE for op in node.ops):
+            raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=")
         sides = (node.left, *node.comparators)
         values = [self.expr(side) for side in sides]
         pairs = []
         for position, op in enumerate(node.ops):
-            if type(op) not in _COMPARE:
-                raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=")
             loc = self.text.loc(sides[position], sides[position + 1])
             pairs.append(syntax.Compare(_COMPARE[type(op)], values[position], values[position + 1], loc=loc))
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))

@@ -159,6 +159,14 @@ class _Run:
         return tuple(index % size for index, size in zip(indices, shape))
 
     def _expr(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+        try:
+            return self._value(expr)
+        except PolymlOverflowError as problem:
+            if problem.loc is not None:
+                raise
+            raise PolymlOverflowError(problem.message, loc=expr.loc, notes=problem.notes) from None
+
+    def _value(self, expr: syntax.Expr | syntax.ArrayName) -> object:
         match expr:
             case syntax.Const():
                 return expr.value
@@ -272,7 +280,7 @@ def _in_range(value):
 
 
 def _too_large() -> PolymlOverflowError:
-    return PolymlOverflowError("a Python int left 64 bits")
+    return PolymlOverflowError("a Python int leaves 64 bits", notes=["accepted: np.int64(x), which wraps, or float(x)"])
 
 
 def _call(module: str, function: str, args: list) -> object:

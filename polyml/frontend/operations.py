@@ -225,6 +225,8 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: D
         name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
     if result == BOOL and name in ("minimum", "maximum"):
         return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
+    if name == "square" and not result.is_float:
+        return syntax.Binary("*", *operands, *operands, dtype=result, loc=expr.loc)
     name = "abs" if name == "fabs" else name
     return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=result)
 
@@ -233,11 +235,8 @@ def _rule(expr: syntax.Expr, rule: Callable, *operands):
     try:
         return rule(*operands)
     except NoRule as problem:
-        raise PolymlTypeError(
-            str(problem),
-            loc=expr.loc,
-            notes=["accepted: operands of other types; convert them, for instance np.float64(x)"],
-        ) from problem
+        accepted = "operands of types that have one; convert them, for instance with int(x) or np.float64(x)"
+        raise PolymlTypeError(str(problem), loc=expr.loc, notes=[f"accepted: {accepted}"]) from problem
 
 
 def _results(expr: syntax.Expr, results: Sequence[DType]) -> frozenset[DType]:

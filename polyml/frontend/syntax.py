@@ -132,8 +132,8 @@ class Call:
     of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
     builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
-    and isfinite: F64 or F32), pow is Binary "**" and fabs is abs; only abs, sign, square, minimum and maximum
-    also take integers.
+    and isfinite: F64 or F32), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
+    take integers.
     """
 
     function: str
@@ -147,8 +147,8 @@ class Call:
 class Cast:
     """Conversion to `to` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
 
-    Once typed: never to BOOL (a Compare with zero stands there). From PYINT to a narrower integer type or U64, and from a
-    float or U64 to PYINT, a value that does not fit raises OverflowError; between fixed types it wraps.
+    Once typed: never to BOOL (a Compare with zero stands there). From PYINT to a narrower integer type or U64, and
+    from a float or U64 to PYINT, a value that does not fit raises OverflowError; between fixed types it wraps.
     implicit: made by type inference (a promotion, or the conversion that storing into an element does).
     """
 
@@ -204,8 +204,8 @@ class Alloc:
     """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
 
     Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
-    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full without
-    dtype).
+    Once typed, shape is a tuple and element a DType; before, element None stands for the type of `fill` (np.full
+    without dtype).
     """
 
     name: str

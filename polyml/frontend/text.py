@@ -1,14 +1,21 @@
 """Where a function's text is, and where in the file each node of its syntax tree stands."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import copy
 import inspect
+import linecache
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType, ModuleType
 
 from polyml.errors import LanguageError
 from polyml.source import Loc, Source
+
+_FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ def text_of(function: FunctionType) -> Text:
     """The text of a Python function. LanguageError where there is none to be had."""
     if not isinstance(function, FunctionType):
         raise LanguageError(
-            f"{_described(function)} is not a Python function", notes=["a kernel is a function written with `def`"]
+            f"{_described(function)} is not a Python function", notes=["accepted: a function written with `def`"]
         )
     name = function.__name__
     if name == "<lambda>":
-        raise LanguageError("a lambda cannot be a kernel", notes=["write the kernel with `def`"])
+        raise LanguageError("a lambda cannot be a kernel", notes=["accepted: a function written with `def`"])
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as problem:
@@ -56,6 +63,8 @@ def text_of(function: FunctionType) -> Text:
             f"the source of `{name}` cannot be read: {problem}",
             notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"],
         ) from problem
+    except (SyntaxError, tokenize.TokenError) as problem:  # inspect looks for the end of the block in another text
+        raise _stale(function) from problem
     source = Source(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in lines))
     return _parsed(function, source, "".join(lines), first)
 
@@ -67,25 +76,71 @@ def _parsed(function: FunctionType, source: Source, text: str, first: int) -> Te
     try:
         module = ast.parse("if 1:\n" + text if indented else text)
     except SyntaxError as problem:
-        raise _stale(function, source) from problem
+        raise _stale(function) from problem
     body = module.body[0].body if indented else module.body
     tree = body[0] if body else None
     if isinstance(tree, ast.AsyncFunctionDef):
-        raise LanguageError("an async function cannot be a kernel", notes=["write it with a plain `def`"])
-    code = function.__code__
-    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name or _arguments(tree) != arguments:
-        raise _stale(function, source)
+        raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"])
+    if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
+        raise _stale(function)
     return Text(source, tree, first - 1 - indented)
 
 
-def _arguments(tree: ast.FunctionDef) -> tuple[str, ...]:
-    return tuple(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs))
+def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
+    """True if the text is the function's: inspect reads the file as it is now, not as it was when Python imported it.
+
+    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the function is
+    tried without imports, with those of the modules it uses, and last in the whole of its file.
+    """
+    code = function.__code__
+    modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]
+    file = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    return any(
+        _yields(make, code)
+        for make in (lambda: _module(tree, code, ()), lambda: _module(tree, code, modules), lambda: file)
+    )
 
 
-def _stale(function: FunctionType, source: Source) -> LanguageError:
+def _module(tree: ast.FunctionDef, code: CodeType, imports: Sequence[str]) -> ast.Module:
+    bare = copy.copy(tree)
+    bare.decorator_list = []
+    module = ast.parse("".join(f"import {name}\n" for name in imports))
+    if code.co_freevars:  # they are free only inside a function that has them
+        outer = ast.parse(f"def outer():\n    {' = '.join(code.co_freevars)} = None\n    pass").body[0]
+        outer.body[-1] = bare
+        bare = outer
+    module.body.append(bare)
+    return module
+
+
+def _yields(text: Callable[[], ast.Module | str], code: CodeType) -> bool:
+    try:
+        compiled = compile(text(), code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return any(_same(candidate, code) for candidate in _codes(compiled))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(one: CodeType, other: CodeType) -> bool:
+    return one.co_name == other.co_name and _content(one) == _content(other)
+
+
+def _content(code: CodeType) -> tuple:
+    constants = [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount
+
+
+def _stale(function: FunctionType) -> LanguageError:
+    code = function.__code__
     return LanguageError(
-        f"the text at {source.file}:{source.first_line} is not the function `{function.__name__}`",
+        f"the text at {code.co_filename}:{code.co_firstlineno} is not the function `{function.__name__}`",
         notes=["the file has changed since it was imported: import it again"],
     )
 
