@@ -12,6 +12,7 @@ import struct
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
 _RELOCATABLE, _X86_64 = 1, 62
@@ -22,6 +23,7 @@ _R_64, _R_PC32, _R_PLT32, _R_GOTPCREL, _R_PC64, _R_GOTPCRELX, _R_REX_GOTPCRELX =
 _THROUGH_GOT = (_R_GOTPCREL, _R_GOTPCRELX, _R_REX_GOTPCRELX)
 _JUMP_THROUGH_NEXT_WORD = b"\xff\x25\x02\x00\x00\x00\x0f\x0b"  # jmp *2(%rip); ud2; then the address
 _STUB_BYTES = 16
+_MAP_FAILED = 2**64 - 1
 
 
 class Unsupported(Exception):
@@ -86,24 +88,31 @@ class _Memory:
     """Anonymous pages: first written, then their front made executable and read-only."""
 
     def __init__(self, size_bytes: int):
+        self._libc = _libc()
         size_bytes = _up(max(size_bytes, 1), mmap.PAGESIZE)
-        self._pages = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._pages))
-        # finalize() does nothing at interpreter exit: the pages then live as long as the process.
-        weakref.finalize(self, _release, self._pages).atexit = False
+        writable, anonymous = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self.address = self._libc.mmap(None, size_bytes, writable, anonymous, -1, 0)
+        if self.address == _MAP_FAILED:
+            raise MemoryError(f"no memory for {size_bytes} bytes of code (errno {ctypes.get_errno()})")
+        # Not Python's mmap objects, which unmap themselves at interpreter exit too; finalize() does nothing then.
+        weakref.finalize(self, self._libc.munmap, self.address, size_bytes).atexit = False
 
     def write(self, offset: int, content: bytes) -> None:
-        self._pages[offset : offset + len(content)] = content
+        ctypes.memmove(self.address + offset, content, len(content))
 
     def make_executable(self, size_bytes: int) -> None:
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        if protect(self.address, _up(size_bytes, mmap.PAGESIZE), mmap.PROT_READ | mmap.PROT_EXEC):
+        size_bytes = _up(size_bytes, mmap.PAGESIZE)
+        if self._libc.mprotect(self.address, size_bytes, mmap.PROT_READ | mmap.PROT_EXEC):
             raise Unsupported(f"memory cannot be made executable (errno {ctypes.get_errno()})")
 
 
-def _release(pages: mmap.mmap) -> None:
-    """Keep `pages` referenced until now; dropping the last reference unmaps them."""
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    pointer, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    libc.mmap.restype, libc.mmap.argtypes = pointer, (pointer, size, number, number, number, ctypes.c_long)
+    libc.munmap.argtypes, libc.mprotect.argtypes = (pointer, size), (pointer, size, number)
+    return libc
 
 
 def _up(value: int, multiple: int) -> int:

@@ -124,4 +124,4 @@ class Linked:
 def _linker():
     llvm = _llvm()
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(reloc="pic", codemodel="small")
-    return llvm.create_lljit_compiler(machine, use_jit_link=True)
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)

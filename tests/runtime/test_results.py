@@ -1,0 +1,95 @@
+"""Results: allocated before the call, read after it."""
+
+import numpy as np
+import pytest
+
+from polyml.dtypes import FIXED, PYBOOL, PYFLOAT, PYINT
+from polyml.model.interface import ArrayResult, Parameter, ScalarResult
+from polyml.runtime import entry
+from polyml.runtime.artifact import ResultArray
+from polyml.runtime.binding import MISS, Outcome
+from polyml.runtime.results import allocator, impossible
+from tests.runtime.handmade import artifact, code, returning
+
+# Writes the words of its slots from `first` on into the int64 result array; the last slot, a number, becomes 5.
+FILL = """
+define i64 @kernel(ptr %slots) {{
+  %to.p = getelementptr i64, ptr %slots, i64 {array}
+  %to = load ptr, ptr %to.p
+  %last = getelementptr i64, ptr %slots, i64 {number}
+  store i64 41, ptr %to
+  store i64 {value}, ptr %last
+  ret i64 {status}
+}}
+"""
+
+
+def filling(array: int, number: int, value: int = 5, status: int = 0):
+    return code(FILL.format(array=array, number=number, value=value, status=status))
+
+
+MATRIX = artifact(
+    "f64[:,:]", "int",
+    parameters=(Parameter("N", "a", 0), Parameter("M", "a", 1), Parameter("b")),
+    results=(ArrayResult("T"), ScalarResult("s", PYINT), ArrayResult("a")),
+    result_arrays=(ResultArray("T", "int64", ("N + 1", "max(M, 2*b)")),),
+    result_is_tuple=True,
+)  # fmt: skip
+
+
+def test_the_shape_follows_the_parameters_and_every_result_comes_back():
+    a = np.zeros((2, 3))
+    new, number, same = entry.bind(MATRIX, filling(array=7, number=12), threads=1)(a, 5)
+    assert new.shape == (3, 10) and new.dtype == np.int64 and new.flags.c_contiguous
+    assert new[0, 0] == 41 and number == 5 and type(number) is int
+    assert same is a
+
+
+def test_a_single_result_is_not_a_tuple():
+    made = artifact("f64[:]", results=(ArrayResult("a"),))
+    a = np.zeros(2)
+    assert entry.bind(made, returning(0), threads=1)(a) is a
+    made = artifact("f64[:]", results=(ArrayResult("a"),), result_is_tuple=True)
+    assert entry.bind(made, returning(0), threads=1)(a) == (a,)
+
+
+@pytest.mark.parametrize("dtype", [*FIXED, PYINT, PYFLOAT, PYBOOL], ids=str)
+def test_a_number_comes_back_with_its_type(dtype):
+    expected = np.dtype(dtype.numpy_name).type(1)
+    word = int.from_bytes(expected.tobytes(), "little") | (-1 << 8 * expected.itemsize) * (dtype.bits < 64)
+    made = artifact("f64[:]", "int", results=(ScalarResult("s", dtype),))
+    fill = code(FILL.format(array=1, number=5, value=word, status=0))
+    result = entry.bind(made, fill, threads=1)(np.zeros(1), 3)
+    assert result == expected
+    assert type(result) is ({"int": int, "float": float, "pybool": bool}[dtype.name] if dtype.weak else type(expected))
+
+
+def test_a_negative_extent_is_an_empty_array_until_the_kernel_refuses_it():
+    made = artifact(
+        "int", parameters=(Parameter("a"),), results=(ArrayResult("T"),), result_arrays=(ResultArray("T", "bool", ("a", "3")),)
+    )  # fmt: skip
+    assert entry.bind(made, returning(0), threads=1)(-4).shape == (0, 3)
+    assert entry.bind(made, returning(2), threads=1)(-4).status == 2
+
+
+def test_a_status_comes_before_any_result():
+    outcome = entry.bind(MATRIX, filling(array=7, number=12, status=-1), threads=1)(np.zeros((2, 3)), 5)
+    assert type(outcome) is Outcome and outcome.status == -1
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2), (np.zeros(3), 5), (np.zeros((2, 2)), "x"), (np.zeros((2, 2)), 5.0)])
+def test_arguments_that_do_not_fit_are_a_miss(arguments):
+    assert entry.bind(MATRIX, filling(array=7, number=12), threads=1)(*arguments) is MISS
+
+
+@pytest.mark.parametrize("size, text", [(2**50, "Unable to allocate"), (2**61, "array is too big")])
+def test_impossible_sizes_are_a_miss_that_can_be_explained(size, text):
+    assert entry.bind(MATRIX, filling(array=7, number=12), threads=1)(np.zeros((2, 2)), size) is MISS
+    with pytest.raises((MemoryError, ValueError)) as caught:
+        allocator(MATRIX)(np.zeros((2, 2)), size)
+    assert str(impossible(caught.value)).startswith(f"error: there is no room for the result: {text}")
+
+
+def test_a_number_may_not_be_returned_as_an_array():
+    with pytest.raises(ValueError, match="there is no array b"):
+        artifact("f64[:]", "int", results=(ArrayResult("b"),))

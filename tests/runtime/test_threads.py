@@ -1,0 +1,205 @@
+"""The thread pool: who runs what, when others use it, after a fork, at the end."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from polyml.runtime import load, threads
+
+# count: adds 1 to env[1 + thread] and writes the number of threads to env[0] once per thread.
+# nested: every thread runs `count` on its own 16 words. loop: `regions` regions one after the other.
+# slow: like count, after a wait that lets the other threads fall asleep.
+TEXT = """
+declare void @polyml_parallel(ptr, ptr, i64)
+define void @count(ptr %env, i64 %thread, i64 %threads) {
+  store i64 %threads, ptr %env
+  %index = add i64 %thread, 1
+  %place = getelementptr i64, ptr %env, i64 %index
+  %old = load i64, ptr %place
+  %new = add i64 %old, 1
+  store i64 %new, ptr %place
+  ret void
+}
+define void @nested(ptr %env, i64 %thread, i64 %threads) {
+  %start = mul i64 %thread, 16
+  %own = getelementptr i64, ptr %env, i64 %start
+  call void @polyml_parallel(ptr @count, ptr %own, i64 4)
+  ret void
+}
+define void @slow(ptr %env, i64 %thread, i64 %threads) {
+entry:
+  %first = icmp eq i64 %thread, 0
+  br i1 %first, label %end, label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %old = load volatile i64, ptr %env
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 2000000
+  br i1 %more, label %loop, label %end
+end:
+  call void @count(ptr %env, i64 %thread, i64 %threads)
+  ret void
+}
+define void @loop(ptr %fn, ptr %env, i64 %regions, i64 %threads) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %after, %next ]
+  call void @polyml_parallel(ptr %fn, ptr %env, i64 %threads)
+  %after = add i64 %i, 1
+  %more = icmp ult i64 %after, %regions
+  br i1 %more, label %next, label %end
+end:
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def code():
+    return load.load(load.assemble(TEXT), "count", "nested", "slow", "loop")
+
+
+@pytest.fixture(scope="module")
+def loop(code):
+    """loop(name, env, regions, threads), without the GIL."""
+    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address("loop"))
+
+    def run(name, env, regions, count):
+        native(code.address(name), env.ctypes.data, regions, count)
+
+    run.code = code
+    return run
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_every_thread_runs_every_region_once(loop, count):
+    env = np.zeros(20, np.int64)
+    loop("count", env, 50, count)
+    assert env.tolist() == [count] + [50] * count + [0] * (19 - count)
+
+
+def test_a_region_on_no_threads_runs_on_the_caller(loop):
+    env = np.zeros(4, np.int64)
+    for count in (0, -1):
+        loop("count", env, 1, count)
+    assert env.tolist() == [1, 2, 0, 0]
+
+
+def test_there_are_at_most_256_threads_and_they_stay(loop):
+    env = np.zeros(400, np.int64)
+    loop("count", env, 2, 300)
+    assert env[0] == 256 and env[1:257].tolist() == [2] * 256 and not env[257:].any()
+    assert threads.pool().started == 255
+    loop("count", env, 1, 2)
+    assert threads.pool().started == 255
+
+
+def test_threads_that_have_fallen_asleep_wake_up(loop):
+    env = np.zeros(4, np.int64)
+    for round in range(1, 4):
+        time.sleep(0.01)
+        loop("count", env, 1, 2)
+        assert env.tolist() == [2, round, round, 0]
+
+
+def test_the_caller_sleeps_until_slow_threads_are_done(loop):
+    env = np.zeros(4, np.int64)
+    loop("slow", env, 3, 2)
+    assert env.tolist() == [2, 3, 3, 0]
+
+
+def test_a_region_inside_a_region_runs_on_its_caller(loop):
+    env = np.zeros(64, np.int64)
+    loop("nested", env, 10, 4)
+    assert env.reshape(4, 16)[:, :3].tolist() == [[1, 10, 0]] * 4
+
+
+def test_python_threads_share_the_pool_without_mixing_their_work(loop):
+    envs = [np.zeros(8, np.int64) for _ in range(4)]
+    workers = [threading.Thread(target=loop, args=("count", env, 2000, 2)) for env in envs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for env in envs:
+        assert env[1] == 2000  # thread 0 runs every region, thread 1 those for which the pool was free
+        assert 0 <= env[2] <= 2000 and not env[3:].any()
+
+
+def test_a_forked_child_has_a_pool_of_its_own(loop):
+    env = np.zeros(8, np.int64)
+    loop("count", env, 1, 3)
+    child = os.fork()
+    if child == 0:
+        before = threads.pool().started
+        loop("count", env, 5, 3)
+        os._exit(0 if before == 0 and env.tolist() == [3, 6, 6, 6, 0, 0, 0, 0] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    loop("count", env, 1, 3)
+    assert env.tolist() == [3, 2, 2, 2, 0, 0, 0, 0]
+
+
+def test_a_fork_while_a_region_runs_leaves_the_child_a_free_pool(loop):
+    env, other = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    worker = threading.Thread(target=loop, args=("slow", env, 20, 2))
+    worker.start()
+    child = os.fork()
+    if child == 0:
+        loop("count", other, 3, 2)
+        os._exit(0 if other.tolist() == [2, 3, 3, 0, 0, 0, 0, 0] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    worker.join()
+    assert env[1] == 20
+
+
+def test_the_pool_runs_a_function_given_by_address(code):
+    env = np.zeros(4, np.int64)
+    threads.pool().run(code.address("count"), env.ctypes.data, 2)
+    assert env.tolist() == [2, 1, 1, 0]
+
+
+def test_the_setting_0_means_every_core_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(threads, "usable_cores", lambda: 5)
+    assert (threads.count(0), threads.count(3)) == (5, 3)
+
+
+EXIT = """
+import sys, threading
+sys.path.insert(0, {root!r})
+import ctypes
+import numpy as np
+from polyml.runtime import entry, load, threads
+from tests.runtime.handmade import artifact, returning
+from tests.runtime.test_threads import TEXT
+
+code = load.load(load.assemble(TEXT), "slow", "loop")
+loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(code.address("loop"))
+env = np.zeros(8, np.int64)
+loop(code.address("slow"), env.ctypes.data, 1, 3)
+call = entry.bind(artifact("f64[:]"), returning(0), threads=1)
+
+def calls():
+    while True:
+        call(env)
+
+def regions():
+    loop(code.address("slow"), env.ctypes.data, 1000000, 3)
+
+for work in (calls, regions):
+    threading.Thread(target=work, daemon=True).start()
+print("end")
+"""
+
+
+def test_the_interpreter_ends_while_kernels_run():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    script = EXIT.format(root=root)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
