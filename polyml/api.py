@@ -177,7 +177,8 @@ class Kernel:
                 continue
             result = hot.entry(*values)
             if type(result) is not Outcome:
-                self._hot = hot
+                self._hot, self._last = hot, hot.specialisation
+                self.compiled, self._python_reason = True, ""
                 return result
             if result.status is not None:
                 return self._failed(hot.specialisation, result.status, self._arguments(values))
@@ -244,7 +245,7 @@ class Kernel:
         with _compiling[0]:  # it asks isl
             error = violations.failure(artifact, status, values)
         if status > 0 and artifact.checks[status - 1].may:
-            return self._run_as_python(given, None, f"{error.message}, which may or may not happen")
+            return self._run_as_python(given, None, f"{error.message}; plain Python decides what happens")
         raise error
 
     def _run_as_python(self, given: tuple[Argument, ...], reason: NotAffineError | None, why: str):

@@ -65,8 +65,8 @@ def _guard(function: FunctionType, kind: str, name: str, position: int, value: o
 
 def _text(value: object) -> str | None:
     """The value in words, None where words do not tell it from another."""
-    if isinstance(value, _NUMBERS):
-        return repr(value) if type(value) in _NUMBERS else None
+    if type(value) in _NUMBERS:
+        return repr(value)
     if isinstance(value, np.generic):
         return f"{value.dtype.str} {value.tobytes().hex()}"
     if isinstance(value, ModuleType):
