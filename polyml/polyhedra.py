@@ -32,13 +32,24 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     context.set_max_operations(operations)
     try:
         yield
-    except isl.Error as error:
-        if "maximal number of operations" not in str(error):
+    except isl.Error:
+        if not _is_exhausted(context):
             raise
         raise BudgetExceeded(f"isl exceeded {operations} operations") from None
     finally:
         context.reset_operations()
         context.set_max_operations(outer)
+
+
+def _is_exhausted(context: isl.Context) -> bool:
+    """Whether the operations are used up. The error itself may tell something else: a reader that gets no memory for
+    what it reads reports a syntax error. Every allocation counts as an operation, so that the next one fails too.
+    """
+    try:
+        isl.Space.params_alloc(context, 0)
+    except isl.Error:
+        return True
+    return False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ also written to memory, and `model.forward` removes the writes that nobody reads
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.dtypes import BOOL, I64, PYINT, DType
@@ -141,17 +142,16 @@ class _Resolver:
         value = self.value(stmt.value)
         target = stmt.target
         if isinstance(target, syntax.Subscript):
-            store = self._store(*self._element(target), value, predicate, stmt.loc)
-            return (replace(store, target_loc=target.loc),)
+            return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc),)
         dtype = self.scalar_types.get(target.name, value.dtype)
         self.env[target.name] = _known(value) if value.dtype == dtype else None
         return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
 
-    def _store(self, array: str, subscripts, value: Value, predicate: Value | None, loc) -> Assign:
+    def _store(self, array: str, subscripts, value: Value, predicate: Value | None, loc, target_loc=None) -> Assign:
         if predicate is None:
-            return Assign(array, subscripts, value, False, loc)
-        old = Read(array, subscripts, self.arrays[array].element, loc)
-        return Assign(array, subscripts, select(predicate, value, old), True, loc)
+            return Assign(array, subscripts, value, False, loc, target_loc)
+        old = Read(array, subscripts, self.arrays[array].element, target_loc)
+        return Assign(array, subscripts, select(predicate, value, old), True, loc, target_loc)
 
     def _for(self, stmt: syntax.For, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
         start, stop = self._bound(stmt.start), self._bound(stmt.stop)
@@ -214,34 +214,37 @@ class _Resolver:
         self.env = _merged(None, after_then, self.env)
         head = Assign(flag_name, (), whole, False, None)
         if all(isinstance(node, Assign) for node in then_nodes + else_nodes):
-            return (head, *self._joined(stored, then_nodes, else_nodes))
+            return (head, *self._joined(stored, otherwise, then_nodes, else_nodes))
         return (head, *then_nodes, *else_nodes)
 
-    def _joined(self, test: Value, then_nodes, else_nodes) -> tuple[Assign, ...]:
+    def _joined(self, test: Value, otherwise: Value, then_nodes, else_nodes) -> tuple[Assign, ...]:
         """Scalars of straight-line branches get a name of their own in each branch and one select after both, so that
         a scalar assigned in both branches does not depend on its older value.
 
-            if c: t = a      ->     t_1 = a if c else t
-            else: t = b             t_2 = t if c else b
+            if c: t = a      ->     t_1 = a if c else 0
+            else: t = b             t_2 = 0 if c else b
                                     t   = t_1 if c else t_2
         """
-        then_renamed, then_names = self._renamed(then_nodes)
-        else_renamed, else_names = self._renamed(else_nodes)
+        then_renamed, then_names = self._renamed(then_nodes, test)
+        else_renamed, else_names = self._renamed(else_nodes, otherwise)
         joins = []
         for name in dict.fromkeys((*then_names, *else_names)):
             dtype = self.arrays[name].element
             a, b = (Read(names.get(name, name), (), dtype) for names in (then_names, else_names))
             joins.append(Assign(name, (), select(test, a, b), True, None))
-        return (*then_renamed, *else_renamed, *joins)
+        return (*_merged_stores(test, then_renamed, else_renamed), *joins)
 
-    def _renamed(self, nodes: tuple[Assign, ...]) -> tuple[list[Assign], dict[str, str]]:
+    def _renamed(self, nodes: tuple[Assign, ...], predicate: Value) -> tuple[list[Assign], dict[str, str]]:
+        """The assignments of one branch with scalars renamed, and the last name of each. predicate: the branch's own."""
         current: dict[str, str] = {}
         result = []
         for node in nodes:
-            value = map_leaves(node.value, lambda v: _renamed_read(v, current))
-            array = node.array
+            array, value = node.array, node.value
             if not self.arrays[array].shape and self.arrays[array].role is Role.LOCAL and node.may:
                 array = self.temporary(self.arrays[array].source_name, self.arrays[array].element)
+                value = _without_old(value, node.array, predicate)
+            value = map_leaves(value, lambda v: _renamed_read(v, current))
+            if array != node.array:
                 current[node.array] = array
             result.append(replace(node, array=array, value=value))
         return result, current
@@ -537,6 +540,62 @@ def _count(body: tuple[syntax.Stmt, ...]) -> int:
         elif isinstance(stmt, syntax.If):
             total += _count(stmt.then) + _count(stmt.orelse)
     return total
+
+
+def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
+    """Both branches after each other, the stores of both to the same elements as one that always happens.
+
+        B[i] = a if c else B[i]      ->      B[i] = a if c else b
+        B[i] = B[i] if c else b
+    """
+    pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
+    same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2
+    if not same or not all(_is_pair(test, a, b) for a, b in pairs):
+        return [*then, *orelse]
+    result: list[Assign] = []
+    then_rest, else_rest = iter(then), iter(orelse)
+    for a, b in pairs:
+        result.extend(_until(then_rest, a))
+        result.extend(_until(else_rest, b))
+        value = syntax.IfExp(test, a.value.then, b.value.orelse, dtype=a.value.dtype)
+        result.append(replace(a, value=value, may=False))
+    return [*result, *then_rest, *else_rest]
+
+
+def _is_pair(test: Value, a: Assign, b: Assign) -> bool:
+    """Whether two selects on `test` store to the same element, one where it holds, the other where it does not."""
+    if (a.array, a.subscripts) != (b.array, b.subscripts):
+        return False
+    if not all(isinstance(v, syntax.IfExp) and v.condition == test for v in (a.value, b.value)):
+        return False
+    return _is_element(a.value.orelse, a) and _is_element(b.value.then, b)
+
+
+def _is_element(value: Value, assign: Assign) -> bool:
+    return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
+
+
+def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
+    """The assignments before `last`, which is taken too."""
+    for assign in assigns:
+        if assign is last:
+            return
+        yield assign
+
+
+def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
+    """`v if predicate else scalar` with zero for the scalar's old value, where the result is read under the predicate."""
+    if not isinstance(value, syntax.IfExp):
+        return value
+    bare = select(predicate, value.then, value.orelse)
+    is_flipped = bare.condition is not predicate
+    if value.condition != bare.condition:
+        return value
+    old = value.then if is_flipped else value.orelse
+    if not (isinstance(old, Read) and old.array == scalar):
+        return value
+    zero = syntax.Const({"f": 0.0, "b": False}.get(old.dtype.kind, 0), dtype=old.dtype)
+    return replace(value, then=zero) if is_flipped else replace(value, orelse=zero)
 
 
 def _renamed_read(value: Value, current: dict[str, str]) -> Value:

@@ -1,0 +1,108 @@
+"""Points, witnesses, texts and the budget of isl operations."""
+
+import islpy as isl
+import pytest
+
+from polyml.polyhedra import (
+    BudgetExceeded,
+    Frame,
+    budget,
+    fix,
+    parameter_names,
+    points,
+    text,
+    used_parameters,
+    witness,
+)
+
+TRIANGLE = "[N] -> { S[i, j] : 0 <= i < N and 0 <= j <= i }"
+
+
+def test_points_of_a_set_are_named_tuples():
+    assert points(isl.Set(TRIANGLE), N=2) == {("S", (0, 0)), ("S", (1, 0)), ("S", (1, 1))}
+
+
+def test_points_of_a_union_and_of_relations():
+    union = isl.UnionSet("[N] -> { S[i] : 0 <= i < N; T[] }")
+    assert points(union, N=1) == {("S", (0,)), ("T", ())}
+    relation = isl.UnionMap("[N] -> { S[i] -> A[i + 1, N] : 0 <= i < N }")
+    assert points(relation, N=2) == {(("S", (0,)), ("A", (1, 2))), (("S", (1,)), ("A", (2, 2)))}
+    assert points(isl.Map("{ S[i] -> T[i, 2i] : 1 <= i <= 1 }")) == {(("S", (1,)), ("T", (1, 2)))}
+
+
+def test_points_of_something_infinite_are_refused():
+    with pytest.raises(ValueError, match="not finite"):
+        points(isl.Set("{ S[i] : i >= 0 }"))
+
+
+def test_the_witness_has_the_least_sizes_then_the_first_instance():
+    found = witness(isl.Set("[N, M] -> { S[i, j] : 3 <= i < N and 0 <= j }"))
+    assert str(found) == "S[3, 0] with N = 4"
+    assert found.instances == (("S", (3, 0)),) and found.sizes == (("N", 4),)
+
+
+def test_the_witness_of_a_relation_is_a_pair():
+    broken = isl.UnionMap("[N] -> { S[i] -> T[j, k] : 1 <= i < N and j = i + 1 and k = 2; S[i] -> S[i] : 5 <= i < N }")
+    assert str(witness(broken)) == "S[1] -> T[2, 2] with N = 2"
+
+
+def test_a_witness_exists_where_no_least_point_does():
+    assert str(witness(isl.Set("[n] -> { S[i] : i <= n and n <= -3 }"))).startswith("S[")
+
+
+def test_nothing_has_no_witness():
+    assert witness(isl.Set("{ S[i] : i > 0 and i < 0 }")) is None
+    assert witness(isl.UnionMap("{ }")) is None
+
+
+def test_fix_passes_over_parameters_that_do_not_occur():
+    assert fix(isl.Set(TRIANGLE), {"N": 1, "M": 3}).is_equal(isl.Set("[N] -> { S[0, 0] : N = 1 }"))
+    assert points(fix(isl.UnionSet(TRIANGLE), {"N": 1}), N=1) == {("S", (0, 0))}
+
+
+def test_parameters_by_name():
+    value = isl.Set("[N, M] -> { S[i] : i < M }")
+    assert parameter_names(value) == ("N", "M")
+    assert used_parameters(value) == ("M",)
+
+
+def test_a_frame_builds_affine_expressions_by_name():
+    frame = Frame(("N",), ("i", "j"))
+    built = frame.aff(-1, [("i", 2), ("N", 1)]).to_pw_aff()
+    assert built.is_equal(isl.PwAff("[N] -> { [i, j] -> [(2i + N - 1)] }"))
+
+
+def test_text_has_one_line_per_pair():
+    relation = isl.UnionMap("[N] -> { S[i] -> T[i] : 0 <= i < N; A[] -> S[0] }")
+    first, second = text(relation).splitlines()
+    assert first == "A[] -> S[0]"
+    assert isl.UnionMap(f"[N] -> {{ {first}; {second} }}").is_equal(relation)
+    assert text(isl.UnionMap("{ }")) == "(empty)"
+
+
+def _much_work():
+    relation = isl.Map("[N] -> { S[i, j, k] -> S[k, i + j, 3j] : 0 <= i, j, k < N and 2i + 3j > k }")
+    return relation.apply_range(relation).subtract(relation).transitive_closure()
+
+
+def test_a_budget_stops_isl_and_everything_works_afterwards():
+    with pytest.raises(BudgetExceeded, match="isl exceeded 1000 operations"), budget(1000):
+        _much_work()
+    assert not isl.Set(TRIANGLE).is_empty()
+
+
+def test_a_budget_that_suffices_changes_nothing():
+    with budget(10_000_000):
+        assert points(isl.Set(TRIANGLE), N=1) == {("S", (0, 0))}
+
+
+def test_other_errors_pass_through_a_budget():
+    with pytest.raises(isl.Error, match="syntax error"), budget(1_000_000):
+        isl.Set("{ S[i] : ")
+
+
+def test_an_inner_budget_ends_without_ending_the_outer_one():
+    with pytest.raises(BudgetExceeded, match="2000"), budget(2000):
+        with pytest.raises(BudgetExceeded, match="1000"), budget(1000):
+            _much_work()
+        _much_work()
