@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -24,7 +25,7 @@ def bench(names: Sequence[str], preset: str, threads: int, repeat: int, dtype: s
 
     def add(row: engine.Row) -> None:
         rows.append(row)
-        if not as_json and click.get_text_stream("stderr").isatty():
+        if not as_json and sys.stderr.isatty():
             click.echo(f"{len(rows)} of {len(wanted)}: {row.kernel}", err=True)
 
     engine.run(wanted, preset, threads=threads, repeat=repeat, dtype=dtype, check_only=check_only, on_row=add,

@@ -17,7 +17,7 @@ from polyml import config
 from polyml.errors import PolymlError
 from polyml.machine import CacheLevel, CpuMachine, host
 
-_OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp|omp5|kmp)[^/]*\.(?:so|dylib)[^/]*)$")
+_OPENMP = re.compile(r"/(lib(?:gomp|iomp5|omp5?)(?:-[^/]*)?\.(?:so|dylib)[^/]*)$")
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,21 @@ import click
 
 from polyml import config
 from polyml.cli import printing
-from polyml.cli.arguments import call_arguments, call_types
+from polyml.cli.arguments import call_types
 from polyml.cli.target import load_target
+from polyml.errors import NotAffineError
 from polyml.frontend.syntax import ArrayType
 
 
 def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], preset: str | None,
          options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
     """Print what `stage` makes of the kernel. Guessed types are said on stderr, so that stdout can be read back."""
-    from polyml import pipeline
-    from polyml.frontend.parse import parse
+    from polyml.api import kernel
 
     target = load_target(spec)
     types, said = call_types(target, define, args, preset)
-    layouts = tuple("C" for t in types if isinstance(t, ArrayType))
     with config.scope(**options):
-        compiled = pipeline.compile(parse(target.function), types, layouts, config.resolve())
+        compiled = kernel(target.function).lower(*types)
     if as_json:
         data = compiled.data.get(stage)
         printing.as_json(data() if data else {stage: compiled.stages[stage]()})
@@ -34,22 +33,22 @@ def show(spec: str, stage: str, define: Sequence[str], args: Sequence[str], pres
 
 def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None,
             options: Mapping[str, object]) -> None:  # fmt: skip
-    """Compile for small arguments of the call's types and print what was done and why."""
+    """Compile for the call's types and print what was done and why."""
     from polyml.api import kernel
+    from polyml.runtime import explain as words
 
     target = load_target(spec)
-    small = preset or (_smallest(target.sizes) if target.has_inputs and not args else None)
-    call = call_arguments(target, define, args, small, 0)
+    types, said = call_types(target, define, args, preset)
+    _say(said)
+    where = f"{target.name} ({target.file}:{target.function.__code__.co_firstlineno})"
     with config.scope(**options):
-        compiled = kernel(target.function)
-        compiled.prepare(*call.values.values())
-        text = compiled.explain()
-    _say(call.said)
-    click.echo(text)
-
-
-def _smallest(sizes: Mapping[str, Mapping[str, int]]) -> str:
-    return min(sizes, key=lambda name: sum(sizes[name].values()))
+        try:
+            compiled = kernel(target.function).lower(*types)
+        except NotAffineError as reason:
+            layouts = ["C" for t in types if isinstance(t, ArrayType)]
+            click.echo(words.python(types, layouts, str(reason), where))
+            return
+        click.echo(words.compiled(compiled.artifact, config.resolve(), compiled.timings, False, where))
 
 
 def _say(lines: Sequence[str]) -> None:

@@ -13,6 +13,9 @@ from types import FunctionType, ModuleType
 from polyml.errors import ConfigError
 
 
+_COMPANIONS = ("inputs", "reference")  # what a kernel's file defines besides the kernel
+
+
 @dataclass(frozen=True)
 class Target:
     """A kernel of a user's file. function: what Python defined, without the decorator. module: the whole file."""
@@ -99,7 +102,8 @@ def _is_own(value: object, module: ModuleType) -> bool:
 
 
 def _only(file: Path, kernels: dict[str, object]) -> str:
-    decorated = [name for name, value in kernels.items() if hasattr(value, "py_func")] or list(kernels)
+    decorated = [name for name, value in kernels.items() if hasattr(value, "py_func")]
+    decorated = decorated or [name for name in kernels if name not in _COMPANIONS]
     if len(decorated) == 1:
         return decorated[0]
     example = [f"for example {file}:{decorated[0]}"] if decorated else []
