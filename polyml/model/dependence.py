@@ -21,6 +21,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.scop import Access, Scop
 
+NONE = isl.UnionMap("{ }")
 Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
 
 
@@ -42,7 +43,7 @@ class Dependences:
     def input(self) -> isl.UnionMap:
         """Pairs that read the same element: no order, but a reason to stand close."""
         reads = _reads(self._scop)
-        return pairs(reads, reads, Order(self._scop.schedule), _empty(self._scop))
+        return pairs(reads, reads, Order(self._scop.schedule))
 
     @cached_property
     def value_flow(self) -> isl.UnionMap:
@@ -57,17 +58,17 @@ class Dependences:
     @cached_property
     def _last_writers(self) -> isl.UnionFlow:
         scop = self._scop
-        info = isl.UnionAccessInfo.from_sink(_union_of(_reads(scop), scop))
-        return info.set_must_source(_union_of(_writes(scop), scop)).set_schedule(scop.schedule).compute_flow()
+        info = isl.UnionAccessInfo.from_sink(_union_of(_reads(scop)))
+        return info.set_must_source(_union_of(_writes(scop))).set_schedule(scop.schedule).compute_flow()
 
 
 def dependences(scop: Scop) -> Dependences:
     """The exact dependences of a Scop in its source order."""
-    reads, writes, order, empty = _reads(scop), _writes(scop), Order(scop.schedule), _empty(scop)
+    reads, writes, order = _reads(scop), _writes(scop), Order(scop.schedule)
     return Dependences(
-        flow=pairs(writes, reads, order, empty),
-        anti=pairs(reads, writes, order, empty),
-        output=pairs(writes, writes, order, empty),
+        flow=pairs(writes, reads, order),
+        anti=pairs(reads, writes, order),
+        output=pairs(writes, writes, order),
         _scop=scop,
     )
 
@@ -86,7 +87,7 @@ class Order:
         return self._before[key]
 
 
-def pairs(sources: Accesses, sinks: Accesses, order: Order, empty: isl.UnionMap) -> isl.UnionMap:
+def pairs(sources: Accesses, sinks: Accesses, order: Order) -> isl.UnionMap:
     """{ S[i] -> T[j] : both touch the same element, S[i] first }
 
     Statement by statement, since most pairs share no array: several times faster than isl's union relations and than
@@ -100,7 +101,7 @@ def pairs(sources: Accesses, sinks: Accesses, order: Order, empty: isl.UnionMap)
                 same = touched.apply_range(touching).intersect(order.before(source, sink))
                 if not same.is_empty():
                     found.append(isl.UnionMap.from_map(same))
-    return polyhedra.union(found, empty)
+    return polyhedra.union(found, NONE)
 
 
 def _reads(scop: Scop) -> Accesses:
@@ -120,11 +121,7 @@ def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
     return result
 
 
-def _union_of(accesses: Accesses, scop: Scop) -> isl.UnionMap:
+def _union_of(accesses: Accesses) -> isl.UnionMap:
     """{ S[i] -> A[j] } of all statements and arrays."""
     maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
-    return polyhedra.union(maps, _empty(scop))
-
-
-def _empty(scop: Scop) -> isl.UnionMap:
-    return isl.UnionMap.empty(scop.context.get_space())
+    return polyhedra.union(maps, NONE)

@@ -161,6 +161,9 @@ class _Builder:
         """
         if context.is_never_negative(subscript):
             return context.pw_aff(subscript)
+        simple = wrap(subscript, size, context, context.assumed)
+        if simple.n_piece() == 1:
+            return simple
         return wrap(subscript, size, context, context.assumed.intersect_params(self.legal))
 
     @cached_property

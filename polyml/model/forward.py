@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.model.interface import ScalarResult
-from polyml.model.nest import Assign, Guard, Nest, Node, Read, Value, children, map_leaves, reads, with_children
+from polyml.model.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value, children, map_leaves, reads, with_children
 from polyml.model.nest import assigns as all_assigns
 from polyml.model.nest import subvalues
 from polyml.model.scop import Role
@@ -43,6 +43,7 @@ class _Forward:
     def __init__(self, scalars: frozenset[str], aliases: frozenset[str]):
         self.scalars = scalars
         self.aliases = aliases
+        self.read_names = ReadNames()
 
     def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
         """Whether writing to some arrays may change others that are read."""
@@ -78,7 +79,7 @@ class _Forward:
         """The scalars live before a node, given those live after it."""
         if isinstance(node, Assign):
             after = live - {node.array} if not node.subscripts else live
-            return after | (_read_names(node.value) & self.scalars)
+            return after | (self.read_names(node.value) & self.scalars)
         return live | self._needed(node.body, live)
 
     def _needed(self, body: tuple[Node, ...], live: frozenset[str]) -> frozenset[str]:
@@ -105,13 +106,13 @@ class _Forward:
         name, value = definition.array, definition.value
         if sum(1 for _ in subvalues(value)) > _VALUE_LIMIT:
             return False
-        operands = _read_names(value)
+        operands = self.read_names(value)
         changed: dict[int, Node] = {}
         is_stale = False
         is_condition = value.dtype.kind == "b"
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
-            uses = _reads_scalar(node, name)
+            uses = any(name in self.read_names(a.value) for a in _assigns_of(node))
             writes = {a.array for a in _assigns_of(node)}
             if uses:
                 inside_loop = not _is_straight(node)
@@ -137,7 +138,7 @@ class _Forward:
         """Whether a guarded block changes what the value of `name` reads, or `name`, before it reads `name` again."""
         is_stale = False
         for assign in all_assigns(body):
-            if is_stale and name in _read_names(assign.value):
+            if is_stale and name in self.read_names(assign.value):
                 return True
             is_stale = is_stale or self._overlaps({assign.array}, operands | {name})
         return False
@@ -152,14 +153,6 @@ def _is_straight(node: Node) -> bool:
 
 def _assigns_of(node: Node) -> Iterable[Assign]:
     return (node,) if isinstance(node, Assign) else all_assigns(node.body)
-
-
-def _read_names(value: Value) -> frozenset[str]:
-    return frozenset(r.array for r in reads(value))
-
-
-def _reads_scalar(node: Node, name: str) -> bool:
-    return any(name in _read_names(a.value) for a in _assigns_of(node))
 
 
 def _substitute(node: Node, name: str, value: Value) -> Node:
@@ -205,9 +198,10 @@ def _simplified_select(value: syntax.IfExp, decided, seen: dict) -> Value:
 def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
     """Drop assignments to local arrays that no remaining assignment reads."""
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
+    read_names = ReadNames()
     while True:
         found = list(all_assigns(body))
-        needed = {r.array for a in found for r in reads(a.value) if r.array != a.array}
+        needed = {name for a in found for name in read_names(a.value) if name != a.array}
         unread = {a.array for a in found if a.array in local} - needed
         if not unread:
             return body

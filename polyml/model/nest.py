@@ -178,6 +178,19 @@ def reads(value: Value) -> Iterator[Read]:
     return (v for v in subvalues(value) if isinstance(v, Read))
 
 
+class ReadNames:
+    """The arrays a value reads; what was computed is kept, with the value, since passes ask for the same ones again."""
+
+    def __init__(self):
+        self._known: dict[int, tuple[Value, frozenset[str]]] = {}
+
+    def __call__(self, value: Value) -> frozenset[str]:
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, frozenset(r.array for r in reads(value)))
+        return known[1]
+
+
 def assigns(body: tuple[Node, ...]) -> Iterator[Assign]:
     """Every assignment inside, in source order."""
     for node in body:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from polyml.model import affine as af
 from polyml.model.context import Context
 from polyml.model.interface import ScalarResult
-from polyml.model.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads
+from polyml.model.nest import Assign, Guard, Loop, Nest, Node, Read, ReadNames, Value, assigns, map_leaves, reads
 from polyml.model.scop import Role
 
 
@@ -38,6 +38,7 @@ class _Placer:
         self.arrays = nest.arrays
         self.scalars = scalars
         self.everywhere = nest.body
+        self.read_names = ReadNames()
 
     def block(self, body: tuple[Node, ...], context: Context) -> tuple[Node, ...]:
         if not any(node.array in self.scalars for node in assigns(body)):
@@ -60,11 +61,11 @@ class _Placer:
     def _try(self, nodes: list[Node], first: int, context: Context) -> None:
         """Place the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
         name = nodes[first].array
-        uses = [k for k in range(first + 1, len(nodes)) if _mentions(nodes[k], name)]
-        if _reads(nodes[first], name) or not uses:
+        uses = [k for k in range(first + 1, len(nodes)) if any(self._uses(a, name) for a in _assigns_of(nodes[k]))]
+        if self._reads(nodes[first], name) or not uses:
             return
         final = nodes[uses[-1]]
-        if not isinstance(final, Assign) or not _reads(final, name) or final.may or not final.subscripts:
+        if not isinstance(final, Assign) or not self._reads(final, name) or final.may or not final.subscripts:
             return
         if self.arrays[final.array].element != self.arrays[name].element or self._is_used_elsewhere(nodes, first, name):
             return
@@ -78,13 +79,19 @@ class _Placer:
         for k in range(first, uses[-1] + 1):
             nodes[k] = _moved(nodes[k], name, final)
 
+    def _reads(self, assign: Assign, name: str) -> bool:
+        return name in self.read_names(assign.value)
+
+    def _uses(self, assign: Assign, name: str) -> bool:
+        return assign.array == name or self._reads(assign, name)
+
     def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:
         """Whether anything outside this stretch of the block mentions the scalar."""
-        inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if _assign_mentions(a, name))
+        inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if self._uses(a, name))
         return inside != self._total(name)
 
     def _total(self, name: str) -> int:
-        return sum(1 for a in assigns(self.everywhere) if _assign_mentions(a, name))
+        return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
 
     def _keeps_off(self, node: Node, final: Assign, context: Context) -> bool:
         """Whether a node never touches the element that `final` writes, for the same point of the loops around both."""
@@ -134,15 +141,3 @@ def _moved(node: Node, name: str, final: Assign) -> Node:
 
 def _assigns_of(node: Node):
     return (node,) if isinstance(node, Assign) else assigns(node.body)
-
-
-def _reads(assign: Assign, name: str) -> bool:
-    return any(r.array == name for r in reads(assign.value))
-
-
-def _assign_mentions(assign: Assign, name: str) -> bool:
-    return assign.array == name or _reads(assign, name)
-
-
-def _mentions(node: Node, name: str) -> bool:
-    return any(_assign_mentions(a, name) for a in _assigns_of(node))

@@ -19,7 +19,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.frontend import syntax
-from polyml.model.dependence import Dependences, Order, pairs
+from polyml.model.dependence import NONE, Dependences, Order, pairs
 from polyml.model.nest import subvalues
 from polyml.model.scop import Access, Load, Scop, Statement, Value
 
@@ -61,15 +61,14 @@ def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
     order = Order(scop.schedule)
     free: list[isl.UnionMap] = []
     kept: list[isl.UnionMap] = []
-    empty = isl.UnionMap.empty(scop.context.get_space())
     for array, operator in dict.fromkeys((r.array, r.operator) for r in found.values()):
         members = [scop.statements[r.statement] for r in found.values() if (r.array, r.operator) == (array, operator)]
         writes = {s.name: _on_domain(s, s.write) for s in members}
         others = {s.name: m for s in members if (m := _other_reads(s, array, found[s.name].access)) is not None}
-        free.append(pairs({array: writes}, {array: writes}, order, empty))
-        kept.append(pairs({array: writes}, {array: others}, order, empty))
-        kept.append(pairs({array: others}, {array: writes}, order, empty))
-    return polyhedra.union(free, empty).subtract(polyhedra.union(kept, empty))
+        free.append(pairs({array: writes}, {array: writes}, order))
+        kept.append(pairs({array: writes}, {array: others}, order))
+        kept.append(pairs({array: others}, {array: writes}, order))
+    return polyhedra.union(free, NONE).subtract(polyhedra.union(kept, NONE))
 
 
 def relaxed_validity(dependences: Dependences, scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:

@@ -13,6 +13,7 @@ from typing import Union
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
@@ -146,12 +147,6 @@ class Scop:
 
     @property
     def domain(self) -> isl.UnionSet:
-        """{ S[i,j]; T[i] }: every instance of every statement."""
-        return _union([s.domain for s in self.statements.values()], self.context)
-
-
-def _union(sets: list[isl.Set], context: isl.Set) -> isl.UnionSet:
-    result = isl.UnionSet.empty(context.get_space())
-    for piece in sets:
-        result = result.union(isl.UnionSet.from_set(piece))
-    return result
+        """{ S[i,j]; T[i] }: every instance of every statement, over the parameters that the domains mention."""
+        empty = isl.UnionSet.empty(isl.Space.params_alloc(self.context.get_ctx(), 0))
+        return polyhedra.union([isl.UnionSet.from_set(s.domain) for s in self.statements.values()], empty)
