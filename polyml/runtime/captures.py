@@ -71,6 +71,8 @@ def _text(value: object) -> str | None:
         return f"{value.dtype.str} {value.tobytes().hex()}"
     if isinstance(value, ModuleType):
         return value.__name__
+    if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
+        return f"numpy.{value.__name__}" if getattr(np, value.__name__, None) is value else None
     if _is_library(value) or isinstance(value, FunctionType):
         return f"{value.__module__}.{value.__qualname__}"
     return "" if value is MISSING else None

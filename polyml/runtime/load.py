@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import sys
@@ -89,6 +90,8 @@ def _parsed(text: str):
 def _llvm():
     import llvmlite.binding as llvm
 
+    with contextlib.suppress(RuntimeError):  # needed before llvmlite 0.45, refused since
+        llvm.initialize()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm

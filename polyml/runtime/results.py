@@ -41,7 +41,7 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     """A function of the arguments that allocates result arrays and receivers. MemoryError or ValueError for impossible
     sizes; other errors where an argument is not what the artifact takes."""
     values = [f"_a{i}" for i in range(len(artifact.params))]
-    shapes = ["".join(f"max(0, {extent}), " for extent in r.shape) for r in artifact.result_arrays]
+    shapes = ["".join(f"_max(0, {_private(e)}), " for e in r.shape) for r in artifact.result_arrays]
     arrays = [f"_empty(({shape}), _t{i})" for i, shape in enumerate(shapes)]
     types = receivers(artifact)
     numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
@@ -51,7 +51,7 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
         *(f"    {p.name} = {_value(p, artifact, values)}" for p in artifact.parameters if p.name in used),
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
-    names = {"__builtins__": {"max": max, "min": min, "int": int, "abs": abs}, "_empty": np.empty}
+    names = {"_empty": np.empty, "_int": int, "_max": max, "_min": min}
     names |= {f"_t{i}": np.dtype(r.element) for i, r in enumerate(artifact.result_arrays)}
     names |= {f"_r{i}": np.dtype(t.numpy_name) for i, t in enumerate(types)}
     exec("\n".join(lines), names)
@@ -64,9 +64,18 @@ def impossible(problem: MemoryError | ValueError) -> PolymlError:
     return kind(f"there is no room for the result: {problem}")
 
 
+def _private(extent: str) -> str:
+    """The expression with the builtins under names that no parameter has.
+
+    >>> _private("min(max, 3)")
+    '_min(max, 3)'
+    """
+    return re.sub(r"\b(max|min)\(", r"_\1(", extent)
+
+
 def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
     if parameter.array is None:
-        return f"int({values[artifact.params.index(parameter.name)]})"
+        return f"_int({values[artifact.params.index(parameter.name)]})"
     return f"{values[artifact.params.index(parameter.array)]}.shape[{parameter.dim}]"
 
 
@@ -82,7 +91,7 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
         parts.append(f"fresh[{number}].item(0)" if result.dtype.weak else f"fresh[{number}][0]")
         number += 1
     text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
-    return eval(f"lambda args, fresh: {text}", {"__builtins__": {}})
+    return eval(f"lambda args, fresh: {text}")
 
 
 def _argument(artifact: Artifact, name: str) -> str:

@@ -45,6 +45,17 @@ def test_the_shape_follows_the_parameters_and_every_result_comes_back():
     assert same is a
 
 
+def test_a_parameter_may_be_called_like_a_builtin():
+    made = artifact(
+        "int", "int",
+        params=("max", "int"),
+        parameters=(Parameter("max"), Parameter("int")),
+        results=(ArrayResult("T"),),
+        result_arrays=(ResultArray("T", "int8", ("max(max, int)", "min(max, int)")),),
+    )  # fmt: skip
+    assert entry.bind(made, returning(0), threads=1)(2, 3).shape == (3, 2)
+
+
 def test_a_single_result_is_not_a_tuple():
     made = artifact("f64[:]", results=(ArrayResult("a"),))
     a = np.zeros(2)
