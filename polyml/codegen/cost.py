@@ -238,11 +238,12 @@ class CostModel:
             if shape.vector in moved:
                 copies *= shape.vectors
             arithmetic += operation.quick * copies * weight
-            slow += operation.slow * copies * weight * self._slow
-        cycles = max(arithmetic * self._op, loads * self._load, stores * self._store) + slow + jumps
+            slow += operation.slow * copies * weight
+        op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
+        slow *= self._slow if shape.lanes > 1 else 0.6
+        cycles = max(arithmetic * op, loads * load, stores * store) + slow + jumps
         cycles = max(cycles, 0.25 * (arithmetic + loads + stores))
-        if carried:
-            cycles = max(cycles, LATENCY_CYCLES * depth)
+        cycles = max(cycles, self._waits(shape, carried) * depth)
         return (cycles + depth) / shape.copies / self._used(shape)
 
     def _used(self, shape: Shape) -> float:
@@ -270,6 +271,14 @@ class CostModel:
         if reach.touch.inner:
             return False
         return shape.innermost is not None and reach.moves[shape.innermost] not in (1, -1, 0)
+
+    def _waits(self, shape: Shape, carried: bool) -> float:
+        """Cycles that an innermost iteration takes at least, since it needs what the one before computed."""
+        if shape.innermost is not None:
+            others = tuple(v for v in range(len(self.nest.chain)) if v != shape.innermost)
+            if not self.nest.free(shape.innermost, others, reorder=True):
+                return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
+        return LATENCY_CYCLES if carried else 0.0
 
     def _carried(self, shape: Shape) -> bool:
         """Whether an innermost iteration waits for the one before: an element updated in place."""

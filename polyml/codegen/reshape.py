@@ -88,7 +88,7 @@ def _order(nest: Nest, shape: Shape) -> list[int]:
         return order
     order.remove(shape.innermost)
     order.append(shape.innermost)
-    if shape.vector != shape.innermost:
+    if shape.vector is not None and shape.vector != shape.innermost:
         jammed = [order.index(v) for v, _ in shape.jams]
         if jammed and min(jammed) < order.index(shape.vector):
             moved = [v for v in order if v != shape.vector]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -105,6 +106,7 @@ class Evaluator:
         self._body = body
         self._scop = body.scop
         self._reductions = body.module.program.reductions
+        self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
 
@@ -281,11 +283,16 @@ class Evaluator:
         if isinstance(e, syntax.Logical):
             total = math.truth(self._value(e.operands[0], context))
             for operand in e.operands[1:]:
-                total = math.logical(e.op, total, math.truth(self._value(operand, context)))
+                with self._only_if(total if e.op == "and" else math.invert(total)):
+                    total = math.logical(e.op, total, math.truth(self._value(operand, context)))
             return total
         if isinstance(e, syntax.IfExp):
             test = math.truth(self._value(e.condition, context))
-            return math.select(test, self._value(e.then, context), self._value(e.orelse, context))
+            with self._only_if(test):
+                then = self._value(e.then, context)
+            with self._only_if(math.invert(test)):
+                orelse = self._value(e.orelse, context)
+            return math.select(test, then, orelse)
         if isinstance(e, syntax.Call):
             args = [self._value(a, context) for a in e.args]
             if e.function in ("pow",) and not e.dtype.is_float:
@@ -338,7 +345,7 @@ class Evaluator:
     def _cast(self, e: syntax.Cast, context: "_Context") -> Val:
         value = self._value(e.operand, context)
         math = self._body.math
-        if e.operand.dtype == PYINT and e.to.is_integer and e.to != PYINT and e.implicit:
+        if e.operand.dtype == PYINT and e.to.is_integer and e.to != PYINT:
             self._check_fits(e, value)
         if e.to == PYINT and value.dtype.is_float:
             bound = self.constant(2.0**63, value.dtype)
@@ -367,9 +374,20 @@ class Evaluator:
         )
         self._flag(outside)
 
+    @contextmanager
+    def _only_if(self, condition: Val) -> Iterator[None]:
+        """Both sides of a choice are computed; what goes wrong in the one not taken did not happen."""
+        self._conditions.append(condition)
+        try:
+            yield
+        finally:
+            self._conditions.pop()
+
     def _flag(self, happened: Val) -> None:
         """Remember that a Python int left its range; the kernel then answers -2."""
         fn = self._body.fn
+        for condition in self._conditions:
+            happened = self._body.math.logical("and", happened, condition)
         if happened.lanes > 1:
             raise ValueError("checked integers are not run in lanes")
         left, fine = fn.block("left"), fn.block("fine")

@@ -88,7 +88,7 @@ class _Vectorizer:
             model = self._model(inner)
             for length in model.trips:
                 count *= length
-            each = best[1] if best is not None else 2.0 * model.instances()
+            each = best[1] if best is not None else self._plain(inner, model)
             total += 10.0 + each * count
         return total
 
@@ -98,16 +98,12 @@ class _Vectorizer:
     def _best(self, nest: Nest) -> tuple[Shape, float] | None:
         """The cheapest shape and its cycles per iteration of the chain."""
         model = self._model(nest)
-        if not model.lanes_allowed:
-            return None
-        lanes = self._lanes(nest)
-        if lanes < 2:
-            return None
-        plain = 2.0 * model.instances()
+        lanes = self._lanes(nest) if model.lanes_allowed else 1
+        plain = self._plain(nest, model)
         touches = len(model.reaches)
         priced: list[tuple[float, int, Shape]] = []
         for shape in self._shapes(nest, model, lanes):
-            if shape.copies // lanes * touches > TOUCHES_LIMIT and shape.copies > lanes:
+            if shape.copies // shape.lanes * touches > TOUCHES_LIMIT and shape.copies > shape.lanes:
                 continue
             cycles = model.per_iteration(shape)
             if cycles is not None and cycles < plain:
@@ -117,6 +113,12 @@ class _Vectorizer:
         least = min(cycles for cycles, _, _ in priced)
         cycles, _, shape = min((p for p in priced if p[0] <= least * 1.04), key=lambda p: (p[1], p[0]))
         return shape, cycles
+
+    def _plain(self, nest: Nest, model: CostModel) -> float:
+        """Cycles per iteration of the chain as it stands, one iteration at a time."""
+        has_loops = any(not isinstance(n, Instance) for n in nest.body)
+        shape = Shape(0, None if has_loops else len(nest.chain) - 1, None, 1, 1)
+        return model.per_iteration(shape) or 2.0 * model.instances()
 
     def _lanes(self, nest: Nest) -> int:
         """Elements per register: the widest type that the nest computes with decides."""
@@ -134,10 +136,19 @@ class _Vectorizer:
             fixed = tuple(range(start))
             loops = range(start, len(nest.chain))
             free = {v for v in loops if nest.free(v, fixed) and nest.chain[v].var not in guards}
-            if has_loops:
+            if lanes > 1 and has_loops:
                 yield from self._around(nest, model, lanes, start, free)
-            else:
+            elif lanes > 1:
                 yield from self._leaf(nest, model, lanes, start, free)
+            yield from self._numbers(nest, start, free, has_loops)
+
+    def _numbers(self, nest: Nest, start: int, free: set[int], has_loops: bool) -> Iterator[Shape]:
+        """Plain numbers, several iterations of an independent loop side by side: what hides a recurrence's latency."""
+        innermost = None if has_loops else len(nest.chain) - 1
+        for loop in sorted(free - {innermost}):
+            if nest.chain[loop].step == 1:
+                for count in (2, 4, 8):
+                    yield Shape(start, innermost, None, 1, 1, ((loop, count),))
 
     def _around(self, nest: Nest, model: CostModel, lanes: int, start: int, free: set[int]) -> Iterator[Shape]:
         """The chain's loops run together around the loops of the body."""

@@ -17,7 +17,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop, Statement
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.fusion import fuse
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.options import isl_options
 from polyml.schedule.tree import NODE, band_of
@@ -42,6 +42,7 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
             tree = affine_schedule(scop, dependences)
             tree, notes = map_bands(tree, scop, dependences, machine, tile=tile, parallel=parallel)
             check_legal(tree, scop, dependences)
+            check_parallel(tree, scop, dependences)
             return Scheduled(tree, notes)
     except BudgetExceeded:
         return Scheduled(scop.schedule, (f"scheduling exceeded {OPERATIONS} isl operations: source order",))

@@ -8,6 +8,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
+from polyml.schedule.tree import NODE, PARALLEL
 
 
 def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
@@ -57,14 +58,42 @@ def _all_forward(times: isl.UnionMap) -> bool:
     return True
 
 
-def carried_coincidentally(prefix: isl.UnionMap, member: isl.UnionMap, dependences: isl.UnionMap) -> bool:
-    """Whether no dependence between instances of equal prefix moves along the member: its loop is parallel.
+def check_parallel(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
+    """Raise IllegalSchedule unless every loop marked parallel carries no dependence:
 
-    prefix: { S[i] -> [outer times] }; member: { S[i] -> [time] }.
+        forall s -> t in validity.  prefix(s) = prefix(t)  implies  member(s) = member(t)
+
+    prefix: the time of all loops around the mark, member: the loop right below it.
     """
-    together = dependences.eq_at_multi_union_pw_aff(prefix) if isinstance(prefix, isl.MultiUnionPwAff) else dependences
-    same = together.apply_domain(member).apply_range(member)
-    pieces = same.get_map_list()
-    return all(
-        pieces.get_at(k).is_subset(isl.Map.identity(pieces.get_at(k).get_space())) for k in range(pieces.n_map())
-    )
+    for node in _parallel_bands(schedule.get_root()):
+        broken = carried(node, dependences.validity)
+        if not broken.is_empty():
+            found = polyhedra.witness(broken)
+            source, sink = (polyhedra.instance_text(i) for i in found.instances)
+            sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
+            notes = [f"with {sizes}"] if sizes else []
+            raise IllegalSchedule(
+                f"{sink} depends on {source}, so their loop cannot be parallel", loc=scop.loc, notes=notes
+            )
+
+
+def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
+    """{ S[i] -> T[j] }: the dependences between different iterations of a band's first loop, outer loops being equal."""
+    domain = node.get_domain()
+    inside = validity.intersect_domain(domain).intersect_range(domain)
+    prefix = node.get_prefix_schedule_multi_union_pw_aff()
+    if node.get_schedule_depth() > 0:
+        inside = inside.eq_at_multi_union_pw_aff(prefix)
+    member = isl.MultiUnionPwAff.from_union_pw_aff(node.band_get_partial_schedule().get_at(0))
+    return inside.subtract(inside.eq_at_multi_union_pw_aff(member))
+
+
+def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    """The bands right below a mark "parallel"."""
+    found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
+    if node.get_type() == NODE.mark and node.mark_get_id().get_name() == PARALLEL:
+        below = node.child(0)
+        if below.get_type() != NODE.band:
+            raise IllegalSchedule("a mark `parallel` stands right above the band of its loop")
+        found.insert(0, below)
+    return found
