@@ -45,7 +45,7 @@ class Hot:
 
     scope: object
     entry: Entry
-    specialisation: "Specialisation"
+    specialisation: Specialisation | None
 
 
 @dataclass(eq=False)
@@ -189,13 +189,13 @@ class Kernel:
         chosen = self._specialised(types, layouts, options, found, aliased=False)
         self._last = chosen
         if chosen.artifact is None:
-            return self._run_as_python(given, chosen.reason, str(chosen.reason))
+            return self._run_as_python(given, str(chosen.reason))
         self._check_written(chosen.artifact, given)
         arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
         if arguments.overlap(arrays, chosen.artifact.written):
             chosen = self._last = self._specialised(types, layouts, options, found, aliased=True)
             if chosen.artifact is None:
-                return self._run_as_python(given, chosen.reason, str(chosen.reason))
+                return self._run_as_python(given, str(chosen.reason))
         else:
             self._remember(Hot(scope, chosen.entry(options.threads, found.guards, True), chosen))
         result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
@@ -245,10 +245,10 @@ class Kernel:
         with _compiling[0]:  # it asks isl
             error = violations.failure(artifact, status, values)
         if status > 0 and artifact.checks[status - 1].may:
-            return self._run_as_python(given, None, f"{error.message}; plain Python decides what happens")
+            return self._run_as_python(given, f"{error.message}; plain Python decides what happens")
         raise error
 
-    def _run_as_python(self, given: tuple[Argument, ...], reason: NotAffineError | None, why: str):
+    def _run_as_python(self, given: tuple[Argument, ...], why: str):
         """py_func on the arguments, with one warning for each reason."""
         self._hot = Hot(_NEVER, None, None)
         self.compiled, self._python_reason = False, why

@@ -43,7 +43,7 @@ class Options:
     debug: tuple[str, ...] = ()
     debug_dir: str | None = None
 
-    def compile_key(self) -> "Options":
+    def compile_key(self) -> Options:
         """The same with everything that does not change the compiled code at its default."""
         return Options(**{name: getattr(self, name) for name in ("fp", "schedule", "parallel", "vectorize", "tile")})
 

@@ -89,7 +89,7 @@ class Artifact:
         return seal(len(head).to_bytes(4, "little") + head + self.object_code)
 
     @staticmethod
-    def from_bytes(sealed: bytes) -> "Artifact":
+    def from_bytes(sealed: bytes) -> Artifact:
         """The artifact. `seal.Damaged` if the bytes are not an artifact of this version."""
         content = unseal(sealed)
         end = 4 + int.from_bytes(content[:4], "little")

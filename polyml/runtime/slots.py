@@ -18,9 +18,7 @@ from polyml.runtime.load import Code
 _PYTHON_TYPES = {"int": int, "float": float, "pybool": bool}
 
 
-def python_entry(
-    artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool
-) -> Entry:
+def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
     """See binding.Entry. Result arrays and receivers follow the arguments."""
     kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(artifact.entry))
     count = len(artifact.params)

@@ -188,7 +188,8 @@ def test_a_bad_argument_is_told_which_call_it_was_in():
         k(np.zeros(3), "text")
     assert str(caught.value) == (
         "error: argument `B` is a str, neither a number nor an array\n"
-        "  note: polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack\n"
+        "  note: polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol "
+        "or DLPack\n"
         f"  note: in a call of shift ({FILE}:{line_of(shift)})"
     )
 
@@ -276,14 +277,21 @@ def test_settings_come_from_environment_scope_and_decorator(compiler, monkeypatc
     monkeypatch.setenv("POLYML_TILE", "0")
     polyml.kernel(scaled)(A)
     asked = [(options.fp, options.vectorize, options.tile) for _, _, options, _ in compiler.asked]
-    assert asked == [("reassociate", True, True), ("strict", True, True), ("fast", False, True), ("reassociate", True, False)]
+    assert asked == [
+        ("reassociate", True, True),
+        ("strict", True, True),
+        ("fast", False, True),
+        ("reassociate", True, False),
+    ]
 
 
 def test_the_kernel_gets_the_number_of_threads(monkeypatch):
     made = handmade("int", status=0)
     spied = []
     bind = api.bind
-    monkeypatch.setattr(api, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options))
+    monkeypatch.setattr(
+        api, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options)
+    )
     chosen = api.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
     monkeypatch.setattr(api.threads, "usable_cores", lambda: 7)
     for count in (0, 3, 0):
@@ -303,7 +311,9 @@ def test_a_setting_that_does_not_exist_is_refused_when_decorating():
 def test_only_functions_become_kernels(wrong, name):
     with pytest.raises(PolymlTypeError) as caught:
         polyml.kernel(wrong)
-    assert str(caught.value) == f"error: polyml.kernel takes a function, not a {name}\n  note: write the kernel with `def`"
+    assert (
+        str(caught.value) == f"error: polyml.kernel takes a function, not a {name}\n  note: write the kernel with `def`"
+    )
 
 
 def test_a_kernel_decorated_again_takes_more_settings():
@@ -379,7 +389,9 @@ def test_what_is_not_affine_runs_as_python_with_one_warning():
     assert lines[0].startswith(f"search ({FILE}:{line_of(search)}) runs as plain Python: {place}: error: a while loop")
     assert lines[1].strip() == "while A[n] != 0.0:"
     assert k.compiled is False
-    assert k.explain().startswith(f"search ({FILE}:{line_of(search)}): runs as plain Python for (f64[:])\n  {place}: error: ")
+    assert k.explain().startswith(
+        f"search ({FILE}:{line_of(search)}): runs as plain Python for (f64[:])\n  {place}: error: "
+    )
 
 
 def test_what_is_not_affine_is_an_error_where_that_is_asked():
@@ -527,7 +539,8 @@ def test_every_stage_of_the_last_call_can_be_seen(stage):
 def test_explain_tells_arguments_options_checks_notes_and_times(compiler):
     check = CheckRecord(kind="bounds", what="A[9]", violated="{ }", instances="{ }")
     compiler.made = handmade(
-        "f64[:]", "f64[:,:]", "int", layouts="CF", params=("A", "B", "n"), written=("B",), checks=(check, check), notes=("a note",)
+        "f64[:]", "f64[:,:]", "int", layouts="CF", params=("A", "B", "n"), written=("B",),
+        checks=(check, check), notes=("a note",),
     )  # fmt: skip
     k = polyml.kernel(conditional, threads=2, tile=False)
     where = f"conditional ({FILE}:{line_of(conditional)})"

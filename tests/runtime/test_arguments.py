@@ -81,7 +81,9 @@ def test_a_read_only_array_cannot_be_written():
     assert not_writable(argument("A", b"abc")) is not None
 
 
-@pytest.mark.parametrize("name, kind", [("longlong", "i64[:]"), ("ulonglong", "u64[:]"), ("long", "i64[:]"), ("intc", "i32[:]")])
+@pytest.mark.parametrize(
+    "name, kind", [("longlong", "i64[:]"), ("ulonglong", "u64[:]"), ("long", "i64[:]"), ("intc", "i32[:]")]
+)
 def test_other_names_of_the_same_numbers_are_the_same_type(name, kind):
     original = np.arange(3, dtype=name)
     found = argument("A", original)
@@ -121,7 +123,11 @@ REFUSED = [
     ({1: 2}, "argument `A` is a dict, neither a number nor an array", TAKES),
     (3j, "argument `A` is a complex, neither a number nor an array", TAKES),
     (range, "argument `A` is a type, neither a number nor an array", TAKES),
-    ([[1], [2, 3]], "argument `A`, a list, cannot be read as an array: setting an array element with a sequence.", TAKES),
+    (
+        [[1], [2, 3]],
+        "argument `A`, a list, cannot be read as an array: setting an array element with a sequence.",
+        TAKES,
+    ),
     (
         np.ma.masked_array([1.0, 2.0], [True, False]),
         "argument `A` is a masked array, whose mask a kernel would ignore",
@@ -145,7 +151,9 @@ def test_what_is_refused_is_told_what_is_accepted(given, message, note):
     assert caught.value.notes[0].startswith(note)
 
 
-@pytest.mark.parametrize("number, shown", [(2**63, str(2**63)), (-(2**64), str(-(2**64))), (10**50, "a number of 167 bits")])
+@pytest.mark.parametrize(
+    "number, shown", [(2**63, str(2**63)), (-(2**64), str(-(2**64))), (10**50, "a number of 167 bits")]
+)
 def test_an_int_of_more_than_64_bits_is_refused(number, shown):
     with pytest.raises(PolymlOverflowError) as caught:
         argument("n", number)
@@ -169,7 +177,12 @@ def test_overlap_is_found_element_by_element():
 
 def test_an_array_may_overlap_itself():
     wide = np.lib.stride_tricks.as_strided
-    for strides, shape, expected in [((0,), (3,), False), ((0,), (1,), True), ((8, 8), (2, 2), False), ((8, 0), (0, 5), True)]:
+    for strides, shape, expected in [
+        ((0,), (3,), False),
+        ((0,), (1,), True),
+        ((8, 8), (2, 2), False),
+        ((8, 0), (0, 5), True),
+    ]:
         view = wide(np.zeros(9), shape, strides)
         assert distinct(view) is expected
         assert (overlap({"a": view}, ("a",)) is None) is expected

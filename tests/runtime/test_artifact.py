@@ -120,6 +120,13 @@ def test_what_is_not_a_type_is_refused(text, problem):
     ],
 )
 def test_an_artifact_that_contradicts_itself_is_refused(fields, problem):
-    given = {"name": "f", "params": ("A", "n"), "types": FULL.types, "layouts": ("C",), "entry": "k", "object_code": b""}
+    given = {
+        "name": "f",
+        "params": ("A", "n"),
+        "types": FULL.types,
+        "layouts": ("C",),
+        "entry": "k",
+        "object_code": b"",
+    }
     with pytest.raises(ValueError, match=problem):
         Artifact(**given | fields)

@@ -154,5 +154,11 @@ def test_an_unknown_setting_is_told_the_known_ones(monkeypatch):
 def test_options_that_only_matter_at_run_time_share_one_compilation():
     same = Options(threads=3, fallback="error", cache=False, cache_dir="x", debug=("llvm",))
     assert same.compile_key() == Options().compile_key()
-    for change in ({"fp": "strict"}, {"schedule": "source"}, {"parallel": False}, {"vectorize": False}, {"tile": False}):
+    for change in (
+        {"fp": "strict"},
+        {"schedule": "source"},
+        {"parallel": False},
+        {"vectorize": False},
+        {"tile": False},
+    ):
         assert Options(**change).compile_key() != Options().compile_key()

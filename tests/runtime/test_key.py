@@ -150,7 +150,8 @@ def test_globals_helpers_and_builtins_are_guarded():
     made = function()
     found = guards_of(made)
     assert found == {
-        "range": ABSENT, "N": 10, "helper": made.__globals__["helper"], "np": np, "math": math, "C": np.float32(2), "D": 3.0
+        "range": ABSENT, "N": 10, "helper": made.__globals__["helper"], "np": np, "math": math,
+        "C": np.float32(2), "D": 3.0,
     }  # fmt: skip
 
 

@@ -114,7 +114,10 @@ def test_thread_local_data_is_refused():
 
 
 def test_a_missing_symbol_is_named():
-    text = "declare void @polyml_no_such_function()\ndefine void @f() {\n  call void @polyml_no_such_function()\n  ret void\n}"
+    text = (
+        "declare void @polyml_no_such_function()\n"
+        "define void @f() {\n  call void @polyml_no_such_function()\n  ret void\n}"
+    )  # fmt: skip
     with pytest.raises(CompileError) as caught:
         load.load(load.assemble(text), "f")
     assert str(caught.value) == (

@@ -77,8 +77,11 @@ def test_a_number_comes_back_with_its_type(dtype):
 
 def test_a_negative_extent_is_an_empty_array_until_the_kernel_refuses_it():
     made = artifact(
-        "int", parameters=(Parameter("a"),), results=(ArrayResult("T"),), result_arrays=(ResultArray("T", "bool", ("a", "3")),)
-    )  # fmt: skip
+        "int",
+        parameters=(Parameter("a"),),
+        results=(ArrayResult("T"),),
+        result_arrays=(ResultArray("T", "bool", ("a", "3")),),
+    )
     assert entry.bind(made, returning(0), threads=1)(-4).shape == (0, 3)
     assert entry.bind(made, returning(2), threads=1)(-4).status == 2
 

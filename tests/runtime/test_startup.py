@@ -107,7 +107,9 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(start, tmp_path):
     (tmp_path / "file").write_text("")
     found = start(POLYML_CACHE_DIR=str(tmp_path / "file" / "cache"))
     assert (found["from_cache"], len(found["warnings"])) == (False, 1)
-    assert found["warnings"][0].startswith(f"the compile cache {tmp_path}/file/cache cannot be written and is not used: ")
+    assert found["warnings"][0].startswith(
+        f"the compile cache {tmp_path}/file/cache cannot be written and is not used: "
+    )
 
 
 def test_a_dump_is_made_of_a_cached_kernel_too(start):

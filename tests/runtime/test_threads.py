@@ -69,7 +69,9 @@ def code():
 @pytest.fixture(scope="module")
 def loop(code):
     """loop(name, env, regions, threads), without the GIL."""
-    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address("loop"))
+    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+        code.address("loop")
+    )
 
     def run(name, env, regions, count):
         native(code.address(name), env.ctypes.data, regions, count)
