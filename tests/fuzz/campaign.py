@@ -84,9 +84,12 @@ def _columns(items: Sequence[str], width: int = 44, columns: int = 3) -> list[st
     return ["".join(item.ljust(width) for item in items[row::rows]).rstrip() for row in range(rows)]
 
 
-def campaign(seeds: Sequence[int], engines: Sequence[str], jobs: int, *, shrunk: int = 10,
+def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs: int, *, shrunk: int = 10,
              progress: Callable[[Report], None] = lambda report: None) -> Report:  # fmt: skip
-    """Check the programs of all seeds. shrunk: how many failures (one per engine and reason) are made small."""
+    """Check the programs of all seeds.
+
+    engines: seed -> those that run the program. shrunk: how many failures (one per engine and reason) are made small.
+    """
     report, start = Report(), time.monotonic()
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for seed in seeds:
@@ -94,7 +97,7 @@ def campaign(seeds: Sequence[int], engines: Sequence[str], jobs: int, *, shrunk:
     lock = threading.Lock()
 
     def work() -> None:
-        worker = Worker(engines)
+        worker = Worker()
         try:
             while True:
                 try:
@@ -102,7 +105,7 @@ def campaign(seeds: Sequence[int], engines: Sequence[str], jobs: int, *, shrunk:
                 except queue.Empty:
                     return
                 program = generate(seed)
-                outcome = worker.check(program)
+                outcome = worker.check(program, engines(seed))
                 with lock:
                     report.add(seed, program, outcome)
                     report.wall_s = time.monotonic() - start
@@ -119,7 +122,7 @@ def campaign(seeds: Sequence[int], engines: Sequence[str], jobs: int, *, shrunk:
     return report
 
 
-def _shrink_failures(report: Report, engines: Sequence[str], limit: int) -> None:
+def _shrink_failures(report: Report, engines: Callable[[int], Sequence[str]], limit: int) -> None:
     """Replace the first failure of each engine and reason by a smaller program that fails the same way."""
     seen: set[tuple[str, str]] = set()
     report.failures.sort(key=lambda failure: failure[0])
@@ -128,19 +131,19 @@ def _shrink_failures(report: Report, engines: Sequence[str], limit: int) -> None
         if key in seen or len(seen) >= limit:
             continue
         seen.add(key)
-        smaller, last = small(program, outcome, engines)
+        smaller, last = small(program, outcome, engines(seed))
         report.failures[position] = (seed, smaller, last)
 
 
 def small(program: Program, outcome: dict, engines: Sequence[str]) -> tuple[Program, dict]:
     """The program shrunk while its outcome keeps engine and reason, and the outcome of the result."""
     needed = [outcome["engine"]] if outcome["engine"] in engines else list(engines)
-    worker = Worker(needed, timeout_s=20.0)
+    worker = Worker(timeout_s=20.0)
     last = outcome
 
     def fails(candidate: Program) -> bool:
         nonlocal last
-        found = worker.check(candidate)
+        found = worker.check(candidate, needed)
         same = all(found[key] == outcome[key] for key in ("kind", "engine", "reason"))
         last = found if same else last
         return same

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from polyml.errors import PolymlError, PolymlOverflowError
+from polyml.errors import (
+    CompileError, IllegalSchedule, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError,
+)  # fmt: skip
 from tests.fuzz import engines as engine_table
 from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact
 from tests.fuzz.program import Program, function, make_arguments
@@ -56,9 +58,7 @@ def check(
         note(name)
         try:
             runner = engine.prepare(function(program), program)
-        except PolymlError as error:
-            if type(error).__name__ == "CompileError" or type(error).__name__ == "IllegalSchedule":
-                return Outcome("failed", name, type(error).__name__, -1, str(error), raised=raised)
+        except _REFUSALS as error:
             refusal = refusal or Outcome("refused", name, reason(error), -1, str(error))
             if name == "interpret":
                 break
@@ -101,9 +101,11 @@ def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Boun
     def failed(why: str, detail: str) -> Outcome:
         return Outcome("failed", engine.name, why, run, detail)
 
+    if isinstance(got.error, _REFUSALS) and not isinstance(got.error, OverflowError):
+        return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
+    if isinstance(got.error, _DEFECTS):
+        return failed(f"raised {type(got.error).__name__}", str(got.error))
     if got.error is not None and want.error is None:
-        if isinstance(got.error, PolymlError) and not isinstance(got.error, (IndexError, OverflowError)):
-            return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
         return failed(f"raised {type(got.error).__name__}", engine_table.trace(got.error))
     if want.error is not None:
         return _judge_error(program, engine, run, want.error, got, failed)
@@ -111,6 +113,10 @@ def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Boun
     found = difference(want, got, within, names)
     return failed("value", found) if found else None
 
+
+# What an engine may say to a program it does not take, and what it must never say.
+_REFUSALS = (LanguageError, PolymlTypeError, PolymlOverflowError)
+_DEFECTS = (CompileError, IllegalSchedule)
 
 # Which error comes first may differ: polyml tests all bounds before anything runs.
 _ENTRY_ERRORS = (IndexError, OverflowError, ValueError)
@@ -122,8 +128,6 @@ def _judge_error(program: Program, engine, run: int, wanted: Exception, got: Run
     same = isinstance(got.error, type(wanted)) or type(wanted) in (UnboundLocalError,)
     both = isinstance(wanted, _ENTRY_ERRORS) and isinstance(got.error, _ENTRY_ERRORS)
     if not same and not both:
-        if isinstance(got.error, PolymlError):
-            return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
         return failed(f"raised {type(got.error).__name__}", engine_table.trace(got.error))
     if engine.checks_first and isinstance(got.error, IndexError) and isinstance(got.error, PolymlError):
         untouched = Run(tuple(make_arguments(program, run)), (), False)
@@ -134,5 +138,6 @@ def _judge_error(program: Program, engine, run: int, wanted: Exception, got: Run
 
 def reason(error: PolymlError) -> str:
     """A refusal without what is particular to one program: names in quotes and numbers."""
-    message = re.sub(r"`[^`]*`|'[^']*'", "`..`", error.message)
+    first_line = error.message.partition("\n")[0]
+    message = re.sub(r"`[^`]*`|'[^']*'", "`..`", first_line)
     return f"{type(error).__name__}: {re.sub(r'[0-9]+', '#', message)}"

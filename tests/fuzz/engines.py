@@ -84,6 +84,26 @@ def _compiled(**options: object) -> Callable[[FunctionType, Program], Callable]:
     return prepare
 
 
+def _random_native(function: FunctionType, program: Program) -> Callable:
+    """A random legal schedule in place of the compiler's own, compiled with vectors and threads."""
+    from unittest.mock import patch
+
+    import polyml
+    from polyml.schedule.compute import Scheduled
+    from polyml.schedule.random import random_legal_schedule
+
+    def any_legal(scop, deps, machine, **options):
+        return Scheduled(random_legal_schedule(scop, deps, random.Random(program.seed)), ("random",))
+
+    kernel = polyml.kernel(fallback="error", cache=False, fp="strict", threads=2)(function)
+
+    def runner(*arguments):
+        with patch("polyml.pipeline.compute", any_legal):
+            return kernel(*arguments)
+
+    return runner
+
+
 def trace(error: Exception) -> str:
     """The message, and the innermost frames of the traceback."""
     frames = traceback.format_exception(type(error), error, error.__traceback__)
@@ -94,6 +114,7 @@ _ALL = (
     Engine("interpret", _interpreter, checks_first=False),
     Engine("tree", _source_order),
     Engine("random", _random_order),
+    Engine("random-native", _random_native),
     Engine("strict", _compiled(fp="strict", threads=1)),
     Engine("default", _compiled(threads=1), reorders=True),
     Engine("threads", _compiled(threads=2), reorders=True),

@@ -11,7 +11,7 @@ from tests.fuzz.affine import Var, affine, room, text
 from tests.fuzz.campaign import small
 from tests.fuzz.check import check
 from tests.fuzz.generate import program
-from tests.fuzz.oracle import Run, bounds, difference, expected, is_defined
+from tests.fuzz.oracle import Bounds, Run, bounds, difference, expected, is_defined
 from tests.fuzz.program import Argument, Program, function, lay_out, make_arguments
 from tests.fuzz.worker import Worker
 
@@ -139,19 +139,19 @@ def test_an_engine_that_does_not_raise_is_found(monkeypatch):
 
 def test_a_crash_is_reported_with_its_signal_and_the_next_program_still_runs():
     crashing = dataclasses.replace(SUM, source="import ctypes\ndef kernel(A, R):\n    ctypes.string_at(0)\n")
-    worker = Worker([])
+    worker = Worker()
     try:
-        assert worker.check(crashing)["reason"] == "crash SIGSEGV"
-        assert worker.check(SUM)["kind"] == "ok"
+        assert worker.check(crashing, [])["reason"] == "crash SIGSEGV"
+        assert worker.check(SUM, [])["kind"] == "ok"
     finally:
         worker.close()
 
 
 def test_an_endless_program_is_reported():
     endless = dataclasses.replace(SUM, source="def kernel(A, R):\n    while True:\n        pass\n")
-    worker = Worker([], timeout_s=1.5)
+    worker = Worker(timeout_s=1.5)
     try:
-        assert worker.check(endless)["reason"] == "timeout"
+        assert worker.check(endless, [])["reason"] == "timeout"
     finally:
         worker.close()
 
@@ -171,8 +171,8 @@ def kernel(A, B):
 """
     arguments = (Argument("A", "f64", ("N",), layout="strided"), Argument("B", "f64", ("N",)))
     failing = Program("crash", source, arguments, ({"N": 9}, {"N": 4}))
-    worker = Worker([])
-    outcome = worker.check(failing)
+    worker = Worker()
+    outcome = worker.check(failing, [])
     worker.close()
     shrunk, last = small(failing, outcome, [])
     assert last["reason"] == outcome["reason"] == "crash SIGSEGV"
@@ -185,3 +185,28 @@ def test_the_source_of_a_program_is_known_to_inspect():
 
     made = program(random.Random(5).randrange(100))
     assert inspect.getsource(function(made)).strip() == made.source.strip()
+
+
+def test_nan_and_infinity_that_came_in_must_come_out_and_an_overflow_may_go_either_way():
+    source = "def kernel(A, R):\n    s = 0.0\n    for i in range(A.shape[0]):\n        s += A[i]\n    R[0] = s\n"
+    made = Program("n", source, (Argument("A", "f32", ("3",)), Argument("R", "f32", ("1",))), ({},))
+
+    def error_for(*values):
+        def arguments(program, run):
+            return [np.array(values, np.float32), np.zeros(1, np.float32)]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tests.fuzz.oracle.make_arguments", arguments)
+            within = bounds(made, 0)
+        return Bounds((None, within.arrays[1]), ())
+
+    nan, infinite, huge = error_for(1, np.nan, 2), error_for(1, np.inf, 2), error_for(3e38, 3e38, -3e38)
+
+    def accepts(within, want, got):
+        runs = (run_of([None, np.array([x], np.float32)]) for x in (want, got))
+        return difference(*runs, within, "AR") == ""
+
+    assert accepts(nan, np.nan, np.nan) and not accepts(nan, np.nan, 3.0)
+    assert accepts(infinite, np.inf, np.inf) and not accepts(infinite, np.inf, np.nan)
+    assert not accepts(infinite, np.inf, -np.inf)
+    assert accepts(huge, np.inf, 3e38)

@@ -27,27 +27,32 @@ class Unstable(Exception):
 class Number:
     """value: in the source's order. magnitude: of the sum of absolute values. roundings: along the longest path.
 
+    magnitude is NaN where NaN or infinity came in: such values do not depend on the order.
+
     A chain s += x[i] gives roundings >= max(terms, roundings of any term), at least half of what any other
     association of the chain can have.
     """
 
     __slots__ = ("value", "magnitude", "roundings")
     __array_ufunc__ = None  # np.float64 + Number comes to Number.__radd__
-    eps = float(np.finfo(np.float64).eps)
+    eps, largest = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).max)
+
+    @classmethod
+    def compute_in(cls, dtype: type) -> None:
+        """Set the precision of all numbers."""
+        cls.eps, cls.largest = float(np.finfo(dtype).eps), float(np.finfo(dtype).max)
 
     def __init__(self, value: float, magnitude: float | None = None, roundings: int = 0):
         self.value = value
-        self.magnitude = abs(value) if magnitude is None else magnitude
+        self.magnitude = magnitude if magnitude is not None else abs(value) if math.isfinite(value) else math.nan
         self.roundings = min(roundings, _MANY)
 
     @property
     def error(self) -> float:
-        """An absolute bound; 0 for a value that was only copied."""
+        """An absolute bound; 0 for a value that was only copied, infinite where some order overflows."""
+        if self.magnitude > self.largest:
+            return math.inf
         return SAFETY * self.roundings * self.eps * self.magnitude if self.roundings else 0.0
-
-    @property
-    def is_nan(self) -> bool:
-        return self.value != self.value
 
     def __add__(self, other):
         other = number(other)
@@ -130,7 +135,8 @@ class Number:
     def _decided(self, other) -> Number:
         other = number(other)
         error = self.error + other.error
-        if error and not abs(self.value - other.value) > error and not self.is_nan and not other.is_nan:
+        finite = math.isfinite(self.value) and math.isfinite(other.value)
+        if finite and error and not abs(self.value - other.value) > error:
             raise Unstable("comparison")
         return other
 
@@ -265,7 +271,13 @@ def _least(a, b, left: Callable[[float, float], bool]):
         return b if left(b, a) else a
     a, b = number(a), number(b)
     chosen = b if left(b.value, a.value) else a
-    return Number(chosen.value, max(a.magnitude, b.magnitude), max(a.roundings, b.roundings))
+    return _either(chosen.value, a, b)
+
+
+def _either(value: float, a: Number, b: Number) -> Number:
+    """One of two values, with the error of the worse."""
+    magnitude = float(np.fmax(a.magnitude, b.magnitude)) if math.isfinite(value) else math.nan
+    return Number(value, magnitude, max(a.roundings, b.roundings))
 
 
 def _minimum(a, b):
@@ -308,8 +320,7 @@ class _NumPy:
             return args[0] * args[0]
         if name in ("minimum", "maximum", "fmin", "fmax"):
             a, b = (number(x) for x in args)
-            magnitude, steps = max(a.magnitude, b.magnitude), max(a.roundings, b.roundings)
-            return Number(float(real(a.value, b.value)), magnitude, steps)
+            return _either(float(real(a.value, b.value)), a, b)
         if len(args) == 1:
             return apply(name, args[0])
         raise Unstable(name)

@@ -24,12 +24,12 @@ PROGRAMS_PER_PROCESS = 400  # then a fresh one: what LLVM and isl keep does not 
 class Worker:
     """The parent's end: one process, started when needed, and started again after a crash."""
 
-    def __init__(self, engines: Sequence[str], timeout_s: float = TIMEOUT_S):
-        self.engines, self.timeout_s = list(engines), timeout_s
+    def __init__(self, timeout_s: float = TIMEOUT_S):
+        self.timeout_s = timeout_s
         self.process: subprocess.Popen | None = None
         self.served = 0
 
-    def check(self, program: Program) -> dict:
+    def check(self, program: Program, engines: Sequence[str]) -> dict:
         """The outcome of the program as a dict; a crash and a time-out are failures of engine "process"."""
         if self.process is None or self.served >= PROGRAMS_PER_PROCESS:
             self.close()
@@ -39,7 +39,7 @@ class Worker:
         timer = threading.Timer(self.timeout_s, lambda: (expired.set(), self.process.kill()))
         timer.start()
         try:
-            self.process.stdin.write(json.dumps({"program": program.to_json(), "engines": self.engines}) + "\n")
+            self.process.stdin.write(json.dumps({"program": program.to_json(), "engines": list(engines)}) + "\n")
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
         except BrokenPipeError:
