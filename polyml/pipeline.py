@@ -17,6 +17,7 @@ from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ast import Program
 from polyml.codegen.build import build, integer_expression
+from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.llvm import ENTRY, emit
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
@@ -112,6 +113,7 @@ def compile(
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
     program = stage("ast", lambda: build(scop, tree, free))
     if options.vectorize and not aliased:
+        program = stage("full tiles", lambda: separate_full_tiles(program))
         program = stage("vectorize", lambda: vectorize(program, host, layouts))
     llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))
     code = stage("object", lambda: assemble(llvm, cpu=host.cpu_name, features=host.features, level=1))

@@ -208,6 +208,25 @@ class Witness:
         return text if not self.sizes else f"{text} with {', '.join(f'{n} = {v}' for n, v in self.sizes)}"
 
 
+def is_full(value: isl.Set) -> bool:
+    """Whether no equality between its iterators thins the set: { S[i, j] : j = i } is not full."""
+    names = [f"i{k}" for k in range(value.dim(_D.set))]
+    hull = value.affine_hull().project_out(_D.param, 0, value.dim(_D.param))
+    return hull.is_equal(isl.BasicSet(f"{{ {value.get_tuple_name() or ''}[{', '.join(names)}] }}"))
+
+
+def iterator_coefficients(value: isl.PwAff) -> list[tuple[int, ...]]:
+    """Of each piece { S[i, j] -> [(2i + j + N)] } the coefficients of the iterators: (2, 1)."""
+    found: list[tuple[int, ...]] = []
+    count = value.dim(_D.in_)
+
+    def piece(_: isl.Set, aff: isl.Aff) -> None:
+        found.append(tuple(aff.get_coefficient_val(_D.in_, k).to_python() for k in range(count)))
+
+    value.foreach_piece(piece)
+    return found
+
+
 def instance_text(instance: Instance) -> str:
     """("S", (1, 2)) -> "S[1, 2]"."""
     name, coordinates = instance

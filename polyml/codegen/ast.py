@@ -42,8 +42,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class Guard:
+    """rare: the body seldom runs, so its code is kept small."""
+
     condition: Condition
     body: tuple["Node", ...]
+    rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def substitute(node: Node, values: Mapping[str, Lin]) -> Node:
         return Instance(node.statement, tuple(e.substitute(values) for e in node.point))
     body = tuple(substitute(n, values) for n in node.body)
     if isinstance(node, Guard):
-        return Guard(node.condition.rebuild(lambda e: e.substitute(values)), body)
+        return replace(node, condition=node.condition.rebuild(lambda e: e.substitute(values)), body=body)
     if isinstance(node, Loop):
         lower = tuple(e.substitute(values) for e in node.lower)
         upper = tuple(e.substitute(values) for e in node.upper)

@@ -16,7 +16,7 @@ from polyml.model.scop import Index, Load, ScalarArg
 
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
-LINE_JUMP_CYCLES = 1.5  # a cache line that is not the next one of a stream
+LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
@@ -165,7 +165,8 @@ class CostModel:
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
         self.lanes_allowed = True
         wide = vector_bytes > 32
-        self._op, self._load, self._store = (1.0, 1.0, 2.0) if wide else (0.5, 0.5, 1.0)
+        # half of the widest loads cross a cache line
+        self._op, self._load, self._store = (1.0, 1.5, 2.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
         for statement, instance, inner in nest.statements():
             listed, lanes = operations(statement.value)
@@ -198,7 +199,7 @@ class CostModel:
         counts = dict(shape.jams)
         carried = self._carried(shape)
         held = 0
-        loads = stores = jumps = 0.0
+        loads = broadcasts = stores = jumps = 0.0
         for reach in self.reaches:
             touch = reach.touch
             number = 1
@@ -224,6 +225,8 @@ class CostModel:
                 jumps += number * weight * LINE_JUMP_CYCLES
             if touch.writes:
                 stores += number * each * weight
+            elif lane_move == 0:
+                broadcasts += number * weight
             else:
                 loads += number * each * weight
         if held + shape.vectors + 2 > self._registers:
@@ -241,8 +244,8 @@ class CostModel:
             slow += operation.slow * copies * weight
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6
-        cycles = max(arithmetic * op, loads * load, stores * store) + slow + jumps
-        cycles = max(cycles, 0.25 * (arithmetic + loads + stores))
+        cycles = max(arithmetic * op, loads * load + broadcasts * 0.5, stores * store) + slow + jumps
+        cycles = max(cycles, 0.25 * (arithmetic + loads + broadcasts + stores))
         cycles = max(cycles, self._waits(shape, carried) * depth)
         return (cycles + depth) / shape.copies / self._used(shape)
 

@@ -175,9 +175,13 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         stepped = f"{loop.var}_{level}{size}"
         together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
         body = _loop(plan, level + 1, (*active, together))
-        nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body))
-        whole = extremum("max", [const(0), floor_div(end - first + 1, width)])
+        length = end - first + 1
+        if not length.is_const or length.const >= width:
+            nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body))
+        whole = extremum("max", [const(0), floor_div(length, width)])
         first = first + whole * width
+    if (end - first + 1).is_const and (end - first).const < 0:
+        return tuple(nodes)
     if lanes > 1 and not plan.reduces:
         together = Together(loop.var, first, 1, lanes, end, plan.ordered[level])
         once = f"{loop.var}_{level}m"

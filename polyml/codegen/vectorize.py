@@ -23,6 +23,7 @@ from polyml.machine import CpuMachine
 JAM_COUNTS = (2, 3, 4, 6, 8)
 VECTOR_COUNTS = (1, 2, 3, 4)
 COPIES_LIMIT = 32  # vectors that run together
+RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
 
@@ -34,6 +35,7 @@ def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...]) -
 class _Vectorizer:
     def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...]):
         self._program, self._machine = program, machine
+        self._rare = False  # inside a guard that seldom holds: small code
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
         slots = SlotMap.of(program.scop, layouts)
         self._unit_dims = {}
@@ -48,7 +50,9 @@ class _Vectorizer:
             if isinstance(node, Instance):
                 out.append(node)
             elif not isinstance(node, Loop):
+                rare, self._rare = self._rare, self._rare or node.rare
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
+                self._rare = rare
             elif node.role == "tile" or node.parallel:
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             else:
@@ -200,6 +204,7 @@ class _Vectorizer:
     def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
         """The shape with every number of vectors, and every jam of at most two other loops."""
         jammed = [j for j in jammed if model.nest.chain[j].step == 1]
+        limit = RARE_COPIES_LIMIT if self._rare else COPIES_LIMIT
         for vectors in VECTOR_COUNTS:
             if vectors > 1 and vectors * base.lanes > model.trips[base.vector]:
                 break
@@ -207,10 +212,10 @@ class _Vectorizer:
             yield wide
             for loop in jammed:
                 for count in JAM_COUNTS:
-                    if count <= model.trips[loop] and vectors * count <= COPIES_LIMIT:
+                    if count <= model.trips[loop] and vectors * count <= limit:
                         yield replace(wide, jams=((loop, count),))
             for a, b in combinations(jammed, 2):
                 for count in JAM_COUNTS:
                     for other in JAM_COUNTS:
-                        if vectors * count * other <= COPIES_LIMIT:
+                        if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))

@@ -120,10 +120,12 @@ class _Mapping:
         Every dependence has no negative component, so one with it + jt equal has it and jt equal: jt carries nothing.
         """
         count = len(band.members)
-        sizes = [64] * count
+        sizes = [48] * count
         tiles = _floor(band, sizes)
         node = self.node.delete()
         node = insert_band(node, band)
+        for i in range(count):
+            node = node.band_member_set_ast_loop_type(i, isl.ast_loop_type.separate)
         node = mark(node, POINT).parent()
         if count > 2:
             node = insert_band(node, Band(tiles.members[2:], (False,) * (count - 2), True))

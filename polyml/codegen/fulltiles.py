@@ -1,0 +1,104 @@
+"""Full tiles apart from partial ones, by one test per tile.
+
+    for i in max(it, lo) ... min(it + 47, hi):      ->      if it >= lo and it + 47 <= hi:
+        ...                                                     for i in it ... it + 47: ...
+                                                            else:
+                                                                as before
+
+In a full tile every loop has a constant length, so it needs no remainders; and what the test says lets the loops of a
+triangular nest be independent where the partial tiles on the diagonal are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_body
+from polyml.codegen.build import negate
+from polyml.codegen.integers import Compare, Condition, Lin, conjunction
+from polyml.codegen.nest import chain_of
+
+LEAST_DEPTH = 3  # loops of a nest for which two copies of the code pay
+
+
+def separate_full_tiles(program: Program) -> Program:
+    """The program with every deep nest inside tile loops in two versions."""
+    return replace(program, body=_nodes(program.body, False))
+
+
+def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            out.append(node)
+        elif isinstance(node, Loop) and node.role != "tile" and tiled:
+            out.extend(_versions(node))
+        else:
+            out.append(with_body(node, _nodes(node.body, tiled or (isinstance(node, Loop) and node.role == "tile"))))
+    return tuple(out)
+
+
+def _versions(loop: Loop) -> tuple[Node, ...]:
+    chain, body = chain_of(loop)
+    if len(chain) < LEAST_DEPTH or any(not isinstance(n, Instance) for n in body):
+        return (loop,)
+    found = _full(chain)
+    if found is None:
+        return (loop,)
+    condition, boxes = found
+    inside = body
+    for each, box in zip(reversed(chain), reversed(boxes)):
+        inside = (replace(each, lower=(box.low,), upper=(box.high,), body=inside),)
+    return Guard(condition, inside), Guard(negate(condition), (loop,), rare=True)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The bounds of one loop that come from its tile: high - low is a constant."""
+
+    low: Lin
+    high: Lin
+
+
+def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
+    """When every loop of the chain runs over its whole tile; None where that is always so, or cannot be told."""
+    inside = {loop.var for loop in chain}
+    boxes: dict[str, _Box] = {}
+    tests: list[Condition] = []
+    for loop in chain:
+        box = _box(loop, inside)
+        if box is None or loop.step != 1:
+            return None
+        for bound in loop.lower:
+            if bound != box.low:
+                highest = _extreme(bound, boxes, largest=True)
+                if highest is None:
+                    return None
+                tests.append(Compare(">=", box.low - highest))
+        for bound in loop.upper:
+            if bound != box.high:
+                lowest = _extreme(bound, boxes, largest=False)
+                if lowest is None:
+                    return None
+                tests.append(Compare(">=", lowest - box.high))
+        boxes[loop.var] = box
+    tests = [t for t in tests if not (t.expr.is_const and t.expr.const >= 0)]
+    return (conjunction(tests), [boxes[loop.var] for loop in chain]) if tests else None
+
+
+def _box(loop: Loop, inside: set[str]) -> _Box | None:
+    for low in loop.lower:
+        for high in loop.upper:
+            if (high - low).is_const and not low.names & inside:
+                return _Box(low, high)
+    return None
+
+
+def _extreme(bound: Lin, boxes: dict[str, _Box], largest: bool) -> Lin | None:
+    """The largest or smallest value of a bound over the tiles of the loops around."""
+    for name, box in boxes.items():
+        c = bound.coefficient(name)
+        if c is None:
+            return None
+        bound = bound.substitute({name: box.high if (c > 0) == largest else box.low})
+    return bound

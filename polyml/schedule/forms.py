@@ -1,0 +1,210 @@
+"""The loops of each component before tiling: isl's scheduler under two settings, and the choice between them.
+
+    parallel form      outer loops that carry nothing, where there are any
+    permutable form    bands of loops that may be exchanged, for tiles
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.dependence import Dependences
+from polyml.model.scop import Scop, Statement
+from polyml.schedule.fusion import fuse
+from polyml.schedule.options import isl_options
+from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
+
+
+def affine_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
+    """The loops of each component, before tiling."""
+    parallel_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+    sequential = any(_is_sequential(node) for node in _outer_bands(parallel_form.get_root()))
+    if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
+        permutable_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
+        parallel_form = _choose(parallel_form, permutable_form, scop)
+    return fuse(_unskewed(parallel_form, scop, dependences), scop, dependences)
+
+
+def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
+    """Whether the statement alone allows three loops to be exchanged as they are: no dependence on itself points back."""
+    depth = len(statement.iterators)
+    if depth < 3:
+        return False
+    space = statement.domain.get_space()
+    own = dependences.validity.intersect_domain(isl.UnionSet.from_set(statement.domain))
+    own = own.intersect_range(isl.UnionSet.from_set(statement.domain))
+    if own.is_empty():
+        return True
+    apart = own.extract_map(space.map_from_domain_and_range(space)).deltas()
+    names = [f"d{i}" for i in range(depth)]
+    backward = " or ".join(f"{n} < 0" for n in names)
+    back = isl.Set(f"{{ {statement.name}[{', '.join(names)}] : {backward} }}")
+    return apart.intersect(back).is_empty()
+
+
+def _isl_schedule(scop: Scop, dependences: Dependences, **options: int) -> isl.Schedule:
+    """isl's schedule under some options.
+
+    The relations are simplified by the domain first, which makes isl many times faster on stencils; where isl then fails
+    (it cannot carry a dependence that the domain bounds) it gets them in full.
+    """
+    domain, validity = scop.domain, dependences.validity.coalesce()
+    with isl_options(**options):
+        try:
+            simple = validity.gist_domain(domain).gist_range(domain)
+            return merge_bands(schedule_constraints(domain, simple).compute_schedule(), validity)
+        except isl.Error as error:
+            if "unable to carry" not in str(error):
+                raise
+        return schedule_constraints(domain, validity).compute_schedule()
+
+
+def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
+    """Bands right inside one another become one where all their members may be exchanged: none carries backwards."""
+
+    def merged(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        while node.child(0).get_type() == NODE.band:
+            inside = node.child(0)
+            outer, inner = band_of(node), band_of(inside)
+            if not outer.permutable or not all(_points_forward(m, node, validity) for m in inner.members):
+                return node
+            whole = Band(outer.members + inner.members, outer.coincident + inner.coincident, True)
+            node = replace_band(node.child(0).delete().parent(), whole)
+        return node
+
+    return rewrite_bands(schedule.get_root().child(0), merged).get_schedule()
+
+
+def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
+    """Whether no dependence, the loops around `node` being equal, goes back along the member."""
+    domain = node.get_domain()
+    inside = validity.intersect_domain(domain).intersect_range(domain)
+    if node.get_schedule_depth() > 0:
+        inside = inside.eq_at_multi_union_pw_aff(node.get_prefix_schedule_multi_union_pw_aff())
+    along = isl.UnionMap.from_union_pw_aff(member)
+    return _all_forward_or_equal(inside.apply_domain(along).apply_range(along))
+
+
+def _all_forward_or_equal(times: isl.UnionMap) -> bool:
+    return all(
+        piece.intersect(isl.Map.lex_gt(piece.get_space().domain())).is_empty() for piece in polyhedra.pieces(times)
+    )
+
+
+def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.ScheduleConstraints:
+    """Validity, coincidence and proximity, always all three: without coincidence isl calls every loop parallel."""
+    constraints = isl.ScheduleConstraints.on_domain(domain)
+    return constraints.set_validity(validity).set_coincidence(validity).set_proximity(validity)
+
+
+def _outer_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    if node.get_type() == NODE.band:
+        return [node]
+    return [band for i in range(node.n_children()) for band in _outer_bands(node.child(i))]
+
+
+def _is_sequential(node: isl.ScheduleNode) -> bool:
+    return not any(band_of(node).coincident)
+
+
+def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Scop) -> isl.Schedule:
+    """Component by component the form to go on with.
+
+    Where no outer loop is parallel and three or more plain loops can be exchanged (LU, Cholesky), tiles of all of them
+    beat parallel inner loops: each element is brought to the cache once per tile instead of once per step.
+    """
+    before, after = _components(parallel_form), _components(permutable_form)
+    if len(before) != len(after):
+        return parallel_form
+    chosen = []
+    for first, second in zip(before, after):
+        names = _names(first)
+        match = second if _names(second) == names else next((c for c in after if _names(c) == names), None)
+        chosen.append(match if match is not None and _tileable(match) and not _outer_parallel(first) else first)
+    result = chosen[0]
+    for component in chosen[1:]:
+        result = result.sequence(component)
+    return result
+
+
+def _components(schedule: isl.Schedule) -> list[isl.Schedule]:
+    """The parts of a top-level sequence, each a schedule of its own."""
+    top = schedule.get_root().child(0)
+    if top.get_type() != NODE.sequence:
+        return [schedule]
+    parts = []
+    for i in range(top.n_children()):
+        parts.append(schedule.intersect_domain(top.child(i).filter_get_filter()))
+    return parts
+
+
+def _names(schedule: isl.Schedule) -> frozenset[str]:
+    found = schedule.get_domain().get_set_list()
+    return frozenset(found.get_at(i).get_tuple_name() for i in range(found.n_set()))
+
+
+def _outer_parallel(schedule: isl.Schedule) -> bool:
+    return all(not _is_sequential(node) for node in _outer_bands(schedule.get_root()))
+
+
+def _tileable(schedule: isl.Schedule) -> bool:
+    """One outer band of three or more exchangeable members, each a plain iterator (no skew)."""
+    bands = _outer_bands(schedule.get_root())
+    if len(bands) != 1:
+        return False
+    band = band_of(bands[0])
+    return band.permutable and len(band.members) >= 3 and all(_is_plain(m) for m in band.members)
+
+
+def _is_plain(member: isl.UnionPwAff) -> bool:
+    """Whether every statement's expression is one iterator, possibly shifted or reversed, or a constant."""
+    pieces = member.get_pw_aff_list()
+    for i in range(pieces.n_pw_aff()):
+        for coefficients in polyhedra.iterator_coefficients(pieces.get_at(i)):
+            if sum(abs(c) for c in coefficients) > 1:
+                return False
+    return True
+
+
+def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
+    """The source's order for components that were skewed although their innermost loop waits for nothing.
+
+    A skew costs the rows' contiguity. It pays where every iteration of the innermost loop needs the one before
+    (Gauss-Seidel); where only a few of them are involved (Floyd and Warshall's row and column k) it does not.
+    """
+    parts = [
+        part if _skew_pays(part, scop, dependences) else scop.schedule.intersect_domain(part.get_domain())
+        for part in _components(schedule)
+    ]
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.sequence(part)
+    return result
+
+
+def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:
+    bands = _all_bands(schedule.get_root())
+    if all(_is_plain(m) for node in bands for m in band_of(node).members):
+        return True
+    return any(_waits(scop.statements[name], dependences) for name in _names(schedule))
+
+
+def _all_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
+    own = [node] if node.get_type() == NODE.band else []
+    return own + [band for i in range(node.n_children()) for band in _all_bands(node.child(i))]
+
+
+def _waits(statement: Statement, dependences: Dependences) -> bool:
+    """Whether most instances of the innermost loop read what the instance before them wrote."""
+    depth = len(statement.iterators)
+    mine = isl.UnionSet.from_set(statement.domain)
+    own = dependences.flow.intersect_domain(mine).intersect_range(mine)
+    if own.is_empty():
+        return False
+    before = [f"i{k}" for k in range(depth)]
+    after = [*before[:-1], f"{before[-1]} + 1"]
+    step = isl.Map(f"{{ {statement.name}[{', '.join(before)}] -> {statement.name}[{', '.join(after)}] }}")
+    space = statement.domain.get_space()
+    waiting = own.extract_map(space.map_from_domain_and_range(space)).intersect(step).domain()
+    return not waiting.is_empty() and polyhedra.is_full(waiting)
