@@ -1,0 +1,16 @@
+"""The examples in docstrings hold."""
+
+import doctest
+import importlib
+
+import pytest
+
+MODULES = (
+    "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_hold(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0 and result.failed == 0

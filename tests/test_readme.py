@@ -1,0 +1,47 @@
+"""What README.md shows works: its example, and the two commands that .ci/run and users rely on."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+
+
+def blocks(language):
+    """The fenced blocks of a language, "" for plain ones."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
+
+
+def test_the_example_runs_and_explains_itself(tmp_path):
+    (tmp_path / "example.py").write_text(blocks("python")[0])
+    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "POLYML_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, str(tmp_path / "example.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert "gemm (" in done.stdout and "compiled" in done.stdout and done.stderr == ""
+
+
+def test_the_two_commands_stand_on_lines_of_their_own():
+    commands = [block.strip() for block in blocks("") if "pip install" in block]
+    assert commands == [
+        "python3 -m venv .venv && .venv/bin/pip install . && "
+        ".venv/bin/polyml bench gemm jacobi_2d cholesky --preset LARGE",
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+    ]
+
+
+def test_every_command_that_is_shown_exists():
+    from polyml.cli import main
+
+    shown = set(re.findall(r"^polyml (\w+)", TEXT, re.MULTILINE))
+    assert shown == set(main.commands)
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", ".ci/run"])
+def test_files_that_are_referred_to_exist(name):
+    assert (ROOT / name).is_file()
