@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -34,16 +34,18 @@ def band_of(node: isl.ScheduleNode) -> Band:
     )
 
 
+def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
+    """{ S[i] -> [members...] }."""
+    found = isl.UnionPwAffList.alloc(members[0].get_ctx(), len(members))
+    space = isl.Space.set_alloc(members[0].get_ctx(), 0, len(members))
+    for member in members:
+        found, space = found.add(member), space.align_params(member.get_space())
+    return isl.MultiUnionPwAff.from_union_pw_aff_list(space, found)
+
+
 def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
     """The band above `node`'s subtree; gives the new band's node."""
-    members = isl.UnionPwAffList.alloc(node.get_ctx(), len(band.members))
-    for member in band.members:
-        members = members.add(member)
-    space = isl.Space.set_alloc(node.get_ctx(), 0, len(band.members))
-    for member in band.members:
-        space = space.align_params(member.get_space())
-    partial = isl.MultiUnionPwAff.from_union_pw_aff_list(space, members)
-    node = node.insert_partial_schedule(partial)
+    node = node.insert_partial_schedule(together(band.members))
     node = node.band_set_permutable(int(band.permutable))
     for i, coincident in enumerate(band.coincident):
         node = node.band_member_set_coincident(i, int(coincident))
