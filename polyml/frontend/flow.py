@@ -62,9 +62,13 @@ def runs(loop: syntax.For) -> bool:
 
 
 class Flow:
-    """The reaching definitions of one kernel. A definition is the same object whichever way it is reached."""
+    """The reaching definitions of one kernel. A definition is the same object whichever way it is reached.
 
-    def __init__(self, params: Sequence[syntax.Param]):
+    loops_run: suppose that every loop runs at least once.
+    """
+
+    def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False):
+        self._loops_run = loops_run
         self.start: Reaching = {param.name: frozenset((Argument(param),)) for param in params}
         self._assigned: dict[int, Assigned] = {}
         self._loop_variables: dict[tuple[int, bool], LoopVariable] = {}
@@ -99,7 +103,7 @@ class Flow:
                 then, orelse = self._body(stmt.then), self._body(stmt.orelse)
                 return {name: _either(then.get(name), orelse.get(name)) for name in {**then, **orelse}}
             case syntax.For():
-                body, always = self._body(stmt.body), runs(stmt)
+                body, always = self._body(stmt.body), self._loops_run or runs(stmt)
                 effect = {name: (definitions, must and always) for name, (definitions, must) in body.items()}
                 return {**effect, stmt.var: (frozenset((self.loop_variable(stmt, over=True),)), always)}
         return {}

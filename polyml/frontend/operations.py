@@ -1,83 +1,87 @@
 """The typing rules of single operations: an untyped expression and its typed operands -> the typed expression.
 
-Each computes the types of the result for all types the operands may have, converts the operands to the one type in
-which the program computes, and writes what NumPy calls by several names, or does not need, in one way: ** for power,
-& and | for bool arithmetic, max(x, -x) for the absolute value of a Python int.
+Each finds the types of the result for all types the operands may have, converts the operands to the one type in which
+the program computes, and writes what NumPy calls by several names, or does not need, in one way: ** for power, & and
+| for bool arithmetic, max(x, -x) for the absolute value of a Python int.
+
+Where an operand is a Python number on one path and a NumPy scalar on another, the program computes in NumPy's type.
+That is right on the path of the Python number only if its values are known and give the same result either way;
+otherwise the operation is refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
+import operator
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from polyml.dtypes import BOOL, BY_NUMPY_NAME, F64, I64, PYBOOL, PYFLOAT, PYINT, U64, DType
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
-from polyml.frontend.promotion import NoRule
-from polyml.frontend.values import (
-    UNKNOWN,
-    Value,
-    constant,
-    converted,
-    held,
-    integer_range,
-    representation,
-    spelled,
-    truth,
-)
+from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, spelled, storage, union
+from polyml.frontend.promotion import NoRule, embeds
+from polyml.frontend.values import UNKNOWN, Value, constant, converted, held, truth
 
 _TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-BOOL_FORMS = {"+": "|", "*": "&", "max": "|", "min": "&"}
+_BOOL_FORMS = {"+": "|", "*": "&", "max": "|", "min": "&"}
+_EVALUATED = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_EVALUATED_UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": abs}
 
 
 def literal(expr: syntax.Const) -> Value:
     value = expr.value
-    if isinstance(value, (bool, int, float)) and type(value) in (bool, int, float):
-        dtype = {bool: PYBOOL, int: PYINT, float: PYFLOAT}[type(value)]
-        return constant(value, dtype, expr.loc)
-    return constant(value.item(), BY_NUMPY_NAME[value.dtype.name], expr.loc)
+    if isinstance(value, np.generic):
+        return constant(value.item(), BY_NUMPY_NAME[value.dtype.name], expr.loc)
+    return constant(value, {bool: PYBOOL, int: PYINT, float: PYFLOAT}[type(value)], expr.loc)
 
 
 def unary(expr: syntax.Unary, operand: Value) -> Value:
     if not operand.known:
         return UNKNOWN
-    kinds = _results(expr, [_rule(expr, promotion.unary, expr.op, kind)[1] for kind in operand.kinds])
-    typed = converted(operand, held(kinds))
+    results = {(kind,): _rule(expr, promotion.unary, expr.op, kind)[1] for kind in operand.kinds}
+    kinds = _result(expr, (operand,), results, _EVALUATED_UNARY.get(expr.op))
+    typed = converted(operand, storage(kinds))
     if expr.op == "+":
         return Value(typed, kinds)
-    return Value(dataclasses.replace(expr, operand=typed, dtype=representation(held(kinds))), kinds)
+    return Value(dataclasses.replace(expr, operand=typed, dtype=typed.dtype), kinds)
 
 
 def binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
     if not left.known or not right.known:
         return UNKNOWN
-    op = expr.op
-    rules = [_rule(expr, promotion.binary, op, a, b) for a in left.kinds for b in right.kinds]
-    results = [result for _, result in rules]
-    if op == "**" and any(r.is_integer for r in results) and _negative_power(expr, left, right):
-        results = [PYFLOAT]
-    kinds = _results(expr, results)
-    dtype = held(kinds)
-    if op in ("<<", ">>") and dtype == PYINT and right.is_weak_constant and right.expr.value < 0:
+    op, pairs = expr.op, list(itertools.product(left.kinds, right.kinds))
+    results = {(a, b): _rule(expr, promotion.binary, op, a, b)[1] for a, b in pairs}
+    if op == "**":
+        results = {pair: _power(expr, result, right) for pair, result in results.items()}
+    if op in ("<<", ">>") and right.is_weak_constant and right.expr.value < 0 and PYINT in results.values():
         raise PolymlOverflowError(
             "a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"]
         )
-    operands = (converted(left, dtype), converted(right, dtype))
-    op = BOOL_FORMS.get(op, op) if dtype == BOOL else op
-    return Value(syntax.Binary(op, *operands, dtype=representation(dtype), loc=expr.loc), kinds)
+    kinds = _result(expr, (left, right), results, _EVALUATED.get(op))
+    dtype = storage(kinds)
+    op = _BOOL_FORMS.get(op, op) if dtype == BOOL else op
+    return Value(syntax.Binary(op, converted(left, dtype), converted(right, dtype), dtype=dtype, loc=expr.loc), kinds)
 
 
-def _negative_power(expr: syntax.Binary, left: Value, right: Value) -> bool:
-    """True for a Python int to a constant negative power, a float. Refuses exponents whose sign is not known."""
-    if right.is_weak_constant and right.expr.value >= 0 or all(k.kind in "ub" for k in right.kinds):
-        return False
-    if right.is_weak_constant and left.is_weak:
-        return True
-    if isinstance(right.expr, syntax.Const):
-        if right.expr.value >= 0:
-            return False
+def _power(expr: syntax.Expr, result: DType, exponent: Value) -> DType:
+    """The type of a power: Python's int ** -1 is a float. An integer power needs an exponent that is not negative."""
+    if result.is_float or all(k.kind in "ub" for k in exponent.kinds):
+        return result
+    if isinstance(exponent.expr, syntax.Const):
+        if exponent.expr.value >= 0:
+            return result
+        if result == PYINT:
+            return PYFLOAT
         raise PolymlTypeError(
             "an integer to a negative power",
             loc=expr.loc,
@@ -90,39 +94,57 @@ def _negative_power(expr: syntax.Binary, left: Value, right: Value) -> bool:
     )
 
 
+def extremum(
+    expr: syntax.Binary, left: Value, right: Value, typed: tuple[syntax.Expr, syntax.Expr], kinds: Kinds
+) -> Value:
+    """min or max of two numbers; `typed` holds them in the type of the result."""
+    dtype = typed[0].dtype
+    if dtype == BOOL:
+        return Value(syntax.Binary(_BOOL_FORMS[expr.op], *typed, dtype=dtype, loc=expr.loc), kinds)
+    chooses_right = syntax.Compare("<" if expr.op == "min" else ">", expr.right, expr.left, loc=expr.loc)
+    condition = compare(chooses_right, right, left).expr if dtype.is_float else None
+    if condition is None or isinstance(condition, syntax.Compare) and condition.left.dtype == dtype:
+        return Value(syntax.Binary(expr.op, *typed, dtype=dtype, loc=expr.loc), kinds)
+    return Value(syntax.IfExp(condition, typed[1], typed[0], dtype=dtype, loc=expr.loc), kinds)
+
+
 def compare(expr: syntax.Compare, left: Value, right: Value) -> Value:
     if not left.known or not right.known:
         return UNKNOWN
-    rules = [_rule(expr, promotion.comparison, a, b) for a in left.kinds for b in right.kinds]
-    kinds = frozenset(result for _, result in rules)
-    if all(k.kind in "iub" for k in left.kinds | right.kinds):
+    pairs = list(itertools.product(left.kinds, right.kinds))
+    rules = {pair: _rule(expr, promotion.comparison, *pair) for pair in pairs}
+    kinds = {result: None for _, result in rules.values()}
+    if not any(k.is_float for k in (*left.kinds, *right.kinds)):
         return Value(_compare_integers(expr, left, right), kinds)
-    dtype = held(_results(expr, [compared for compared, _ in rules]))
-    typed = dataclasses.replace(expr, left=converted(left, dtype), right=converted(right, dtype), dtype=BOOL)
-    return Value(typed, kinds)
+    floats = {pair: c for pair, (c, _) in rules.items() if any(k.is_float for k in pair)}
+    dtype = representation(_main(_result(expr, (left, right), floats, _EVALUATED[expr.op])))
+    for a, b in pairs:
+        exactly = holds(dtype, a, left.kinds[a]) and holds(dtype, b, right.kinds[b])
+        if (a, b) not in floats and not exactly:  # two integers are compared by value
+            raise _depends_on_path(expr, {dtype: None, I64: None})
+    return Value(_compared(expr, converted(left, dtype), converted(right, dtype)), kinds)
 
 
 def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
     """By value, whatever the types: np.uint8(5) < 300, np.int64(-1) < np.uint64(1)."""
     if left.is_weak_constant and not right.is_weak_constant:
-        expr = dataclasses.replace(expr, op=_FLIPPED[expr.op], left=expr.right, right=expr.left)
-        left, right = right, left
+        expr, left, right = dataclasses.replace(expr, op=_FLIPPED[expr.op]), right, left
     if right.is_weak_constant and not left.is_weak_constant:
         return _compare_with_constant(expr, left, right)
-    common = promotion.comparison(left.held, right.held)[0]
+    common = promotion.comparison(left.dtype, right.dtype)[0]
     if common is not None:
-        return _compared(expr, converted(left, common), converted(right, common))
-    if left.expr.dtype == U64:
+        return _compared(expr, held(left, common), held(right, common))
+    if left.dtype == U64:
         expr, left, right = dataclasses.replace(expr, op=_FLIPPED[expr.op]), right, left
     return _compare_signed_with_u64(expr, left, right)
 
 
 def _compare_with_constant(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
     """In the type of `left`; the answer is known where that cannot hold the constant."""
-    number, limits = right.expr.value, integer_range(left.expr.dtype)
+    number, limits = right.expr.value, integer_range(left.dtype)
     if number in limits:
-        return _compared(expr, left.expr, converted(right, left.held))
-    if left.expr.dtype == BOOL and not left.is_weak and number not in integer_range(I64):
+        return _compared(expr, left.expr, converted(right, left.dtype))
+    if left.dtype == BOOL and not left.is_weak and number not in integer_range(I64):
         raise PolymlOverflowError(
             "NumPy's bool is compared with an int beyond 64 bits", loc=expr.loc, notes=["accepted: -2**63 to 2**63 - 1"]
         )
@@ -133,7 +155,7 @@ def _compare_with_constant(expr: syntax.Compare, left: Value, right: Value) -> s
 
 def _compare_signed_with_u64(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
     """s < u  is  s < 0 or u64(s) < u;  s > u  is  s >= 0 and u64(s) > u."""
-    signed = converted(left, I64)
+    signed = held(left, I64)
     zero = syntax.Const(0, dtype=I64, loc=expr.loc)
     unsigned = syntax.Cast(signed, U64, True, dtype=U64, loc=signed.loc)
     smaller = expr.op in ("<", "<=", "!=")
@@ -149,10 +171,9 @@ def _compared(expr: syntax.Compare, left: syntax.Expr, right: syntax.Expr) -> sy
 def cast(expr: syntax.Cast, operand: Value) -> Value:
     if not operand.known:
         return UNKNOWN
-    kinds = frozenset((expr.to,))
     if expr.to.kind == "b":
-        return Value(truth(operand), kinds)
-    return Value(converted(operand, expr.to, implicit=False), kinds)
+        return Value(truth(operand.expr), of_type(expr.to))
+    return Value(converted(_cast_alike(expr, operand, expr.to), expr.to, implicit=False), of_type(expr.to))
 
 
 def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
@@ -168,70 +189,108 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     """Functions of math take float(x) and give a Python float, bool, or for the roundings int."""
     name = expr.function
-    if name in _ROUNDINGS and args[0].is_weak and args[0].held != PYFLOAT:
-        return Value(converted(args[0], PYINT), frozenset((PYINT,)))
+    if name in _ROUNDINGS and args[0].is_weak and not args[0].dtype.is_float:
+        return Value(converted(args[0], PYINT), of_type(PYINT))
     if name == "trunc" and any(not k.weak and k != F64 for k in args[0].kinds):
         raise PolymlTypeError(f"math.trunc has no rule for {args[0]}", loc=expr.loc, notes=["accepted: int(x)"])
     floats = tuple(converted(a, F64) for a in args)
     if name == "pow":
-        return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), frozenset((PYFLOAT,)))
+        return Value(syntax.Binary("**", *floats, dtype=F64, loc=expr.loc), of_type(PYFLOAT))
     result = PYBOOL if name in _TESTS else PYFLOAT
     typed = dataclasses.replace(expr, args=floats, module="numpy", dtype=representation(result))
     if name in _ROUNDINGS:
-        return Value(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), frozenset((PYINT,)))
-    return Value(typed, frozenset((result,)))
+        return Value(syntax.Cast(typed, PYINT, dtype=PYINT, loc=expr.loc), of_type(PYINT))
+    return Value(typed, of_type(result))
 
 
 def _absolute(expr: syntax.Call, operand: Value) -> Value:
-    kinds = _results(expr, [_rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds])
-    if held(kinds) == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
+    results = {(kind,): _rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
+    kinds = _result(expr, (operand,), results, _EVALUATED_UNARY["abs"])
+    dtype = storage(kinds)
+    if dtype == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
         typed = converted(operand, PYINT)
-        return Value(
-            syntax.Binary("max", typed, syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc), dtype=PYINT, loc=expr.loc),
-            kinds,
-        )
-    return Value(_of_one_type(expr, "abs", (operand,), held(kinds)), kinds)
+        negated = syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc)
+        return Value(syntax.Binary("max", typed, negated, dtype=PYINT, loc=expr.loc), kinds)
+    return Value(_of_one_type(expr, "abs", (operand,), dtype), kinds)
 
 
 def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     name = expr.function
-    combinations = (
-        [(k,) for k in args[0].kinds] if len(args) == 1 else [(a, b) for a in args[0].kinds for b in args[1].kinds]
-    )
+    combinations = itertools.product(*(a.kinds for a in args))
+    results = {c: _rule(expr, promotion.function, name, c)[1] for c in combinations}
     if name in _TESTS:
-        for combination in combinations:
-            _rule(expr, promotion.function, name, combination)
-        floats = converted(args[0], args[0].held if args[0].held.is_float else F64)
-        return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), frozenset((BOOL,)))
-    kinds = _results(expr, [_rule(expr, promotion.function, name, c)[1] for c in combinations])
-    dtype = held(kinds)
+        floats = converted(args[0], args[0].dtype if args[0].dtype.is_float else F64)
+        return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
+    kinds = _result(expr, args, results, None)
+    dtype = storage(kinds)
     if name in ("reciprocal", "fmod") and not dtype.is_float:
         raise PolymlTypeError(
             f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
         )
-    if name == "pow" and dtype.is_integer:
-        _negative_power(expr, Value(args[0].expr, kinds), args[1])
+    if name == "pow":
+        _power(expr, dtype, args[1])
     return Value(_of_one_type(expr, name, args, dtype), kinds)
 
 
 def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: DType) -> syntax.Expr:
     """The call in type `dtype`, as a simpler operation where that is the same."""
-    operands, result = tuple(converted(a, dtype) for a in args), representation(dtype)
-    if name in _ROUNDINGS and not result.is_float or name == "abs" and result.kind in "ub":
+    operands = tuple(converted(a, dtype) for a in args)
+    if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
         return operands[0]
     if name == "pow":
-        return syntax.Binary("**", *operands, dtype=result, loc=expr.loc)
-    if not result.is_float:
+        return syntax.Binary("**", *operands, dtype=dtype, loc=expr.loc)
+    if not dtype.is_float:
         name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
-    if result == BOOL and name in ("minimum", "maximum"):
+    if dtype == BOOL and name in ("minimum", "maximum"):
         return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
-    if name == "square" and not result.is_float:
-        return syntax.Binary("*", *operands, *operands, dtype=result, loc=expr.loc)
+    if name == "square" and not dtype.is_float:
+        return syntax.Binary("*", *operands, *operands, dtype=dtype, loc=expr.loc)
     name = "abs" if name == "fabs" else name
-    return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=result)
+    return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=dtype)
 
 
-def _rule(expr: syntax.Expr, rule: Callable, *operands):
+def stored(value: Value, element: DType) -> syntax.Expr:
+    """The value as an element, as NumPy's `A[i] = value` converts it.
+
+    A signed integer element takes int(value), and raises OverflowError where that does not fit, even for NumPy scalars.
+    An unsigned one takes a NumPy scalar modulo 2**bits.
+    """
+    if element.kind == "i" and not value.is_weak and not embeds(value.dtype, element):
+        return converted(Value(converted(value, PYINT), of_type(PYINT)), element)
+    return converted(_cast_alike(value.expr, value, element), element)
+
+
+def filled(fill: Value, element: DType) -> syntax.Expr:
+    """np.full converts as astype does, but for Python ints, which must fit."""
+    if fill.is_weak and PYFLOAT in fill.kinds and element.is_integer:
+        fill = Value(fill.expr, of_type(F64))
+    return converted(_cast_alike(fill.expr, fill, element), element)
+
+
+def _cast_alike(expr: syntax.Expr, value: Value, to: DType) -> Value:
+    """Python's numbers must fit an integer type, NumPy's wrap: of what may be either, Python's must be known to fit."""
+    if value.is_weak or not to.is_integer or not any(k.weak for k in value.kinds):
+        return value
+    if not all(_known_to_fit(kind, known, to) for kind, known in value.kinds.items() if kind.weak):
+        raise _depends_on_path(expr, value.kinds)
+    return Value(value.expr, of_type(value.dtype))
+
+
+def _known_to_fit(kind: DType, known: tuple | None, to: DType) -> bool:
+    if kind == PYBOOL:
+        return True
+    return known is not None and all(math.isfinite(number) and int(number) in integer_range(to) for number in known)
+
+
+def check_one_type(expr: syntax.Expr, kinds: Kinds) -> None:
+    """Refuse a result whose NumPy type depends on the path; a Python number on one path counts as NumPy's."""
+    fixed = [k for k in kinds if not k.weak]
+    if len(fixed) > 1 or any(storage(kinds) != f for f in fixed):
+        raise _depends_on_path(expr, kinds)
+
+
+def _rule(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, DType]:
+    """(type to compute in, type of the result), or the refusal of an operation that does not exist."""
     try:
         return rule(*operands)
     except NoRule as problem:
@@ -239,28 +298,76 @@ def _rule(expr: syntax.Expr, rule: Callable, *operands):
         raise PolymlTypeError(str(problem), loc=expr.loc, notes=[f"accepted: {accepted}"]) from problem
 
 
-def _results(expr: syntax.Expr, results: Sequence[DType]) -> frozenset[DType]:
-    """The types a result may have. One of them, beside weak ones of no higher kind, is what the program computes in."""
-    kinds = frozenset(results)
-    fixed = [k for k in kinds if not k.weak]
-    if len(fixed) <= 1 and all(_rank(w) <= _rank(f) for f in fixed for w in kinds):
-        return kinds
-    raise PolymlTypeError(
+def _result(
+    expr: syntax.Expr,
+    operands: Sequence[Value],
+    results: dict[tuple[DType, ...], DType],
+    evaluated: Callable | None,
+) -> Kinds:
+    """The kinds of a result, given its type for each choice of the operands' types.
+
+    evaluated: the operation itself, by which results of constants are found; None refuses several types.
+    """
+    distinct = dict.fromkeys(results.values())
+    if len(distinct) == 1:
+        return distinct
+    if len([d for d in distinct if not d.weak]) > 1:
+        raise _depends_on_path(expr, distinct)
+    if {k for types in results for k in types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
+        return distinct  # & | ^ of truth values, whosever they are
+    main = _main(distinct)
+    kinds = {main: None}
+    for types, dtype in results.items():
+        if dtype == main:
+            continue
+        known = [operand.kinds[kind] for operand, kind in zip(operands, types, strict=True)]
+        same = _same_arithmetic(evaluated, dtype, main)
+        values = None if same else _proved(evaluated, known, dtype, main)
+        if values is None and not same:
+            raise _depends_on_path(expr, distinct)
+        kinds = union((kinds, {dtype: values}))
+    if storage(kinds) != representation(main):  # too many constants to keep
+        raise _depends_on_path(expr, distinct)
+    return kinds
+
+
+def _main(kinds: Kinds) -> DType:
+    """The type in which the program computes: NumPy's, or the largest of Python's."""
+    return next((k for k in kinds if not k.weak), None) or next(k for k in (PYFLOAT, PYINT, PYBOOL) if k in kinds)
+
+
+def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
+    """Python's floats compute as float64 does; its ints, shifts apart, as int64, which wraps what leaves 64 bits."""
+    return (dtype, main) == (PYFLOAT, F64) or (dtype, main) == (PYINT, I64) and evaluated is not None
+
+
+def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
+    """The results for constants of Python, if computing in type `main` gives the same; else None."""
+    if evaluated is operator.mul and dtype.is_float == main.is_float and any(k and not any(k) for k in known):
+        return next(k for k in known if k and not any(k))  # zero times anything, where that is in the range of `main`
+    if evaluated is None or any(k is None for k in known):
+        return None
+    results = [_result_in_both(evaluated, numbers, representation(main)) for numbers in itertools.product(*known)]
+    return None if any(r is None for r in results) else tuple(results)
+
+
+def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
+    """What Python gives, if `main` gives and holds the same."""
+    as_main = np.dtype(main.numpy_name).type
+    try:
+        with np.errstate(all="ignore"):
+            result, same = evaluated(*numbers), evaluated(*map(as_main, numbers))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    if not isinstance(result, bool) and exact(result, main) is None:
+        return None
+    as_python = type(same.item())
+    return result if repr(same.item()) == repr(as_python(result)) else None
+
+
+def _depends_on_path(expr: syntax.Expr, kinds: Kinds) -> PolymlTypeError:
+    return PolymlTypeError(
         f"the type of this depends on the path the program takes: {spelled(kinds)}",
         loc=expr.loc,
-        notes=[
-            "an operand may be of several types here",
-            "accepted: a conversion of that operand, for instance np.float64(x)",
-        ],
+        notes=["accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ"],
     )
-
-
-def _rank(dtype: DType) -> int:
-    return {"b": 0, "i": 1, "u": 1, "f": 2}[dtype.kind]
-
-
-def filled(fill: Value, element: DType) -> syntax.Expr:
-    """np.full converts as astype does, but for Python ints, which must fit."""
-    if fill.held == PYFLOAT and element.is_integer:
-        fill = Value(fill.expr, frozenset((F64,)))
-    return converted(fill, element)

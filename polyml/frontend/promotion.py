@@ -105,6 +105,7 @@ def embeds(inner: DType, outer: DType) -> bool:
     return inner.kind == "u" and outer.kind == "i" and inner.bits < outer.bits
 
 
+@lru_cache(maxsize=None)
 def join(dtypes: frozenset[DType]) -> DType | None:
     """The smallest fixed type that holds every value of each of these fixed types, or None."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]

@@ -12,10 +12,11 @@ follows from them:
   overflows; the language takes IEEE's result, as NumPy does. A Python int divided by zero by // or % gives 0, as
   NumPy's ints do. A Python int that meets a Python float, in / and in comparisons too, is converted to it first.
 * The right operand of ** on integers is unsigned or a constant that is not negative.
-* A number that is a Python float on one path and float32 on another (`s = 0.0`, then `s += A[i]`) is held in float32
-  where the Python number is a constant that float32 holds exactly; arithmetic on it is float32's, also in a call
-  whose loop does not run at all. Two different fixed types on two paths are held in a type that contains both, and
-  arithmetic on them is refused where the type of its result would depend on the path.
+* A number that is a Python number on one path and a NumPy scalar on another (`m = 0.0`, then `if A[i] > m: m = A[i]`)
+  is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
+  depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
+  (`kinds`, `operations`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
+  A's type even in a call whose loop happens to run zero times.
 * A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the
   language lacks (float16), PolymlOverflowError for a constant that does not fit.
 """
@@ -25,23 +26,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import BOOL, I64, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
-from polyml.frontend import operations, syntax, walk, webs
+from polyml.frontend import flow, operations, syntax, walk, webs
+from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, storage, union
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
-from polyml.frontend.values import (
-    UNKNOWN,
-    Value,
-    converted,
-    embedded,
-    held,
-    integer_range,
-    representation,
-    spelled,
-    stored,
-    truth,
-)
+from polyml.frontend.values import UNKNOWN, Value, converted, held, narrowed, truth
 from polyml.source import Loc
 
 
@@ -62,49 +53,56 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType]) -> syntax.Kernel:
 class _Inference:
     def __init__(self, kernel: syntax.Kernel, types: tuple[ArgType, ...]):
         self._untyped, self._types = kernel, types
-        self._params = {p.name: t for p, t in zip(kernel.params, types)}
-        self._loops = {s.var for s in statements(kernel.body) if isinstance(s, syntax.For)}
-        self._scalars: dict[str, dict[DType, Loc | None]] = {}  # kind -> the first assignment of that kind
+        self._params = {p.name: t for p, t in zip(kernel.params, types, strict=True)}
         self._arrays = {name: t for name, t in self._params.items() if isinstance(t, ArrayType)}
+        self._flow = flow.Flow(kernel.params, loops_run=True)
+        self._assigned: dict[flow.Assigned, Kinds] = {}  # grows from pass to pass
+        self._webs: dict[str, list[flow.Assigned]] = {}  # local number -> its assignments
         self._final = False
 
     def kernel(self) -> syntax.Kernel:
         growing = True
         while growing:
-            before = {name: frozenset(kinds) for name, kinds in self._scalars.items()}
-            self._body(self._untyped.body)
-            growing = before != {name: frozenset(kinds) for name, kinds in self._scalars.items()}
+            before = dict(self._assigned)
+            self._body(self._untyped.body, self._flow.start)
+            growing = before != self._assigned
         self._final = True
-        body = self._body(self._untyped.body)
-        scalars = tuple((name, representation(held(frozenset(kinds)))) for name, kinds in self._scalars.items())
+        body = self._body(self._untyped.body, self._flow.start)
         _check_constants(body)
+        scalars = tuple((name, storage(self._kinds(name))) for name in self._webs)
         return dataclasses.replace(self._untyped, body=body, types=self._types, scalars=scalars)
+
+    def _kinds(self, name: str) -> Kinds:
+        """Of a local number, over all its assignments."""
+        return union(self._assigned[a] for a in self._webs[name])
 
     # Statements
 
-    def _body(self, stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(map(self._stmt, stmts))
+    def _body(self, stmts: Sequence[Stmt], state: flow.Reaching) -> tuple[Stmt, ...]:
+        result = []
+        for stmt in stmts:
+            self._state = state
+            result.append(self._stmt(stmt, state))
+            state = self._flow.after(stmt, state)
+        return tuple(result)
 
-    def _stmt(self, stmt: Stmt) -> Stmt:
+    def _stmt(self, stmt: Stmt, state: flow.Reaching) -> Stmt:
         match stmt:
             case syntax.For():
-                start, stop = (
-                    self._integer(stmt.start, "a bound of range"),
-                    self._integer(stmt.stop, "a bound of range"),
-                )
-                return dataclasses.replace(stmt, start=start, stop=stop, body=self._body(stmt.body))
+                start, stop = (self._integer(bound, "a bound of range") for bound in (stmt.start, stmt.stop))
+                body = self._body(stmt.body, self._flow.inside(stmt, state))
+                return dataclasses.replace(stmt, start=start, stop=stop, body=body)
             case syntax.If():
                 condition = self._condition(stmt.condition)
-                return dataclasses.replace(
-                    stmt, condition=condition, then=self._body(stmt.then), orelse=self._body(stmt.orelse)
-                )
+                then, orelse = self._body(stmt.then, state), self._body(stmt.orelse, state)
+                return dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse)
             case syntax.Assign(target=syntax.Name()):
                 return self._assign_name(stmt)
             case syntax.Assign():
                 value, target = self._value(stmt.value), self._value(stmt.target)
                 if not value.known or not target.known:
                     return stmt
-                return dataclasses.replace(stmt, target=target.expr, value=stored(value, target.expr.dtype))
+                return dataclasses.replace(stmt, target=target.expr, value=operations.stored(value, target.dtype))
             case syntax.Alloc():
                 return self._alloc(stmt)
             case syntax.Return():
@@ -113,32 +111,27 @@ class _Inference:
 
     def _assign_name(self, stmt: syntax.Assign) -> syntax.Assign:
         name, value = stmt.target.name, self._value(stmt.value)
-        kinds = self._scalars.setdefault(name, {})
-        for kind in value.kinds:
-            kinds.setdefault(kind, stmt.loc)
+        assigned, web = self._flow.assigned(stmt), self._webs.setdefault(name, [])
+        if assigned not in web:
+            web.append(assigned)
+        self._assigned[assigned] = union((self._assigned.get(assigned, {}), value.kinds))
         if not self._final:
             return stmt
-        dtype = held(frozenset(kinds))
+        dtype = storage(self._kinds(name))
         if dtype is None:
-            raise self._no_common_type(name, kinds, stmt.loc)
-        expr = embedded(value, dtype)
-        if expr is None:
-            raise self._inexact(name, value, dtype, kinds)
-        target = dataclasses.replace(stmt.target, dtype=representation(dtype))
-        return dataclasses.replace(stmt, target=target, value=expr)
+            raise self._no_common_type(name, stmt.loc)
+        target = dataclasses.replace(stmt.target, dtype=dtype)
+        return dataclasses.replace(stmt, target=target, value=held(value, dtype))
 
-    def _no_common_type(self, name: str, kinds: dict[DType, Loc | None], loc: Loc | None) -> PolymlError:
-        places = [f"`{name}` is {spelled(frozenset((kind,)))} by {where}" for kind, where in kinds.items()]
+    def _no_common_type(self, name: str, loc: Loc | None) -> PolymlError:
+        called = f"`{_source_name(name)}`"
+        web = [a for a in self._webs[name] if a.stmt.loc is not None]
+        places = [f"{called} is {spelled(self._assigned[a])} by {a.stmt.loc}" for a in web]
         return PolymlTypeError(
-            f"`{_source_name(name)}` has no one type: {spelled(frozenset(kinds))}",
+            f"{called} has no one type that holds {spelled(self._kinds(name))}",
             loc=loc,
             notes=[*places, "accepted: a name for each type, or a conversion such as np.float64(x)"],
         )
-
-    def _inexact(self, name: str, value: Value, dtype: DType, kinds: dict[DType, Loc | None]) -> PolymlError:
-        where = next((loc for kind, loc in kinds.items() if representation(kind) == representation(dtype)), None)
-        because = [f"`{_source_name(name)}` is {spelled(frozenset((dtype,)))} by {where}"] if where else []
-        return _inexact(value, dtype, f"`{_source_name(name)}`", because)
 
     def _alloc(self, stmt: syntax.Alloc) -> syntax.Alloc:
         shape = self._shape(stmt)
@@ -181,6 +174,7 @@ class _Inference:
                 python.append(False)
                 continue
             typed = self._value(value)
+            operations.check_one_type(value, typed.kinds)
             values.append(typed.expr)
             python.append(typed.known and typed.is_weak)
         return dataclasses.replace(stmt, values=tuple(values), python=tuple(python))
@@ -199,7 +193,7 @@ class _Inference:
                 return self._subscript(expr)
             case syntax.Unary(op="not"):
                 return Value(
-                    syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), frozenset((PYBOOL,))
+                    syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), of_type(PYBOOL)
                 )
             case syntax.Unary():
                 return operations.unary(expr, self._value(expr.operand))
@@ -228,24 +222,24 @@ class _Inference:
                 loc=expr.loc,
                 notes=["accepted: an element; NumPy array expressions are not part of the language yet"],
             )
-        if expr.name in self._loops:
-            kinds = frozenset((PYINT,))
-        elif expr.name in self._params:
-            kinds = frozenset((self._params[expr.name].dtype,))
-        else:
-            kinds = frozenset(self._scalars.get(expr.name, ()))
-        dtype = held(kinds) if kinds else None
-        if dtype is None:
+        if expr.name in self._params:
+            dtype = self._params[expr.name].dtype
+            return Value(dataclasses.replace(expr, dtype=representation(dtype)), of_type(dtype))
+        definitions = flow.reaching(self._state, expr.name)
+        if any(isinstance(d, flow.LoopVariable) for d in definitions):
+            return Value(dataclasses.replace(expr, dtype=PYINT), of_type(PYINT))
+        kinds = union(self._assigned.get(d, {}) for d in definitions)
+        if not kinds or storage(kinds) is None or storage(self._kinds(expr.name)) is None:
             if self._final:
-                raise self._no_common_type(expr.name, self._scalars[expr.name], expr.loc)
+                raise self._no_common_type(expr.name, expr.loc)
             return UNKNOWN
-        return Value(dataclasses.replace(expr, dtype=representation(dtype)), kinds)
+        return narrowed(dataclasses.replace(expr, dtype=storage(self._kinds(expr.name))), kinds)
 
     def _array(self, name: str, loc: Loc | None) -> ArrayType | None:
         """The type of an array, None while it is not known."""
         if isinstance(self._params.get(name), ScalarType):
             raise PolymlTypeError(
-                f"`{name}` is a number ({spelled(frozenset((self._params[name].dtype,)))}), not an array",
+                f"`{name}` is a number ({spelled([self._params[name].dtype])}), not an array",
                 loc=loc,
                 notes=["accepted: a NumPy array"],
             )
@@ -274,7 +268,7 @@ class _Inference:
                 ],
             )
         typed = dataclasses.replace(expr, dim=expr.dim % array.ndim, ndim=None, dtype=PYINT)
-        return Value(typed, frozenset((PYINT,)))
+        return Value(typed, of_type(PYINT))
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
         indices = tuple(self._integer(i, "a subscript") for i in expr.indices)
@@ -290,7 +284,7 @@ class _Inference:
                     "accepted: one subscript per dimension; NumPy array expressions are not part of the language yet"
                 ],
             )
-        return Value(dataclasses.replace(expr, indices=indices, dtype=array.element), frozenset((array.element,)))
+        return Value(dataclasses.replace(expr, indices=indices, dtype=array.element), of_type(array.element))
 
     def _integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:
         """As PYINT: what Python's __index__ takes."""
@@ -311,47 +305,42 @@ class _Inference:
             case syntax.Unary(op="not"):
                 return dataclasses.replace(expr, operand=self._condition(expr.operand), dtype=BOOL)
         value = self._value(expr)
-        return truth(value) if value.known else expr
+        return truth(value.expr) if value.known else expr
 
     def _logical(self, expr: syntax.Logical) -> Value:
         """`a and b` is b if a else a: one of the operands, not a truth value."""
         values = tuple(map(self._value, expr.operands))
         if not all(v.known for v in values):
             return UNKNOWN
-        if all(v.held.kind == "b" for v in values):
-            kinds = frozenset().union(*(v.kinds for v in values))
-            return Value(dataclasses.replace(expr, operands=tuple(v.expr for v in values), dtype=BOOL), kinds)
+        if all(v.dtype == BOOL for v in values):
+            typed = dataclasses.replace(expr, operands=tuple(v.expr for v in values), dtype=BOOL)
+            return Value(typed, union(v.kinds for v in values))
         *before, result = values
         for value in reversed(before):
             then, orelse = (result, value) if expr.op == "and" else (value, result)
-            result = self._choice(expr, truth(value), then, orelse)
+            result = self._choice(expr, truth(value.expr), then, orelse)
+            if not result.known:
+                return UNKNOWN
         return result
 
     def _choice(self, expr: syntax.Expr, condition: syntax.Expr, then: Value, orelse: Value) -> Value:
         parts = self._common(expr, (then, orelse))
         if parts is None:
             return UNKNOWN
-        kinds, (then_expr, orelse_expr) = parts
-        dtype = representation(held(kinds))
-        return Value(syntax.IfExp(condition, then_expr, orelse_expr, dtype=dtype, loc=expr.loc), kinds)
+        typed, kinds = parts
+        return Value(syntax.IfExp(condition, *typed, dtype=typed[0].dtype, loc=expr.loc), kinds)
 
     def _extremum(self, expr: syntax.Binary) -> Value:
-        parts = self._common(expr, (self._value(expr.left), self._value(expr.right)))
-        if parts is None:
-            return UNKNOWN
-        kinds, (left, right) = parts
-        dtype = representation(held(kinds))
-        op = operations.BOOL_FORMS[expr.op] if dtype == BOOL else expr.op
-        return Value(syntax.Binary(op, left, right, dtype=dtype, loc=expr.loc), kinds)
+        left, right = self._value(expr.left), self._value(expr.right)
+        parts = self._common(expr, (left, right))
+        return UNKNOWN if parts is None else operations.extremum(expr, left, right, *parts)
 
-    def _common(
-        self, expr: syntax.Expr, values: tuple[Value, ...]
-    ) -> tuple[frozenset[DType], list[syntax.Expr]] | None:
-        """The values in one type that holds each exactly; None while types still grow and that is not known."""
-        kinds = frozenset().union(*(v.kinds for v in values))
+    def _common(self, expr: syntax.Expr, values: tuple[Value, Value]) -> tuple[tuple[syntax.Expr, ...], Kinds] | None:
+        """The values in one type that holds each exactly, and its kinds; None while that is not known."""
         if not all(v.known for v in values):
             return None
-        dtype = held(kinds)
+        kinds = union(v.kinds for v in values)
+        dtype = storage(kinds)
         if dtype is None:
             if not self._final:
                 return None
@@ -360,24 +349,7 @@ class _Inference:
                 loc=expr.loc,
                 notes=["accepted: operands of one type; convert one, for instance np.float64(x)"],
             )
-        typed = [embedded(v, dtype) for v in values]
-        for value, result in zip(values, typed):
-            if result is None:
-                if not self._final:
-                    return None
-                raise _inexact(value, dtype, "the result", [])
-        return kinds, typed
-
-
-def _inexact(value: Value, dtype: DType, what: str, because: Sequence[str]) -> PolymlError:
-    spelled_dtype = spelled(frozenset((dtype,)))
-    written = value.expr.loc.text if value.expr.loc else "x"
-    conversion = "float" if dtype == PYFLOAT else f"np.{dtype.numpy_name}"
-    return PolymlTypeError(
-        f"{what} is held in {spelled_dtype}, which does not hold {value} exactly",
-        loc=value.expr.loc,
-        notes=[*because, f"accepted: {conversion}({written})"],
-    )
+        return tuple(held(v, dtype) for v in values), kinds
 
 
 def _dimensions(array: ArrayType) -> str:

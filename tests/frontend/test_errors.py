@@ -1854,45 +1854,7 @@ kernel.py:2:16: error: this Python int does not fit 64 bits
         args=[2],
     ),
     Case(
-        "inexact constant",
-        """
-def f(A):
-    s = 0.1
-    for i in range(2):
-        s += A[i]
-    return s
-""",
-        PolymlTypeError,
-        """
-kernel.py:2:9: error: `s` is held in float32, which does not hold a Python float exactly
-          s = 0.1
-              ^^^
-  note: `s` is float32 by kernel.py:4:9
-  note: accepted: np.float32(0.1)
-""",
-        args=[array("f4", 1)],
-    ),
-    Case(
-        "inexact argument",
-        """
-def f(A, alpha):
-    s = alpha
-    for i in range(2):
-        s += A[i]
-    return s
-""",
-        PolymlTypeError,
-        """
-kernel.py:2:9: error: `s` is held in float32, which does not hold a Python float exactly
-          s = alpha
-              ^^^^^
-  note: `s` is float32 by kernel.py:4:9
-  note: accepted: np.float32(alpha)
-""",
-        args=[array("f4", 1), 0.1],
-    ),
-    Case(
-        "inexact int",
+        "no type for both",
         """
 def f(n):
     x = n
@@ -1903,13 +1865,98 @@ def f(n):
 """,
         PolymlTypeError,
         """
-kernel.py:3:9: error: `x` is held in a Python float, which does not hold a Python int exactly
+kernel.py:3:5: error: `x` has no one type that holds a Python float or a Python int
           x = x + 1
-              ^^^^^
+          ^^^^^^^^^
+  note: `x` is a Python int by kernel.py:3:5
   note: `x` is a Python float by kernel.py:5:9
-  note: accepted: float(x + 1)
+  note: accepted: a name for each type, or a conversion such as np.float64(x)
 """,
         args=[3],
+    ),
+    Case(
+        "weak on one path",
+        """
+def f(A, alpha):
+    m = 1.0
+    if A[0] > m:
+        m = A[0]
+    return m * alpha
+""",
+        PolymlTypeError,
+        """
+kernel.py:5:12: error: the type of this depends on the path the program takes: a Python float or float32
+          return m * alpha
+                 ^^^^^^^^^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("f4", 1), 0.1],
+    ),
+    Case(
+        "compared on one path",
+        """
+def f(A, alpha):
+    m = A[0] if A[0] > 0 else 1.0
+    return m > alpha
+""",
+        PolymlTypeError,
+        """
+kernel.py:3:12: error: the type of this depends on the path the program takes: a Python float or float32
+          return m > alpha
+                 ^^^^^^^^^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("f4", 1), 0.1],
+    ),
+    Case(
+        "returned on two paths",
+        """
+def f(A, B):
+    x = A[0] if A[0] > 0 else B[0]
+    return x
+""",
+        PolymlTypeError,
+        """
+kernel.py:3:12: error: the type of this depends on the path the program takes: float32 or float64
+          return x
+                 ^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("f4", 1), array("f8", 1)],
+    ),
+    Case(
+        "int on one path",
+        """
+def f(A, n):
+    k = A[0] if A[0] > 0 else 2
+    A[1] = k * n
+""",
+        PolymlTypeError,
+        """
+kernel.py:3:12: error: the type of this depends on the path the program takes: a Python int or int32
+          A[1] = k * n
+                 ^^^^^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("i4", 1), 3],
+    ),
+    Case(
+        "int or float on two paths",
+        """
+def f(A, B):
+    x = 0
+    if A[0] > 0:
+        x = B[0]
+    return x < A[0]
+""",
+        PolymlTypeError,
+        """
+kernel.py:5:12: error: the type of this depends on the path the program takes: float64 or int64
+          return x < A[0]
+                 ^^^^^^^^
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
+""",
+        args=[array("i8", 1), array("f8", 1)],
     ),
     Case(
         "no common type",
@@ -1922,7 +1969,7 @@ def f(A, n):
 """,
         PolymlTypeError,
         """
-kernel.py:2:5: error: `x` has no one type: float64 or int64
+kernel.py:2:5: error: `x` has no one type that holds float64 or int64
           x = A[0]
           ^^^^^^^^
   note: `x` is float64 by kernel.py:2:5
@@ -1930,21 +1977,6 @@ kernel.py:2:5: error: `x` has no one type: float64 or int64
   note: accepted: a name for each type, or a conversion such as np.float64(x)
 """,
         args=[array("f8", 1), 3],
-    ),
-    Case(
-        "max inexact",
-        """
-def f(A):
-    A[0] = max(A[1], 0.1)
-""",
-        PolymlTypeError,
-        """
-kernel.py:2:22: error: the result is held in float32, which does not hold a Python float exactly
-          A[0] = max(A[1], 0.1)
-                           ^^^
-  note: accepted: np.float32(0.1)
-""",
-        args=[array("f4", 1)],
     ),
     Case(
         "max no common",
@@ -1973,8 +2005,7 @@ def f(A, B):
 kernel.py:3:12: error: the type of this depends on the path the program takes: float32 or float64
           return x * A[1]
                  ^^^^^^^^
-  note: an operand may be of several types here
-  note: accepted: a conversion of that operand, for instance np.float64(x)
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
 """,
         args=[array("f4", 1), array("f8", 1)],
     ),
@@ -1989,8 +2020,7 @@ def f(A, i):
 kernel.py:2:12: error: the type of this depends on the path the program takes: a Python int or bool
           return (i > 0 and A[0] > 0) + (i > 1 and A[1] > 0)
                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  note: an operand may be of several types here
-  note: accepted: a conversion of that operand, for instance np.float64(x)
+  note: accepted: one type on all paths, by a conversion such as np.float32(0.5) where they differ
 """,
         args=[array("f4", 1), 2],
     ),
@@ -1999,8 +2029,8 @@ kernel.py:2:12: error: the type of this depends on the path the program takes: a
         """
 def f(A):
     s = 0.0
-    for i in range(2):
-        s += A[i]
+    if A[0] > 1:
+        s = A[0]
     T = np.full(3, s)
     return T
 """,

@@ -183,10 +183,18 @@ def test_types_are_one_per_live_range():
         ("s = 0\n    for i in range(n): s += i", {"s": "int"}),
         ("s = np.float64(0)\n    for i in range(n): s += F[i]", {"s": "f64"}),
         (
-            "s = 0.0\n    t = 1\n    for i in range(n):\n        s = s + t\n        t = s * F[i]",
+            "s = 0.0\n    t = F[0]\n    for i in range(n):\n        s = s + t\n        t = s * 2",
             {"s": "f32", "t": "f32"},
         ),
-        ("s = F[0]\n    if n > 1: s = I[0]", {"s": "f64"}),
+        ("s = 0.1\n    for i in range(n): s += F[i]", {"s": "f64"}),
+        ("s = n / 2\n    for i in range(n): s += F[i]", {"s": "f64"}),
+        ("s = n\n    for i in range(n): s += I[i]", {"s": "i64"}),
+        ("s = 0.0\n    for i in range(n): s += F[i]\n    s = np.sqrt(s)", {"s": "f32", "s.1": "f32"}),
+        ("s = 0.0\n    for i in range(n): s = max(s, F[i])\n    s *= 2", {"s": "f32", "s.1": "f32"}),
+        ("s = min(max(F[0], 0.0), 1.0) * 255", {"s": "f32"}),
+        ("s = max(F[0], 0.0) * (n / 2)", {"s": "f32"}),
+        ("s = 0.5\n    if n > 1: s = np.float64(F[0])\n    s = s * (n / 3)", {"s": "f64", "s.1": "f64"}),
+        ("s = F[0] if n > 1 else 0\n    s = s + F[1] * 0.1", {"s": "f32", "s.1": "f32"}),
         ("s = False\n    for i in range(n): s = s or F[i] > 0", {"s": "bool"}),
         ("s = n / 2", {"s": "f64"}),
         ("s = F[0] * n + 0.5", {"s": "f32"}),
@@ -194,10 +202,16 @@ def test_types_are_one_per_live_range():
         ("s = I[0] // n", {"s": "i32"}),
     ],
 )
-def test_a_number_carried_through_a_loop_has_the_type_that_holds_all_of_it(text, types):
+def test_a_number_has_the_type_that_holds_all_of_it(text, types):
     kernel = parse(define(f"def f(F, I, n):\n    {text}\n    return s\n"))
     typed = infer(kernel, [arg_type(np.zeros(2, "f4")), arg_type(np.zeros(2, "i4")), arg_type(3)])
     assert {name: str(dtype) for name, dtype in typed.scalars} == types
+
+
+def test_two_types_on_two_paths_are_held_in_one_that_has_both():
+    text = "def f(F, I, n):\n    s = F[0]\n    if n > 1: s = I[0]\n    F[1] = s\n    I[1] = s\n"
+    typed = infer(parse(define(text)), [arg_type(np.zeros(2, "f4")), arg_type(np.zeros(2, "i4")), arg_type(3)])
+    assert [(name, str(dtype)) for name, dtype in typed.scalars] == [("s", "f64")]
 
 
 @pytest.mark.parametrize(

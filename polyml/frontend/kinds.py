@@ -1,0 +1,109 @@
+"""The types a number may have when the program runs, and the one type in which the program holds it.
+
+One name may stand for a Python float on one path and for a NumPy scalar on another: `m = 0.0`, then `if A[i] > m: m =
+A[i]`. Which of them it is decides how NumPy promotes, so a number has a mapping of `Kinds`: each type it may have,
+and, for a Python number, the values it then may have, if they are known. The program holds it in one type that
+contains all of these values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from polyml.dtypes import BOOL, F32, F64, FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.frontend.promotion import embeds
+
+# None: any value of the type.
+Known = tuple | None
+Kinds = Mapping[DType, Known]
+
+_MOST_KNOWN = 8  # so that a constant which changes in a loop ends as "any value"
+
+
+def of_type(dtype: DType) -> Kinds:
+    """Of any value of one type."""
+    return {dtype: None}
+
+
+def union(all_kinds: Iterable[Kinds]) -> Kinds:
+    """Of a number that is one of several."""
+    result: dict[DType, Known] = {}
+    for kinds in all_kinds:
+        for dtype, known in kinds.items():
+            result[dtype] = _merged(result[dtype], known) if dtype in result else known
+    return result
+
+
+def _merged(one: Known, other: Known) -> Known:
+    if one is None or other is None:
+        return None
+    distinct = {repr(value): value for value in (*one, *other)}  # 0.0 is not -0.0, a NaN is itself
+    return tuple(distinct.values()) if len(distinct) <= _MOST_KNOWN else None
+
+
+def is_weak(kinds: Kinds) -> bool:
+    """True of what is certainly a Python number."""
+    return all(dtype.weak for dtype in kinds)
+
+
+def storage(kinds: Kinds) -> DType | None:
+    """The smallest fixed type, or PYINT, that holds each of these values exactly; None if there is none.
+
+    >>> [storage({F32: None, PYFLOAT: (value,)}).name for value in (0.5, 0.1)]
+    ['f32', 'f64']
+    """
+    if is_weak(kinds):
+        candidates = [PYINT, F64] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
+    else:
+        candidates = sorted(FIXED, key=lambda d: (d not in kinds, d.bits, d.is_float))
+    return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
+
+
+def holds(outer: DType, dtype: DType, known: Known) -> bool:
+    """True if `outer` holds each value of `dtype`, or each of those known, exactly."""
+    if known is not None and dtype != PYBOOL:
+        return all(exact(value, outer) is not None for value in known)
+    return embeds(representation(dtype), outer)
+
+
+def exact(value: object, to: DType) -> object | None:
+    """The Python number `value` as one of type `to` that equals it, or None."""
+    if to == BOOL or to.is_integer and isinstance(value, float):
+        return None
+    if to.is_integer:
+        return int(value) if to == PYINT or value in integer_range(to) else None
+    try:
+        result = rounded(value, to)
+    except OverflowError:
+        return None
+    return result if result == value or math.isnan(result) else None
+
+
+def rounded(value: object, to: DType) -> float:
+    """A Python number as the nearest one of a float type. OverflowError for an int beyond the largest double."""
+    if to != F32:
+        return float(value)
+    with np.errstate(over="ignore"):
+        return float(np.float32(float(value)))
+
+
+def integer_range(dtype: DType) -> range:
+    """The values an integer type or bool holds; it may be too long for len()."""
+    if dtype.kind == "b":
+        return range(2)
+    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+    return range(low, low + 2**dtype.bits)
+
+
+def representation(dtype: DType) -> DType:
+    """How the compiled program holds a type: Python's floats and bools as f64 and bool."""
+    return {PYFLOAT: F64, PYBOOL: BOOL}.get(dtype, dtype)
+
+
+def spelled(kinds: Iterable[DType]) -> str:
+    """ "float64", "a Python float", "a Python int or int32"."""
+    ordered = sorted(kinds, key=lambda d: (not d.weak, d.kind, d.bits))
+    return " or ".join(f"a Python {'bool' if d == PYBOOL else d.name}" if d.weak else d.numpy_name for d in ordered)
