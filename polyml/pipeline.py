@@ -19,8 +19,10 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import build, integer_expression
 from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.llvm import ENTRY, emit
+from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
+from polyml.errors import CompileError, PolymlError
 from polyml.frontend import syntax
 from polyml.frontend.types import infer
 from polyml.model import text as model_text
@@ -29,9 +31,10 @@ from polyml.model.extract import extract
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
 from polyml.model.scop import Role, Scop
+from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.load import assemble
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import OPERATIONS, compute
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def compile(
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have.
     """
     timings: dict[str, float] = {}
-    stage = _Clock(timings, options, kernel.name)
+    stage = _Clock(timings)
     host = machine.host()
     typed = stage("types", lambda: infer(kernel, types))
     scop = stage("domain", lambda: extract(typed))
@@ -103,39 +106,89 @@ def compile(
     if transform:
         scop = stage("scalars", lambda: expand(scop))
     found = stage("deps", lambda: dependences(scop))
-    if transform:
-        scheduled = stage(
-            "schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel)
-        )
-        tree, notes = scheduled.tree, scheduled.notes
-    else:
-        tree, notes = scop.schedule, ("source order: arguments overlap" if aliased else "source order: as asked",)
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
-    program = stage("ast", lambda: build(scop, tree, free))
-    if options.vectorize and not aliased:
-        program = stage("full tiles", lambda: separate_full_tiles(program))
-        program = stage("vectorize", lambda: vectorize(program, host, layouts))
-    llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))
-    code = stage("object", lambda: assemble(llvm, cpu=host.cpu_name, features=host.features, level=1))
-    artifact = _artifact(scop, typed, layouts, code, aliased, notes)
-    compiled = Compiled(typed, scop, found, tree, program, llvm, artifact, timings)
+    made = None
+    notes: tuple[str, ...] = ()
+    for way in _ways(options, transform, aliased):
+        try:
+            made = _generate(way, scop, found, free, host, layouts, options, aliased, stage)
+            break
+        except (BudgetExceeded, CannotRunTogether) as reason:
+            notes += (f"{way.name} given up: {reason}",)
+    if made is None:
+        raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
+    code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
+    artifact = _artifact(scop, typed, layouts, code, aliased, notes + made.notes)
+    compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)
     return compiled
 
 
-class _Clock:
-    """Runs stages and adds up their times by name."""
+@dataclass(frozen=True)
+class _Way:
+    """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams."""
 
-    def __init__(self, timings: dict[str, float], options: Options, kernel: str):
+    name: str
+    transform: bool
+    together: bool
+
+
+def _ways(options: Options, transform: bool, aliased: bool) -> list[_Way]:
+    """From the fastest code to the one that always works, for when isl's budget does not suffice."""
+    together = options.vectorize and not aliased
+    ways = [_Way("the schedule", True, together)] if transform else []
+    if together:
+        ways.append(_Way("source order with vectors", False, True))
+    return [*ways, _Way("source order", False, False)]
+
+
+@dataclass(frozen=True)
+class _Made:
+    tree: isl.Schedule
+    program: Program
+    llvm: str
+    notes: tuple[str, ...]
+
+
+def _generate(way, scop, found, free, host, layouts, options, aliased, stage) -> _Made:
+    """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
+    tree, notes = scop.schedule, (_reason(options, aliased),)
+    if way.transform:
+        scheduled = stage("schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel))
+        tree, notes = scheduled.tree, scheduled.notes
+    with budget(OPERATIONS):
+        program = stage("ast", lambda: build(scop, tree, free))
+        if way.together:
+            program = stage("vectorize", lambda: vectorize(separate_full_tiles(program), host, layouts))
+        llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))
+    return _Made(tree, program, llvm, notes)
+
+
+def _reason(options: Options, aliased: bool) -> str:
+    if aliased:
+        return "source order: arguments overlap"
+    return "source order: as asked" if options.schedule == "source" else "source order"
+
+
+class _Clock:
+    """Runs stages and adds up their times by name. What goes wrong inside one is a CompileError that names it."""
+
+    def __init__(self, timings: dict[str, float]):
         self._timings = timings
 
     def __call__(self, name: str, run: Callable):
         start = time.perf_counter()
-        result = run()
-        self._timings[name] = self._timings.get(name, 0.0) + time.perf_counter() - start
-        return result
+        try:
+            return run()
+        except (PolymlError, BudgetExceeded, CannotRunTogether):
+            raise
+        except Exception as problem:
+            message = f"stage {name} failed: {type(problem).__name__}: {problem}"
+            raise CompileError(message, notes=["this is a defect of polyml; the function itself may be fine"]) from problem
+        finally:
+            self._timings[name] = self._timings.get(name, 0.0) + time.perf_counter() - start
 
 
 def _artifact(

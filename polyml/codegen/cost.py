@@ -164,6 +164,7 @@ class CostModel:
         self._registers = registers
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
         self.lanes_allowed = True
+        self._inner_latency: float | None = None
         wide = vector_bytes > 32
         # half of the widest loads cross a cache line
         self._op, self._load, self._store = (1.0, 1.5, 2.0) if wide else (0.5, 0.5, 1.0)
@@ -197,7 +198,6 @@ class CostModel:
     def per_iteration(self, shape: Shape) -> float | None:
         """Cycles per iteration of the chain (all inner loops included), None where registers do not suffice."""
         counts = dict(shape.jams)
-        carried = self._carried(shape)
         held = 0
         loads = broadcasts = stores = jumps = 0.0
         for reach in self.reaches:
@@ -246,7 +246,7 @@ class CostModel:
         slow *= self._slow if shape.lanes > 1 else 0.6
         cycles = max(arithmetic * op, loads * load + broadcasts * 0.5, stores * store) + slow + jumps
         cycles = max(cycles, 0.25 * (arithmetic + loads + broadcasts + stores))
-        cycles = max(cycles, self._waits(shape, carried) * depth)
+        cycles = max(cycles, self._waits(shape))
         return (cycles + depth) / shape.copies / self._used(shape)
 
     def _used(self, shape: Shape) -> float:
@@ -275,13 +275,32 @@ class CostModel:
             return False
         return shape.innermost is not None and reach.moves[shape.innermost] not in (1, -1, 0)
 
-    def _waits(self, shape: Shape, carried: bool) -> float:
-        """Cycles that an innermost iteration takes at least, since it needs what the one before computed."""
-        if shape.innermost is not None:
-            others = tuple(v for v in range(len(self.nest.chain)) if v != shape.innermost)
-            if not self.nest.free(shape.innermost, others, reorder=True):
-                return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
-        return LATENCY_CYCLES if carried else 0.0
+    def _waits(self, shape: Shape) -> float:
+        """Cycles that one iteration of the chain takes at least, since its steps need what the ones before computed."""
+        if shape.innermost is None:
+            return self._inner_waits()
+        others = tuple(v for v in range(len(self.nest.chain)) if v != shape.innermost)
+        if not self.nest.free(shape.innermost, others, reorder=True):
+            return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
+        return LATENCY_CYCLES if self._carried(shape) else 0.0
+
+    def _inner_waits(self) -> float:
+        """The same for the loops of the body, one after the other."""
+        if self._inner_latency is None:
+            self._inner_latency = 0.0
+            seen = []
+            for _, _, inner in self.nest.statements():
+                if not inner or any(inner[-1] is loop for loop in seen):
+                    continue
+                seen.append(inner[-1])
+                around = (*self.nest.shared, *self.nest.chain, *inner[:-1])
+                nest = Nest(self.nest.program, self.nest.tests, around, (inner[-1],), inner[-1].body)
+                latency = LATENCY_CYCLES if not nest.free(0, ()) else 0.0
+                if not nest.free(0, (), reorder=True):
+                    costs = [o for statement, _, _ in nest.statements() for o in operations(statement.value)[0]]
+                    latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
+                self._inner_latency += latency * self.weight(inner)
+        return self._inner_latency
 
     def _carried(self, shape: Shape) -> bool:
         """Whether an innermost iteration waits for the one before: an element updated in place."""

@@ -99,6 +99,10 @@ class _Touching:
     around: tuple[Jam | Unroll, ...]
 
 
+class CannotRunTogether(Exception):
+    """A program asks for lanes that its statements do not allow; the same program without them is right."""
+
+
 class Evaluator:
     """Emits the instances of one function's statements."""
 
@@ -118,7 +122,7 @@ class Evaluator:
             return Place(access.array, here)
         strides = tuple(e.coefficient(copy.lane_var) for e in subscripts)
         if any(s is None for s in strides):
-            raise ValueError(f"{access.array}: a vector needs subscripts linear in {copy.lane_var}")
+            raise CannotRunTogether(f"{access.array}: a vector needs subscripts linear in {copy.lane_var}")
         if any(strides):
             return Place(access.array, here, copy.lanes, strides, None, copy.last)
         if op is not None:
@@ -186,7 +190,7 @@ class Evaluator:
             if groups[place.array]:
                 kept[place] = op
             elif place.part is not None:
-                raise ValueError(f"a partial result of {place.array} has no register")
+                raise CannotRunTogether(f"a partial result of {place.array} has no register")
         return kept
 
     def _separate(self, loop: Loop, array: str, moving: list, fixed_touches: dict) -> bool:
@@ -227,7 +231,7 @@ class Evaluator:
             value = self._value(statement.value, context)
             target = self.place(statement.write, iterators, copy, reduces)
             if reduces is not None and copy.last is not None:
-                raise ValueError("a masked remainder does not reduce")
+                raise CannotRunTogether("a masked remainder does not reduce")
             self._body.store(target, value)
 
     def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:
@@ -389,7 +393,7 @@ class Evaluator:
         for condition in self._conditions:
             happened = self._body.math.logical("and", happened, condition)
         if happened.lanes > 1:
-            raise ValueError("checked integers are not run in lanes")
+            raise CannotRunTogether("checked integers are not run in lanes")
         left, fine = fn.block("left"), fn.block("fine")
         fn.branch(happened.ssa, left, fine)
         fn.do(f"store i8 1, ptr {self._body.overflow}", left)

@@ -107,7 +107,7 @@ class _Vectorizer:
         touches = len(model.reaches)
         priced: list[tuple[float, int, Shape]] = []
         for shape in self._shapes(nest, model, lanes):
-            if shape.copies // shape.lanes * touches > TOUCHES_LIMIT and shape.copies > shape.lanes:
+            if shape.copies // shape.lanes * touches > TOUCHES_LIMIT and shape.copies // shape.lanes > 4:
                 continue
             cycles = model.per_iteration(shape)
             if cycles is not None and cycles < plain:
