@@ -15,6 +15,7 @@ def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) ->
     """Raise IllegalSchedule with a smallest witness unless
 
         coverage:   domain(theta) = the scop's instances
+        once:       theta is single valued
         order:      forall s -> t in validity.  theta(s) <lex theta(t)
 
     theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`.
@@ -27,6 +28,8 @@ def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) ->
     extra = order.domain().subtract(instances)
     if not extra.is_empty():
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(extra)}, which is no instance", loc=scop.loc)
+    if not order.is_single_valued():
+        raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once", loc=scop.loc)
     broken = violated(order, dependences.validity)
     if not broken.is_empty():
         found = polyhedra.witness(broken)
@@ -34,6 +37,12 @@ def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) ->
         sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
         notes = [f"with {sizes}"] if sizes else []
         raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[*notes, str(schedule)])
+
+
+def _repeated(order: isl.UnionMap) -> isl.UnionSet:
+    """The instances { S[i] } that have several times in { S[i] -> [time...] }."""
+    other_times = order.subtract(order.lexmin())
+    return other_times.domain()
 
 
 def violated(order: isl.UnionMap, dependences: isl.UnionMap) -> isl.UnionMap:
