@@ -40,7 +40,12 @@ def _scop(function: FunctionType, program: Program):
     from polyml.model.extract import extract
 
     types = tuple(arg_type(a) for a in make_arguments(program, 0))
-    return extract(infer(parse(function), types), aliased=any(a.layout.startswith("=") for a in program.arguments))
+    return extract(infer(parse(function), types), aliased=_shares(program))
+
+
+def _shares(program: Program) -> bool:
+    """Whether two arguments are the same array."""
+    return any(a.layout.startswith("=") for a in program.arguments)
 
 
 def _tree(function: FunctionType, scop, loops, order: str) -> Callable:
@@ -71,6 +76,8 @@ def _random_order(function: FunctionType, program: Program) -> Callable:
     from polyml.schedule.random import random_legal_schedule
 
     scop = _scop(function, program)
+    if _shares(program):  # dependences do not know of it: the compiler keeps the source's order
+        return _tree(function, scop, build(scop, scop.schedule), "source")
     schedule = random_legal_schedule(scop, dependences(scop), random.Random(program.seed))
     return _tree(function, scop, build(scop, schedule), "shuffled")
 

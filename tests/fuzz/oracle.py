@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,7 +68,8 @@ def bounds(program: Program, run: int) -> Bounds:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tracked = program.with_source(tolerance.tracked(program.source))
+            source = tolerance.tracked(program.source)
+            tracked = replace(program, label=f"{program.label} tracked", source=source)
             made = function(tracked, tolerance.namespace())(*(shared[id(a)] for a in arguments))
     except tolerance.Unstable as reason:
         return Bounds((), (), str(reason))
