@@ -104,5 +104,14 @@ def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
         below = node.child(0)
         if below.get_type() != NODE.band:
             raise IllegalSchedule("a mark `parallel` stands right above the band of its loop")
+        if below.band_n_member() > 1 or _has_unmarked_band(below.child(0)):
+            raise IllegalSchedule("a mark `parallel` is for one loop: the loops inside it stand under a mark of their own")
         found.insert(0, below)
     return found
+
+
+def _has_unmarked_band(node: isl.ScheduleNode) -> bool:
+    """Whether the mark above would be that of a band here, should isl need no loop for the band that it stands on."""
+    if node.get_type() in (NODE.band, NODE.mark):
+        return node.get_type() == NODE.band
+    return any(_has_unmarked_band(node.child(i)) for i in range(node.n_children()))
