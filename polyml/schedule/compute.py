@@ -38,7 +38,7 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
     try:
         with budget(OPERATIONS):
             tree = affine_schedule(scop, dependences)
-            tree, notes = map_bands(tree, scop, dependences, machine, tile=tile, parallel=parallel)
+            tree, notes = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
             check_legal(tree, scop, dependences)
             check_parallel(tree, scop, dependences)
             return Scheduled(tree, notes)

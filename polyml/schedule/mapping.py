@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml.machine import CpuMachine
-from polyml.model.dependence import Dependences
 from polyml.model.scop import Access, Scop
+from polyml.polyhedra import iterator_coefficients
 from polyml.schedule.tree import (
     PARALLEL,
     POINT,
@@ -27,12 +27,12 @@ from polyml.schedule.tree import (
 )
 
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
+PANEL = 32  # neighbouring elements that a register tile holds
 
 
 def map_bands(
     schedule: isl.Schedule,
     scop: Scop,
-    dependences: Dependences,
     machine: CpuMachine,
     *,
     tile: bool,
@@ -81,16 +81,48 @@ class _Mapping:
 
     def _has_reuse(self, band: Band, names: list[str]) -> bool:
         """Whether some element is touched again along a member: the work grows faster than the data."""
-        count = len(band.members)
         return any(
-            len(self.scop.statements[n].iterators) >= count and len(a.subscripts) < count
-            for n in names
-            for a in (*self.scop.statements[n].reads, self.scop.statements[n].write)
-            if len(a.subscripts) > 0
+            a.subscripts and not self._moves(a, name, member, None)
+            for name in names
+            if len(self.scop.statements[name].iterators) >= len(band.members)
+            for a in self._accesses(name)
+            for member in band.members
         )
 
     def _tile_sizes(self, band: Band, names: list[str]) -> list[int]:
-        return [48, 512, 64, 32, 32, 32][: len(band.members)]
+        """Iterations per tile and member, so that what a register tile streams stays in the first cache and what is
+        used again in the second (the block sizes of Low et al., "Analytical modeling is enough for high-performance
+        BLIS", ACM TOMS 2016, without packing).
+
+        depth: along a reduction, a panel of PANEL neighbours and `depth` rows fills half the first cache. rows: the
+        other operand's block fills three quarters of it. columns: the panels together fill a quarter of the second.
+        """
+        size_bytes = max(self.scop.arrays[a.array].element.size_bytes for n in names for a in self._accesses(n))
+        first, second = (self.machine.cache(level).size_bytes for level in (1, 2))
+        depth = _multiple(first // 2 // (PANEL * size_bytes), 16)
+        rows = _multiple(first * 3 // 4 // (depth * size_bytes), 24)
+        columns = _multiple(second // 4 // (depth * size_bytes), PANEL)
+        sizes = []
+        for i, member in enumerate(band.members):
+            if not any(self._moves(self.scop.statements[n].write, n, member, None) for n in names):
+                sizes.append(depth)
+            elif any(self._moves(a, n, member, -1) for n in names for a in self._accesses(n)):
+                sizes.append(2 * rows if i == 0 else columns)
+            else:
+                sizes.append(rows)
+        return sizes
+
+    def _accesses(self, name: str) -> tuple[Access, ...]:
+        statement = self.scop.statements[name]
+        return (*statement.reads, statement.write)
+
+    def _moves(self, access: Access, name: str, member: isl.UnionPwAff, dim: int | None) -> bool:
+        """Whether the access names other elements along the member. dim -1: its neighbours in the last dimension."""
+        along = _iterators_of(member, name)
+        subscripts = access.subscripts if dim is None else access.subscripts[dim:]
+        return any(
+            any(piece[i] for i in along) for subscript in subscripts for piece in iterator_coefficients(subscript)
+        )
 
     def _strips(self, band: Band) -> isl.ScheduleNode:
         """for i: ...      ->      parallel it by 32: for i in the strip: ..."""
@@ -135,6 +167,22 @@ class _Mapping:
         front = tiles.members[0].add(tiles.members[1])
         node = insert_band(node, Band((front,), (False,), True))
         return node.insert_mark(isl.Id(TILE))
+
+
+def _multiple(value: int, factor: int) -> int:
+    """The largest multiple of factor up to value, at least factor."""
+    return max(value // factor, 1) * factor
+
+
+def _iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
+    """Which iterators of the statement the member's expression moves with."""
+    pieces = member.get_pw_aff_list()
+    found: set[int] = set()
+    for k in range(pieces.n_pw_aff()):
+        if pieces.get_at(k).domain().get_tuple_name() == name:
+            for coefficients in iterator_coefficients(pieces.get_at(k)):
+                found |= {i for i, c in enumerate(coefficients) if c}
+    return sorted(found)
 
 
 def _floor(band: Band, sizes: list[int]) -> Band:
