@@ -161,7 +161,8 @@ def _sets(value) -> list[isl.Set]:
     """The sets of a union, in the order of their names."""
     if isinstance(value, isl.UnionSet):
         listed = value.get_set_list()
-        return sorted((listed.get_at(k) for k in range(listed.n_set())), key=lambda piece: _tuple_names(piece.get_space()))
+        found = [listed.get_at(k) for k in range(listed.n_set())]
+        return sorted(found, key=lambda piece: _tuple_names(piece.get_space()))
     return [value]
 
 

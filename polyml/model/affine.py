@@ -19,7 +19,7 @@ from polyml.polyhedra import Frame
 
 @dataclass(frozen=True)
 class Affine:
-    """constant + sum of coefficient * atom; terms: ((atom, coefficient), ...), no coefficient zero, in a fixed order."""
+    """constant + sum of coefficient * atom. terms: ((atom, coefficient), ...), none zero, in a fixed order."""
 
     constant: int
     terms: tuple[tuple["Atom", int], ...] = ()

@@ -24,7 +24,7 @@ COMPARED_LIMIT = 2**62
 
 
 def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
-    """In source order: shapes, then every access that some sizes put out of bounds. None is implied by an earlier one."""
+    """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
     found = _Found()
     for name, array in nest.arrays.items():
         for dim, extent in enumerate(array.shape):

@@ -107,7 +107,7 @@ class Context:
         return Context(self.setting, iterators, (*self.steps, loop.step), domain, bounds)
 
     def least(self, value: Affine) -> Affine | None:
-        """An affine expression of parameters that `value` never goes below here, or None when there is no simple one."""
+        """An affine expression of parameters that `value` never goes below here; None when there is no simple one."""
         return self._reach(value, 0)
 
     def greatest(self, value: Affine) -> Affine | None:

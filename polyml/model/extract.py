@@ -15,17 +15,17 @@ from polyml.model.affine import Affine
 from polyml.model.checks import argument_checks, checks, size_pw_aff
 from polyml.model.context import Context, Setting, outermost
 from polyml.model.forward import forward
-from polyml.model.interface import Parameter
-from polyml.model.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
+from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves
 from polyml.model.order import Order, Sequence, band, schedule_tree
+from polyml.model.parameters import facts, integer_arguments, setting, without_value_arguments
 from polyml.model.place import place
-from polyml.model.resolve import flag, resolve
-from polyml.model.scop import Access, Array, Check, Index, Load, ScalarArg, Scop, Statement
+from polyml.model.resolve import resolve
+from polyml.model.scop import Access, Array, Check, Index, Load, Scop, Statement
 from polyml.model.select import explicit, split
 from polyml.model.values import operations
 
 
-_LEGAL_CASES_LIMIT = 8
+_LEGAL_CASES_LIMIT = 4
 
 
 def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
@@ -36,19 +36,19 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = resolve(kernel)
-    nest = _without_value_arguments(forward(written, aliased=aliased), written)
-    setting = _setting(nest, written)
-    top = outermost(setting)
+    nest = without_value_arguments(forward(written, aliased=aliased), written)
+    places = setting(nest, written)
+    top = outermost(places)
     if not aliased:
         nest = place(nest, top)
     found = checks(written, top)
-    builder = _Builder(nest, setting, found)
+    builder = _Builder(nest, places, found)
     order = builder.block(nest.body, top)
-    mentioned = set(setting.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
+    mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
-    found = argument_checks(_integer_arguments(parameters, kernel), setting.parameters) + found
+    found = argument_checks(integer_arguments(parameters, kernel), places.parameters) + found
     return Scop(
         name=kernel.name,
         params=tuple(p.name for p in kernel.params),
@@ -56,8 +56,8 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
         parameters=parameters,
         arrays={name: builder.array(name) for name in nest.arrays},
         statements=builder.statements,
-        context=_facts(parameters, setting, kernel),
-        schedule=schedule_tree(order, builder.statements, setting.facts),
+        context=facts(parameters, places.sizes, kernel),
+        schedule=schedule_tree(order, builder.statements, places.facts),
         checks=found,
         results=nest.results,
         result_is_tuple=nest.result_is_tuple,
@@ -126,11 +126,12 @@ class _Builder:
                 return Load(places[v.array, v.subscripts], v.dtype)
             return _index(v, name, context) if isinstance(v, Integer) else v
 
+        target_loc = assign.target_loc or assign.loc
         return Statement(
             name=name,
             iterators=context.iterators,
             domain=context.domain.set_tuple_name(name),
-            write=self.access(name, assign.array, assign.subscripts, assign.may, assign.target_loc or assign.loc, context),
+            write=self.access(name, assign.array, assign.subscripts, assign.may, target_loc, context),
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
@@ -171,6 +172,8 @@ class _Builder:
         """Sizes that pass the checks, or more where that has too many cases: { : N > 0 }."""
         result = self.setting.facts
         for check in self.checks:
+            if check.violated.n_basic_set() > 1:
+                continue
             smaller = result.subtract(check.violated).coalesce()
             if smaller.n_basic_set() <= _LEGAL_CASES_LIMIT:
                 result = smaller
@@ -203,105 +206,3 @@ def _index(value: Integer, statement: str, context: Context) -> Value:
 
 def _is_self_copy(assign: Assign, value: Value) -> bool:
     return isinstance(value, Read) and value.array == assign.array and value.subscripts == assign.subscripts
-
-
-def _structural_names(nest: Nest) -> frozenset[str]:
-    """Names on which domains and accesses depend."""
-    found: set[str] = set()
-    _collect_structure(nest.body, found)
-    return frozenset(found)
-
-
-def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
-    for node in body:
-        if isinstance(node, Loop):
-            found |= af.names(node.start) | af.names(node.stop)
-            _collect_structure(node.body, found)
-        elif isinstance(node, Guard):
-            found |= af.names(node.condition)
-            _collect_structure(node.body, found)
-        else:
-            for subscript in node.subscripts:
-                found |= af.names(subscript)
-            _collect_value(node.value, found)
-
-
-def _collect_value(value: Value, found: set[str]) -> None:
-    tests: set[int] = set()
-    for part in subvalues(value):
-        if isinstance(part, syntax.IfExp):
-            tests.add(id(part.condition))
-        elif isinstance(part, syntax.Logical):
-            tests.update(map(id, part.operands))
-        elif isinstance(part, Read):
-            for subscript in part.subscripts:
-                found |= af.names(subscript)
-        elif isinstance(part, Integer) and not _is_variable(part.affine):
-            found |= af.names(part.affine)
-        elif isinstance(part, Truth) and (id(part) in tests or not _is_flag(part)):
-            found |= af.names(part.formula)
-
-
-def _is_variable(value: Affine) -> bool:
-    return value.constant == 0 and len(value.terms) == 1 and value.terms[0][1] == 1 and isinstance(value.terms[0][0], str)
-
-
-def _is_flag(value: Truth) -> bool:
-    names = af.names(value.formula)
-    return len(names) == 1 and value.formula == flag(next(iter(names)))
-
-
-def _without_value_arguments(nest: Nest, written: Nest) -> Nest:
-    """Number arguments that no domain or access depends on stay numbers: Integer and Truth leaves become ScalarArg."""
-    structural = _structural_names(nest) | _structural_names(written)
-    plain = {p.name: p.argument for p in nest.parameters if p.array is None and p.name not in structural}
-    if not plain:
-        return nest
-
-    def leaf(v: Value) -> Value:
-        if isinstance(v, (Integer, Truth)):
-            names = af.names(v.affine if isinstance(v, Integer) else v.formula)
-            if len(names) == 1 and (name := next(iter(names))) in plain:
-                return ScalarArg(plain[name], v.dtype)
-        return v
-
-    def visit(node: Node) -> Node:
-        if isinstance(node, Assign):
-            return replace(node, value=map_leaves(node.value, leaf))
-        return replace(node, body=tuple(map(visit, node.body)))
-
-    kept = tuple(p for p in nest.parameters if p.name not in plain)
-    return replace(nest, body=tuple(map(visit, nest.body)), parameters=kept)
-
-
-def _setting(nest: Nest, written: Nest) -> Setting:
-    structural = _structural_names(nest) | _structural_names(written)
-    for assign in assigns(nest.body):
-        for part in subvalues(assign.value):
-            if isinstance(part, Integer):
-                structural |= af.names(part.affine)
-    known = {p.name: p for p in nest.parameters}
-    sizes = frozenset(p.name for p in nest.parameters if p.array is not None)
-    return Setting(tuple(name for name in known if name in structural), sizes)
-
-
-def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:
-    types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
-    return parameter.array is None and types[parameter.argument].dtype.kind == "b"
-
-
-def _integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
-    return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
-
-
-def _facts(parameters: tuple[Parameter, ...], setting: Setting, kernel: syntax.Kernel) -> isl.Set:
-    """Sizes are not negative and truth values are 0 or 1."""
-    names = tuple(p.name for p in parameters)
-    result = Setting(names, setting.sizes).facts
-    frame = polyhedra.Frame(names, ())
-    for p in parameters:
-        if _is_truth_argument(p, kernel):
-            value = af.variable(p.name)
-            between = af.conjunction(af.non_negative(value), af.compare("<=", value, Affine(1)))
-            result = result.intersect(af.to_set(between, frame).params())
-    return result

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from polyml.frontend import syntax
 from polyml.model.interface import ScalarResult
-from polyml.model.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value, children, map_leaves, reads, with_children
+from polyml.model.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value, children, map_leaves, reads
 from polyml.model.nest import assigns as all_assigns
-from polyml.model.nest import subvalues
+from polyml.model.nest import size, with_children
 from polyml.model.scop import Role
 
-_VALUE_LIMIT = 96  # distinct operations of a value; beyond it a scalar stays in memory
+_SIZE_LIMIT = 1000  # operations of a value, shared ones counted each time; beyond it a scalar stays in memory
 
 
 def forward(nest: Nest, *, aliased: bool = False) -> Nest:
@@ -52,7 +52,7 @@ class _Forward:
         return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
 
     def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
-        """The block with its scalars substituted, inner blocks first. live_out: scalars whose value is read after it."""
+        """The block with its scalars substituted, inner blocks first. live_out: scalars that are read after it."""
         nodes = list(self._inner(body, live_out))
         position = 0
         while position < len(nodes):
@@ -104,7 +104,7 @@ class _Forward:
         """Substitute the definition at `position` into all its uses and remove it, or change nothing."""
         definition = nodes[position]
         name, value = definition.array, definition.value
-        if sum(1 for _ in subvalues(value)) > _VALUE_LIMIT:
+        if size(value) > _SIZE_LIMIT:
             return False
         operands = self.read_names(value)
         changed: dict[int, Node] = {}

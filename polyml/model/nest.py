@@ -3,8 +3,8 @@
     node  = Loop | Guard | Assign
     value = syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over Integer | Truth | Read | ScalarArg
 
-`model.resolve` makes it, `model.forward` simplifies it, `model.extract` turns it into sets. Scalars are arrays of rank 0.
-A value may share sub-trees, so that walks keep what they have seen by identity.
+`model.resolve` makes it, `model.forward` simplifies it, `model.extract` turns it into sets. Scalars are arrays of rank
+0. A value may share sub-trees, so that walks keep what they have seen by identity.
 """
 
 from __future__ import annotations
@@ -172,6 +172,18 @@ def subvalues(value: Value) -> Iterator[Value]:
         seen.add(id(v))
         yield v
         stack.extend(reversed(children(v)))
+
+
+def size(value: Value) -> int:
+    """How many nodes the value has as a tree, shared sub-trees counted each time."""
+    sizes: dict[int, int] = {}
+
+    def visit(v: Value) -> int:
+        if id(v) not in sizes:
+            sizes[id(v)] = 1 + sum(visit(c) for c in children(v))
+        return sizes[id(v)]
+
+    return visit(value)
 
 
 def reads(value: Value) -> Iterator[Read]:

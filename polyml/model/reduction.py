@@ -1,11 +1,13 @@
 """Updates `A[f(i)] = A[f(i)] op e` whose order is free, and the dependences that this relaxes.
 
-Recognised, with `e` not reading the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and max in
-Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin, and any of these under a condition
-on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), integers always: they are exact.
+Recognised, with `e` not reading the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and
+max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin, and any of these under a
+condition on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), an integer one always,
+since it is exact.
 
-Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is passed
-over and one in m stays, in whatever order the x come, so it counts; `max(x, m)` lets the last NaN win and does not.
+Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is
+passed over and one in m stays, in whatever order the x come, so it counts; `max(x, m)` lets the last NaN win and does
+not.
 (The sign of a zero may differ among equal zeros.)
 """
 
@@ -112,7 +114,7 @@ def _accumulator(statement: Statement) -> int | None:
 
 
 def _spine(value: Value, access: int, is_float: bool) -> str | None:
-    """The operator that is applied to the accumulator; "" where the value is the accumulator, None for anything else."""
+    """The operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
     if isinstance(value, Load):
         return "" if value.access == access else None
     if isinstance(value, syntax.Binary):

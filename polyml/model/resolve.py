@@ -6,14 +6,13 @@ also written to memory, and `model.forward` removes the writes that nobody reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
-from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
+from polyml.model.branches import flag, joined, leading_truths, select
+from polyml.model.fold import folded, formula_choice, is_exact, is_small, known
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.names import Names
 from polyml.model.nest import (
@@ -28,13 +27,10 @@ from polyml.model.nest import (
     Truth,
     Value,
     children,
-    map_leaves,
     with_children,
 )
 from polyml.model.scop import Role, ScalarArg
 
-_EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, given that parameters are small
-_COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
 _CHOICE_DEPTH = 3
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 _STALE = "stale"  # a loop variable after its loop: its value depends on whether the loop ran
@@ -144,7 +140,7 @@ class _Resolver:
         if isinstance(target, syntax.Subscript):
             return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc),)
         dtype = self.scalar_types.get(target.name, value.dtype)
-        self.env[target.name] = _known(value) if value.dtype == dtype else None
+        self.env[target.name] = known(value) if value.dtype == dtype else None
         return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
 
     def _store(self, array: str, subscripts, value: Value, predicate: Value | None, loc, target_loc=None) -> Assign:
@@ -176,13 +172,14 @@ class _Resolver:
         test = self.truth(condition)
         if isinstance(test, Truth):
             return self._affine_if(test.formula, then, orelse, iterators, predicate)
-        known, rest, op = _leading_truths(test)
-        if known is None or _count(orelse if op == "and" else then) > _COPIED_STATEMENTS:
+        first, rest, op = leading_truths(test)
+        if first is None or _count(orelse if op == "and" else then) > _COPIED_STATEMENTS:
             return self._data_if(test, then, orelse, iterators, predicate)
         before = dict(self.env)
-        data = Guard(known if op == "and" else af.negate(known), self._data_if(rest, then, orelse, iterators, predicate))
+        inside = first if op == "and" else af.negate(first)
+        data = Guard(inside, self._data_if(rest, then, orelse, iterators, predicate))
         after_data, self.env = self.env, before
-        decided = Guard(af.negate(data.condition), self.block(orelse if op == "and" else then, iterators, predicate))
+        decided = Guard(af.negate(inside), self.block(orelse if op == "and" else then, iterators, predicate))
         self.env = _merged(None, after_data, self.env)
         return (data, decided) if decided.body else (data,)
 
@@ -214,40 +211,13 @@ class _Resolver:
         self.env = _merged(None, after_then, self.env)
         head = Assign(flag_name, (), whole, False, None)
         if all(isinstance(node, Assign) for node in then_nodes + else_nodes):
-            return (head, *self._joined(stored, otherwise, then_nodes, else_nodes))
+            return (head, *joined(stored, otherwise, then_nodes, else_nodes, self._rename))
         return (head, *then_nodes, *else_nodes)
 
-    def _joined(self, test: Value, otherwise: Value, then_nodes, else_nodes) -> tuple[Assign, ...]:
-        """Scalars of straight-line branches get a name of their own in each branch and one select after both, so that
-        a scalar assigned in both branches does not depend on its older value.
-
-            if c: t = a      ->     t_1 = a if c else 0
-            else: t = b             t_2 = 0 if c else b
-                                    t   = t_1 if c else t_2
-        """
-        then_renamed, then_names = self._renamed(then_nodes, test)
-        else_renamed, else_names = self._renamed(else_nodes, otherwise)
-        joins = []
-        for name in dict.fromkeys((*then_names, *else_names)):
-            dtype = self.arrays[name].element
-            a, b = (Read(names.get(name, name), (), dtype) for names in (then_names, else_names))
-            joins.append(Assign(name, (), select(test, a, b), True, None))
-        return (*_merged_stores(test, then_renamed, else_renamed), *joins)
-
-    def _renamed(self, nodes: tuple[Assign, ...], predicate: Value) -> tuple[list[Assign], dict[str, str]]:
-        """The assignments of one branch with scalars renamed, and the last name of each. predicate: the branch's own."""
-        current: dict[str, str] = {}
-        result = []
-        for node in nodes:
-            array, value = node.array, node.value
-            if not self.arrays[array].shape and self.arrays[array].role is Role.LOCAL and node.may:
-                array = self.temporary(self.arrays[array].source_name, self.arrays[array].element)
-                value = _without_old(value, node.array, predicate)
-            value = map_leaves(value, lambda v: _renamed_read(v, current))
-            if array != node.array:
-                current[node.array] = array
-            result.append(replace(node, array=array, value=value))
-        return result, current
+    def _rename(self, name: str) -> str | None:
+        """A new scalar like the local scalar `name`; None for an array or what the caller sees."""
+        info = self.arrays[name]
+        return None if info.shape or info.role is not Role.LOCAL else self.temporary(info.source_name, info.element)
 
     def _alloc(self, stmt: syntax.Alloc, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
         shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
@@ -302,7 +272,7 @@ class _Resolver:
         if isinstance(expr, syntax.Subscript):
             return Read(*self._element(expr), expr.dtype, expr.loc)
         operands = tuple(self.value(child) for child in children(expr))
-        return _folded(expr, operands) or with_children(expr, operands)
+        return folded(expr, operands) or with_children(expr, operands)
 
     def truth(self, expr: syntax.Expr) -> Value:
         """The value as a condition: Truth, or a value of a truth type."""
@@ -315,24 +285,24 @@ class _Resolver:
 
     def _constant(self, expr: syntax.Const) -> Value:
         value = expr.value
-        if expr.dtype in _EXACT and not isinstance(value, bool):
+        if is_exact(expr.dtype) and not isinstance(value, bool):
             return Integer(Affine(int(value)), expr.dtype)
         if expr.dtype.kind == "b":
             return Truth(af.TRUE if value else af.FALSE, expr.dtype)
         return expr
 
     def _name(self, expr: syntax.Name) -> Value:
-        known = self.env.get(expr.name)
-        if known == _STALE:
+        here = self.env.get(expr.name)
+        if here == _STALE:
             raise NotAffineError(
                 f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
                 loc=expr.loc,
                 notes=["assign it to another variable inside the loop"],
             )
-        if isinstance(known, Affine):
-            return Integer(known, expr.dtype)
-        if known is not None:
-            return Truth(known, expr.dtype)
+        if isinstance(here, Affine):
+            return Integer(here, expr.dtype)
+        if here is not None:
+            return Truth(here, expr.dtype)
         if expr.name in self.argument_names and expr.name not in self.scalar_names:
             return self._argument(expr.name, expr.dtype)
         return Read(self.scalar(expr.name, self.scalar_types.get(expr.name, expr.dtype)), (), expr.dtype, expr.loc)
@@ -353,7 +323,7 @@ class _Resolver:
 
     def _affine(self, expr: syntax.Expr, what: str, of: str, note: str) -> Affine:
         value = self.value(expr)
-        if isinstance(value, Integer) and _is_small(value.affine):
+        if isinstance(value, Integer) and is_small(value.affine):
             return value.affine
         text = f" `{expr.loc.text}`" if expr.loc else ""
         raise NotAffineError(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note])
@@ -369,18 +339,6 @@ class _Resolver:
         )
 
 
-def flag(name: str) -> Formula:
-    """The condition that the truth argument `name` (0 or 1) is true."""
-    return af.non_negative(af.variable(name) - 1)
-
-
-def select(condition: Value, then: Value, orelse: Value) -> Value:
-    """then if condition else orelse, without a negation at the head of the condition."""
-    if isinstance(condition, syntax.Unary) and condition.op == "not":
-        condition, then, orelse = condition.operand, orelse, then
-    return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
-
-
 def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     """Local scalars and loop variables that a block changes."""
     found: set[str] = set()
@@ -392,113 +350,6 @@ def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
         elif isinstance(stmt, syntax.If):
             found |= assigned_names(stmt.then) | assigned_names(stmt.orelse)
     return frozenset(found)
-
-
-def _folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
-    """The operation on affine operands as one leaf, or None where it is not affine."""
-    if isinstance(expr, syntax.IfExp):
-        return _folded_choice(expr, operands)
-    if isinstance(expr, syntax.Cast):
-        return _folded_cast(expr, operands[0])
-    if isinstance(expr, syntax.Logical):
-        if not all(isinstance(v, Truth) for v in operands):
-            return None
-        combine = af.conjunction if expr.op == "and" else af.disjunction
-        return Truth(combine(*(v.formula for v in operands)), expr.dtype)
-    if isinstance(expr, syntax.Unary) and expr.op == "not" and isinstance(operands[0], Truth):
-        return Truth(af.negate(operands[0].formula), expr.dtype)
-    if not all(isinstance(v, Integer) for v in operands):
-        return None
-    integers = [v.affine for v in operands]
-    if isinstance(expr, syntax.Compare):
-        return Truth(af.compare(expr.op, *integers), expr.dtype)
-    if isinstance(expr, syntax.Unary) and expr.op == "not":
-        return Truth(af.zero(integers[0]), expr.dtype)
-    if expr.dtype not in _EXACT:
-        return None
-    result = _arithmetic(expr, integers)
-    return Integer(result, expr.dtype) if result is not None and _is_small(result) else None
-
-
-def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
-    if isinstance(expr, syntax.Unary):
-        a = integers[0]
-        return {"-": -a, "+": a, "~": -a - 1}[expr.op]
-    if isinstance(expr, syntax.Call):
-        return _affine_call(expr.function, integers)
-    if not isinstance(expr, syntax.Binary):
-        return None
-    a, b = integers
-    if expr.op in ("+", "-", "*"):
-        return a + b if expr.op == "+" else a - b if expr.op == "-" else af.product(a, b)
-    if expr.op in ("min", "max"):
-        return af.extreme(expr.op, a, b)
-    if expr.op in ("//", "%") and b.is_constant and b.constant:
-        return af.floor_div(a, b.constant) if expr.op == "//" else af.modulo(a, b.constant)
-    if expr.op == "<<" and b.is_constant and 0 <= b.constant < 32:
-        return a.scaled(1 << b.constant)
-    if expr.op == ">>" and b.is_constant and 0 <= b.constant < 32:
-        return af.floor_div(a, 1 << b.constant)
-    if expr.op == "**" and a.is_constant and b.is_constant and 0 <= b.constant < 64:
-        return Affine(a.constant**b.constant)
-    return None
-
-
-def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
-    if function == "abs":
-        return af.extreme("max", integers[0], -integers[0])
-    if function in ("minimum", "fmin", "maximum", "fmax"):
-        return af.extreme("min" if "min" in function else "max", *integers)
-    return None
-
-
-def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
-    test, then, orelse = operands
-    if isinstance(test, Integer):
-        test = Truth(af.compare("!=", test.affine, Affine(0)), BOOL)
-    if not isinstance(test, Truth):
-        return None
-    if test.formula in (af.TRUE, af.FALSE):
-        return then if test.formula == af.TRUE else orelse
-    if isinstance(then, Integer) and isinstance(orelse, Integer) and expr.dtype in _EXACT:
-        result = af.choice(test.formula, then.affine, orelse.affine)
-        return Integer(result, expr.dtype) if _is_small(result) else None
-    if isinstance(then, Truth) and isinstance(orelse, Truth):
-        return Truth(_formula_choice(test.formula, then.formula, orelse.formula), expr.dtype)
-    return syntax.IfExp(test, then, orelse, dtype=expr.dtype, loc=expr.loc)
-
-
-def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
-    if isinstance(operand, Integer):
-        if expr.to in _EXACT:
-            return Integer(operand.affine, expr.to)
-        if expr.to.kind == "b":
-            return Truth(af.compare("!=", operand.affine, Affine(0)), expr.to)
-    if isinstance(operand, Truth):
-        if expr.to.kind == "b":
-            return Truth(operand.formula, expr.to)
-        if expr.to in _EXACT:
-            return Integer(af.choice(operand.formula, Affine(1), Affine(0)), expr.to)
-    return None
-
-
-def _formula_choice(condition: Formula, then: Formula, orelse: Formula) -> Formula:
-    return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
-
-
-def _is_small(value: Affine) -> bool:
-    """Whether the value of an affine expression fits 64 bits by far for every parameter polyml accepts."""
-    if value.is_constant:
-        return abs(value.constant) < 2**63
-    if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):
-        return False
-    return af.depth(value) <= _CHOICE_DEPTH + 2
-
-
-def _known(value: Value) -> Affine | Formula | None:
-    if isinstance(value, Integer) and value.dtype in _EXACT:
-        return value.affine
-    return value.formula if isinstance(value, Truth) else None
 
 
 def _merged(formula: Formula | None, then: dict, orelse: dict) -> dict:
@@ -517,19 +368,8 @@ def _merged(formula: Formula | None, then: dict, orelse: dict) -> dict:
             result[name] = value if af.depth(value) <= _CHOICE_DEPTH else None
         else:
             both = not isinstance(a, Affine) and not isinstance(b, Affine)
-            result[name] = _formula_choice(formula, a, b) if both else None
+            result[name] = formula_choice(formula, a, b) if both else None
     return result
-
-
-def _leading_truths(test: Value) -> tuple[Formula | None, Value, str]:
-    """`affine and data` or `affine or data` as the affine condition, which is tested first, the rest, and the operator."""
-    if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
-        return None, test, ""
-    count = next(k for k, v in enumerate(test.operands) if not isinstance(v, Truth))
-    rest = test.operands[count:]
-    combine = af.conjunction if test.op == "and" else af.disjunction
-    known = combine(*(v.formula for v in test.operands[:count]))
-    return known, rest[0] if len(rest) == 1 else syntax.Logical(test.op, rest, dtype=test.dtype, loc=test.loc), test.op
 
 
 def _count(body: tuple[syntax.Stmt, ...]) -> int:
@@ -540,68 +380,6 @@ def _count(body: tuple[syntax.Stmt, ...]) -> int:
         elif isinstance(stmt, syntax.If):
             total += _count(stmt.then) + _count(stmt.orelse)
     return total
-
-
-def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
-    """Both branches after each other, the stores of both to the same elements as one that always happens.
-
-        B[i] = a if c else B[i]      ->      B[i] = a if c else b
-        B[i] = B[i] if c else b
-    """
-    pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
-    same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2
-    if not same or not all(_is_pair(test, a, b) for a, b in pairs):
-        return [*then, *orelse]
-    result: list[Assign] = []
-    then_rest, else_rest = iter(then), iter(orelse)
-    for a, b in pairs:
-        result.extend(_until(then_rest, a))
-        result.extend(_until(else_rest, b))
-        value = syntax.IfExp(test, a.value.then, b.value.orelse, dtype=a.value.dtype)
-        result.append(replace(a, value=value, may=False))
-    return [*result, *then_rest, *else_rest]
-
-
-def _is_pair(test: Value, a: Assign, b: Assign) -> bool:
-    """Whether two selects on `test` store to the same element, one where it holds, the other where it does not."""
-    if (a.array, a.subscripts) != (b.array, b.subscripts):
-        return False
-    if not all(isinstance(v, syntax.IfExp) and v.condition == test for v in (a.value, b.value)):
-        return False
-    return _is_element(a.value.orelse, a) and _is_element(b.value.then, b)
-
-
-def _is_element(value: Value, assign: Assign) -> bool:
-    return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
-
-
-def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
-    """The assignments before `last`, which is taken too."""
-    for assign in assigns:
-        if assign is last:
-            return
-        yield assign
-
-
-def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
-    """`v if predicate else scalar` with zero for the scalar's old value, where the result is read under the predicate."""
-    if not isinstance(value, syntax.IfExp):
-        return value
-    bare = select(predicate, value.then, value.orelse)
-    is_flipped = bare.condition is not predicate
-    if value.condition != bare.condition:
-        return value
-    old = value.then if is_flipped else value.orelse
-    if not (isinstance(old, Read) and old.array == scalar):
-        return value
-    zero = syntax.Const({"f": 0.0, "b": False}.get(old.dtype.kind, 0), dtype=old.dtype)
-    return replace(value, then=zero) if is_flipped else replace(value, orelse=zero)
-
-
-def _renamed_read(value: Value, current: dict[str, str]) -> Value:
-    if isinstance(value, Read) and value.array in current:
-        return Read(current[value.array], (), value.dtype, value.loc)
-    return value
 
 
 def _bound_shapes(kernel: syntax.Kernel) -> dict[tuple[str, int], str]:

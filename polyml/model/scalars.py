@@ -89,7 +89,7 @@ def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set)
 
 
 def _ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
-    """(first value, number of values) of each dimension over the parameters; None if a first value has several cases."""
+    """(first values, numbers of values) of the dimensions over the parameters; None if a first value has cases."""
     starts, extents = [], []
     for dim in range(polyhedra.dimensions(domain)):
         first, last = polyhedra.value_range(domain, dim)

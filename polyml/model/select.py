@@ -10,7 +10,7 @@ from __future__ import annotations
 from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.model import affine as af
-from polyml.model.affine import Affine, Compare, Formula
+from polyml.model.affine import Compare, Formula
 from polyml.model.nest import Integer, Truth, Value, children, subvalues, with_children
 
 _PIECES_LIMIT = 16  # beyond it, a condition becomes part of the value

@@ -8,7 +8,7 @@ from polyml.model.nest import Value, children
 
 def operations(value: Value) -> list[tuple[Value, bool]]:
     """Every distinct sub-tree once, operands before their operation, with whether it may be left out: a branch of a
-    select, a later operand of `and` and `or`. What is evaluated always in one place is not "may", whatever another says.
+    select, a later operand of `and` and `or`. What one place always evaluates is not "may", whatever another says.
     """
     order: dict[int, Value] = {}
     certain: set[int] = set()

@@ -33,7 +33,8 @@ def formulas(draw, depth):
         a, b = draw(expressions(depth=min(depth, 1))), draw(expressions(depth=0))
         op = draw(st.sampled_from(("<", "<=", ">", ">=", "==", "!=")))
         return Both(
-            af.compare(op, a.affine, b.affine), lambda env: eval(f"x {op} y", {"x": a.function(env), "y": b.function(env)})
+            af.compare(op, a.affine, b.affine),
+            lambda env: eval(f"x {op} y", {"x": a.function(env), "y": b.function(env)}),
         )
     first = draw(formulas(depth=depth - 1))
     if kind == "not":
@@ -73,9 +74,8 @@ def expressions(draw, depth=3):
             af.choice(test.affine, a.affine, b.affine),
             lambda env: a.function(env) if test.function(env) else b.function(env),
         )
-    return Both(
-        af.extreme(kind, a.affine, b.affine), lambda env: {"min": min, "max": max}[kind](a.function(env), b.function(env))
-    )
+    choose = min if kind == "min" else max
+    return Both(af.extreme(kind, a.affine, b.affine), lambda env: choose(a.function(env), b.function(env)))
 
 
 RANGE = [(i, n) for i in range(-3, 4) for n in range(-2, 4)]
@@ -94,8 +94,9 @@ def test_values_in_isl_are_those_of_python(both):
 @settings(max_examples=120, deadline=None)
 @given(formulas(depth=3))
 def test_formulas_hold_where_python_says_so(both):
-    box = af.to_set(af.conjunction(af.compare(">=", af.variable("i"), Affine(-3)), af.compare("<", af.variable("i"), Affine(4))), FRAME)
-    inside = af.to_set(both.affine, FRAME).intersect(box)
+    i = af.variable("i")
+    box = af.conjunction(af.compare(">=", i, Affine(-3)), af.compare("<", i, Affine(4)))
+    inside = af.to_set(both.affine, FRAME).intersect(af.to_set(box, FRAME))
     for n in (-2, 0, 3):
         expected = {("", (i,)) for i in range(-3, 4) if both.function({"i": i, "N": n})}
         assert points(inside, N=n) == expected

@@ -365,8 +365,8 @@ def test_the_source_order_is_a_tree_of_loops_and_sequences():
         B[0] = 1
 
     scop = model(nest, VECTOR, VECTOR)
-    times = scop.schedule.get_map()
-    order = sorted((time, name, point) for ((name, point), (_, time)) in points(times.intersect_domain(scop.domain), A_0=3))
+    times = points(scop.schedule.get_map().intersect_domain(scop.domain), A_0=3)
+    order = sorted((time, name, point) for (name, point), (_, time) in times)
     expected = []
     for i in range(3):
         expected.append(("S0", (i,)))

@@ -228,7 +228,7 @@ def test_partial_results_that_start_with_the_identity_join_to_the_whole(function
     rng = random.Random(3)
     values = [rng.randint(-3, 3) for _ in range(6)]
     operator, kind = OPERATORS[function], element.numpy_name
-    join = {"+": lambda a, b: a + b, "*": lambda a, b: a * b, "min": min, "max": max, "minimum": np.minimum, "fmax": np.fmax}
+    join = {"+": np.add, "*": np.multiply, "min": min, "max": max, "minimum": np.minimum, "fmax": np.fmax}
     whole, parts = np.array([5], kind), np.array([5], kind)
     interpret(parse(function), [np.array(values, kind), whole])
     for chosen in (values[::2], values[1::2]):
@@ -247,7 +247,7 @@ def test_the_identity_changes_nothing(operator, element):
         "+": np.add, "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
         "minimum": np.minimum, "maximum": np.maximum, "fmin": np.fmin, "fmax": np.fmax,
     }[operator]  # fmt: skip
-    values = [0, 1] if element.kind == "b" else [-0.0, 0.0, 2.5, float("inf"), float("-inf")] if element.is_float else [0, 1, 7]
+    values = {"b": [0, 1], "f": [-0.0, 0.0, 2.5, float("inf"), float("-inf")]}.get(element.kind, [0, 1, 7])
     start = np.array([identity(operator, element)]).astype(element.numpy_name)[0]
     for value in np.array(values).astype(element.numpy_name):
         result = function(start, value)

@@ -49,7 +49,8 @@ def test_a_scalar_defined_in_each_iteration_becomes_an_array_over_the_loop():
 
 def test_expansion_leaves_no_dependence_between_iterations_of_its_loop():
     def between_rows(scop):
-        return {(s, t) for (s, i), (t, j) in points(dependences(scop).validity, A_0=3, A_1=3, B_0=3, B_1=3) if i[0] != j[0]}
+        found = points(dependences(scop).validity, A_0=3, A_1=3)
+        return {(s, t) for (s, i), (t, j) in found if i[0] != j[0]}
 
     scop = model(rows, MATRIX, MATRIX)
     assert ("S2", "S0") in between_rows(scop)
