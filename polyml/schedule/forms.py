@@ -63,15 +63,16 @@ def _isl_schedule(scop: Scop, dependences: Dependences, **options: int) -> isl.S
 def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
     """Bands right inside one another become one where all their members may be exchanged: none carries backwards."""
 
-    def merged(node: isl.ScheduleNode) -> isl.ScheduleNode:
+    def merged(node: isl.ScheduleNode) -> isl.ScheduleNode | None:
+        changed = None
         while node.child(0).get_type() == NODE.band:
             inside = node.child(0)
             outer, inner = band_of(node), band_of(inside)
             if not outer.permutable or not all(_points_forward(m, node, validity) for m in inner.members):
-                return node
+                return changed
             whole = Band(outer.members + inner.members, outer.coincident + inner.coincident, True)
-            node = replace_band(node.child(0).delete().parent(), whole)
-        return node
+            node = changed = replace_band(node.child(0).delete().parent(), whole)
+        return changed
 
     return rewrite_bands(schedule.get_root().child(0), merged).get_schedule()
 

@@ -1,0 +1,94 @@
+"""isl's options and its budget of operations: set for one schedule, and as before after it, whatever happens."""
+
+import islpy as isl
+import pytest
+
+from polyml import machine
+from polyml.polyhedra import CONTEXT
+from polyml.schedule import compute as computing
+from polyml.schedule.forms import affine_schedule
+from polyml.schedule.options import isl_options
+from tests.schedule.scheduling import modelled
+
+
+def options():
+    names = [n for n in dir(isl.Context) if n.startswith(("get_schedule_", "get_tile_"))]
+    return {name: getattr(CONTEXT, name)() for name in names} | {"operations": CONTEXT.get_max_operations()}
+
+
+def scheduled(name):
+    found = modelled(name)
+    return computing.compute(found.scop, found.dependences, machine.preset("avx2"), tile=True, parallel=True)
+
+
+def test_options_hold_inside_the_block_alone():
+    before = options()
+    with isl_options(schedule_serialize_sccs=1, schedule_max_coefficient=3):
+        inside = options()
+        assert (inside["get_schedule_serialize_sccs"], inside["get_schedule_max_coefficient"]) == (1, 3)
+    assert options() == before != inside
+
+
+def test_options_that_are_not_named_are_at_isl_s_defaults():
+    with isl_options(schedule_outer_coincidence=1):
+        with isl_options(schedule_serialize_sccs=1):
+            assert options()["get_schedule_outer_coincidence"] == 0
+        assert options()["get_schedule_outer_coincidence"] == 1
+
+
+def test_options_are_restored_after_an_error():
+    before = options()
+    with pytest.raises(ZeroDivisionError), isl_options(schedule_serialize_sccs=1):
+        1 / 0  # noqa: B018
+    assert options() == before
+
+
+def test_an_option_that_isl_does_not_have_is_refused():
+    before = options()
+    with pytest.raises(ValueError, match="^no such isl option: schedule_fast, schedule_nice$"):
+        with isl_options(schedule_nice=1, schedule_fast=2, schedule_serialize_sccs=1):
+            pass
+    assert options() == before
+
+
+@pytest.mark.parametrize("name", ["gemm", "lu", "jacobi_2d"])
+def test_scheduling_leaves_isl_as_it_was(name):
+    before = options()
+    scheduled(name)
+    assert options() == before
+
+
+@pytest.mark.parametrize("operations", [1, 500, 4000])
+@pytest.mark.parametrize("name", ["gemm", "lu"])
+def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch, name, operations):
+    monkeypatch.setattr(computing, "OPERATIONS", operations)
+    before, result = options(), scheduled(name)
+    assert str(result.tree) == str(modelled(name).scop.schedule)
+    assert result.notes == (f"scheduling exceeded {operations} isl operations: source order",)
+    assert options() == before
+
+
+def test_isl_works_normally_after_the_budget_was_exceeded(monkeypatch):
+    wanted = scheduled("lu")
+    with monkeypatch.context() as small:
+        small.setattr(computing, "OPERATIONS", 500)
+        assert str(scheduled("lu").tree) != str(wanted.tree)
+    assert str(scheduled("lu").tree) == str(wanted.tree)
+
+
+def test_an_error_of_isl_inside_the_scheduler_is_not_taken_for_an_exceeded_budget(monkeypatch):
+    def broken(scop, dependences):
+        return isl.Set("{ this is no set")
+
+    monkeypatch.setattr(computing, "affine_schedule", broken)
+    before = options()
+    with pytest.raises(isl.Error):
+        scheduled("gemm")
+    assert options() == before
+
+
+def test_a_schedule_is_the_same_whatever_isl_s_options_are_outside():
+    found = modelled("lu")
+    wanted = str(affine_schedule(found.scop, found.dependences))
+    with isl_options(schedule_max_coefficient=0, schedule_maximize_coincidence=1, schedule_whole_component=1):
+        assert str(affine_schedule(found.scop, found.dependences)) == wanted
