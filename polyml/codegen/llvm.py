@@ -105,7 +105,7 @@ class Body:
         """The value of e, computed in the outermost loop that knows all its names."""
         if e.is_const:
             return str(e.const)
-        depth = max(self.depth(n) for n in e.names)
+        depth = max((self.depth(n) for n in e.names), default=0)
         scope = self.scopes[depth]
         if e in scope.known:
             return scope.known[e]
@@ -576,6 +576,10 @@ class Kernel(Body):
         for number, check in enumerate(self.scop.checks):
             self._stop_if(self.condition(module.table.condition(check.violated), fn.current), number + 1)
         heap = self._allocate()
+        ready = fn.block("ready")
+        fn.jump(ready)
+        fn.current = ready
+        self.scopes[0].entry = ready  # addresses of local arrays are known from here on
         self.nodes(module.program.body)
         self.flush()
         for pointer in heap:

@@ -116,17 +116,20 @@ def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node,
     if level == len(plan.loops):
         return _body(plan.body, active)
     loop = plan.loops[level]
-    return _split(loop.lower, loop.upper, active, lambda low, high, now: _ranged(plan, level, low, high, now))
+    return _split(loop, active, lambda low, high, now: _ranged(plan, level, low, high, now))
 
 
-def _split(lower: tuple[Lin, ...], upper: tuple[Lin, ...], active: tuple[Together, ...], make) -> tuple[Node, ...]:
+def _split(loop: Loop, active: tuple[Together, ...], make) -> tuple[Node, ...]:
     """A loop whose bounds may depend on what runs together: the range all share, and before and after it one by one.
 
     make(lower, upper, active) gives the loop over one range.
     """
+    lower, upper = loop.lower, loop.upper
     involved = [t for t in active if any(t.var in e.names for e in (*lower, *upper))]
     if not involved:
         return make(lower, upper, active)
+    if loop.step != 1:
+        raise CannotReshape("the steps of a strided loop start elsewhere in iterations that run together")
     if any(t.ordered for t in involved):
         raise CannotReshape("iterations that keep their order have different bounds")
     common_low = tuple(_extreme(e, involved, "max") for e in lower)
@@ -218,7 +221,7 @@ def _inner_loop(node: Loop, active: tuple[Together, ...]) -> tuple[Node, ...]:
     def make(lower, upper, now):
         return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
 
-    return _split(node.lower, node.upper, active, make)
+    return _split(node, active, make)
 
 
 def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:

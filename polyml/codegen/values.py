@@ -265,8 +265,14 @@ class Arithmetic:
 
     def _float_to_integer(self, value: Val, to: DType) -> Val:
         """As C compilers do it for NumPy: through a signed type that is wide enough, then cut."""
+        if to.bits == 64 and to.kind == "i":
+            return self._conversion("fptosi", value, to)
         if to.bits == 64:
-            return self._conversion("fptosi" if to.kind == "i" else "fptoui", value, to)
+            half = Val(literal(2.0**63, value.dtype), value.dtype)
+            low = self._conversion("fptosi", value, to)
+            high = self._conversion("fptosi", self.plain("-", value, half), to)
+            high = self.logical("xor", high, Val(literal(1 << 63, to), to))
+            return self.select(self.compare("<", value, half), low, high)
         wide = DType("wide", "i", 64 if to.kind == "u" and to.bits == 32 else 32)
         return self.convert(self._conversion("fptosi", value, wide), to)
 

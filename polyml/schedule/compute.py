@@ -20,7 +20,7 @@ from polyml.schedule.forms import affine_schedule
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 
-OPERATIONS = 20_000_000  # isl operations for one schedule, a few seconds at most
+OPERATIONS = 2_000_000  # isl operations for one schedule: ten times what the largest kernels need
 
 
 @dataclass(frozen=True)
@@ -42,5 +42,7 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
             check_legal(tree, scop, dependences)
             check_parallel(tree, scop, dependences)
             return Scheduled(tree, notes)
+    except isl.Error as problem:
+        return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded:
         return Scheduled(scop.schedule, (f"scheduling exceeded {OPERATIONS} isl operations: source order",))
