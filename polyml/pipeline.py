@@ -34,7 +34,9 @@ from polyml.model.scop import Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.load import assemble
-from polyml.schedule.compute import OPERATIONS, compute
+from polyml.schedule.compute import compute
+
+CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def compile(
     stage = _Clock(timings)
     host = machine.host()
     typed = stage("types", lambda: infer(kernel, types))
-    scop = stage("domain", lambda: extract(typed))
+    scop = stage("domain", lambda: extract(typed, aliased=aliased))
     transform = options.schedule == "auto" and not aliased
     if transform:
         scop = stage("scalars", lambda: expand(scop))
@@ -158,7 +160,7 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, stage) ->
     if way.transform:
         scheduled = stage("schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel))
         tree, notes = scheduled.tree, scheduled.notes
-    with budget(OPERATIONS):
+    with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: build(scop, tree, free))
         if way.together:
             program = stage("vectorize", lambda: vectorize(separate_full_tiles(program), host, layouts))
