@@ -20,7 +20,7 @@ from polyml.schedule.forms import affine_schedule
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 
-OPERATIONS = 500_000  # isl operations for one schedule: twice what the largest kernels need
+OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 
 
 @dataclass(frozen=True)
