@@ -1,0 +1,143 @@
+"""What a nest says of its loops is true of every iteration that runs: compared with enumeration for small sizes."""
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given, settings
+
+from polyml.codegen.ast import Guard, Instance, Loop
+from polyml.codegen.integers import Compare, const, var
+from polyml.codegen.nest import chain_of, guard_names
+from polyml.model.reduction import Reduction
+from tests.codegen.nests import SIZES, N, Text, meetings, sample, samples, touched
+
+I, J, K = var("i"), var("j"), var("k")
+
+
+def subsets(indices):
+    indices = list(indices)
+    return chain.from_iterable(combinations(indices, n) for n in range(len(indices) + 1))
+
+
+def meets(pairs, moving, fixed, reorder=False):
+    """Whether a pair has `moving` different and all of `fixed` equal."""
+    return any(
+        a.iteration[moving] != b.iteration[moving] and all(a.iteration[f] == b.iteration[f] for f in fixed)
+        for a, b in pairs
+        if not (reorder and a.accumulates and a.accumulates == b.accumulates)
+    )
+
+
+@settings(max_examples=120, deadline=None)
+@given(samples())
+def test_a_loop_called_free_has_no_two_iterations_that_meet(case):
+    pairs = [pair for size in SIZES for found in touched(case, size) for pair in meetings(found)]
+    for moving in range(len(case.nest.chain)):
+        for fixed in subsets(v for v in range(len(case.nest.chain)) if v != moving):
+            for reorder in (False, True):
+                if case.nest.free(moving, fixed, reorder):
+                    assert not meets(pairs, moving, fixed, reorder), (moving, fixed, reorder)
+
+
+@settings(max_examples=80, deadline=None)
+@given(samples())
+def test_what_is_alone_is_touched_by_accumulators_only(case):
+    pairs = [pair for size in SIZES for found in touched(case, size) for pair in meetings(found)]
+    for array in "AB":
+        for fixed in subsets(range(len(case.nest.chain))):
+            if case.nest.alone(array, fixed):
+                assert not any(
+                    a.place[0] == array
+                    and not (a.accumulates and a.accumulates == b.accumulates)
+                    and all(a.iteration[f] == b.iteration[f] for f in fixed)
+                    for a, b in pairs
+                )
+
+
+# answers that must be exact
+
+
+def nest_of(iterators, write, reads, loops, shared=(), reduces=False):
+    """A perfect nest around one statement S. loops: (name, lower, upper), outermost first."""
+    statement = Text("S", tuple(iterators), write, reads)
+    made = [Loop(name, low, high, 1, ()) for name, low, high in loops]
+    instance = Instance("S", tuple(var(name) for name in iterators))
+    reductions = {"S": Reduction("S", write[0], "+", 0)} if reduces else {}
+    return sample([statement], shared, made, [instance], reductions).nest
+
+
+ZERO, LAST = (const(0),), (N - 1,)
+SQUARE = [("i", ZERO, LAST), ("j", ZERO, LAST)]
+CUBE = [*SQUARE, ("k", ZERO, LAST)]
+
+
+@pytest.mark.parametrize(
+    ("nest", "free"),
+    [
+        (nest_of("ij", ("A", ["i", "j"]), [], SQUARE), {0, 1}),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["i", "j - 1"])], SQUARE), {0}),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["i - 1", "j + 1"])], SQUARE), set()),
+        (nest_of("ij", ("B", ["i"]), [("A", ["i", "j"])], SQUARE), {0}),
+        (nest_of("ij", ("B", ["2i"]), [("B", ["2i + 1"])], SQUARE), {0}),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["j", "i"])], SQUARE), set()),
+        (nest_of("ij", ("A", ["i", "j"]), [("A", ["j", "i"])], [SQUARE[0], ("j", ZERO, (I - 1,))]), {0, 1}),
+        (nest_of("ijk", ("A", ["i", "j"]), [("A", ["i", "k"]), ("A", ["k", "j"])], CUBE), set()),
+        (
+            nest_of(
+                "ijk",
+                ("A", ["i", "j"]),
+                [("A", ["i", "k"]), ("A", ["k", "j"])],
+                [("i", (const(8),), (const(15),)), ("j", (const(8),), (const(15),)), ("k", ZERO, (const(7),))],
+            ),
+            {0, 1},
+        ),
+    ],
+)
+def test_free_loops_of_a_nest(nest, free):
+    assert {v for v in range(len(nest.chain)) if nest.free(v, ())} == free
+
+
+def test_a_loop_may_be_free_only_once_those_around_it_are_fixed():
+    nest = nest_of("ij", ("A", ["i", "j"]), [("A", ["i - 1", "j + 1"])], SQUARE)
+    assert not nest.free(1, ()) and nest.free(1, (0,))
+    assert not nest.free(0, ()) and nest.free(0, (1,))
+
+
+def test_what_a_guard_around_says_makes_loops_free():
+    loops = [("i", ZERO, LAST), ("k", ZERO, (var("m") - 1,))]
+    reads, write = [("B", ["i1"])], ("B", ["i0"])
+    statement = Text("S", ("i0", "i1"), write, reads)
+    made = [Loop(name, low, high, 1, ()) for name, low, high in loops]
+    below = Loop("m", ZERO, LAST, 1, ())
+    for shared, free in (((below,), set()), ((below, Guard(Compare(">=", var("m") * -1), ())), {0})):
+        nest = sample([statement], shared, made, [Instance("S", (I, K))]).nest
+        assert {v for v in range(2) if nest.free(v, ())} == free
+
+
+def test_updates_of_a_reduction_may_be_reordered_and_nothing_else():
+    update = nest_of("ik", ("B", ["i"]), [("B", ["i"]), ("A", ["i", "k"])], [CUBE[0], CUBE[2]], reduces=True)
+    assert update.free(0, ()) and not update.free(1, ())
+    assert update.free(1, (), reorder=True) and update.alone("B", (0,))
+    other = nest_of("ik", ("B", ["i"]), [("B", ["i"]), ("B", ["k"])], [CUBE[0], CUBE[2]], reduces=True)
+    assert not other.free(1, (), reorder=True) and not other.alone("B", (0,))
+    plain = nest_of("ik", ("B", ["i"]), [("A", ["i", "k"])], [CUBE[0], CUBE[2]])
+    assert not plain.alone("B", (0,)) and plain.alone("A", ())
+
+
+# the shape of the loops
+
+
+def test_a_chain_ends_where_a_body_is_not_one_sequential_loop():
+    leaf = Instance("S", (I, J))
+    inner = Loop("j", ZERO, LAST, 1, (leaf,))
+    parallel = Loop("j", ZERO, LAST, 1, (leaf,), parallel=True)
+    assert chain_of(Loop("i", ZERO, LAST, 1, (inner,)))[1] == (leaf,)
+    for body in ((inner, inner), (leaf, inner), (parallel,), (Guard(Compare(">=", I), (inner,)),)):
+        outer = Loop("i", ZERO, LAST, 1, body)
+        assert chain_of(outer) == ((outer,), body)
+
+
+def test_names_that_guards_test_are_found_at_any_depth():
+    guard = Guard(Compare(">=", I - J), (Loop("k", ZERO, LAST, 1, (Guard(Compare("==", K - N), ()),)),))
+    assert guard_names((Instance("S", (I,)), guard)) == {"i", "j", "k", "N"}
+    assert guard_names((Instance("S", (I,)),)) == frozenset()
