@@ -67,10 +67,7 @@ class _Vectorizer:
         if best is not None:
             shape, cycles = best
             if not imperfect or cycles <= self._apart(nest):
-                try:
-                    return reshape(nest, shape)
-                except CannotReshape:
-                    pass
+                return reshape(nest, shape)
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
@@ -112,11 +109,14 @@ class _Vectorizer:
             cycles = model.per_iteration(shape)
             if cycles is not None and cycles < plain:
                 priced.append((cycles, shape.copies, shape))
-        if not priced:
-            return None
-        least = min(cycles for cycles, _, _ in priced)
-        cycles, _, shape = min((p for p in priced if p[0] <= least * 1.04), key=lambda p: (p[1], p[0]))
-        return shape, cycles
+        while priced:
+            least = min(cycles for cycles, _, _ in priced)
+            chosen = min((p for p in priced if p[0] <= least * 1.04), key=lambda p: (p[1], p[0]))
+            cycles, _, shape = chosen
+            if _fits(nest, shape):
+                return shape, cycles
+            priced.remove(chosen)
+        return None
 
     def _plain(self, nest: Nest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""
@@ -219,3 +219,12 @@ class _Vectorizer:
                     for other in JAM_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
+
+
+def _fits(nest: Nest, shape: Shape) -> bool:
+    """Whether the loops' bounds let the nest run in that shape."""
+    try:
+        reshape(nest, shape)
+    except CannotReshape:
+        return False
+    return True
