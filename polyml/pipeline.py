@@ -115,7 +115,7 @@ def compile(
         try:
             made = _generate(way, scop, found, free, host, layouts, options, aliased, stage)
             break
-        except (BudgetExceeded, CannotRunTogether) as reason:
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             notes += (f"{way.name} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
@@ -184,7 +184,7 @@ class _Clock:
         start = time.perf_counter()
         try:
             return run()
-        except (PolymlError, BudgetExceeded, CannotRunTogether):
+        except (PolymlError, BudgetExceeded, CannotRunTogether, isl.Error):
             raise
         except Exception as problem:
             message = f"stage {name} failed: {type(problem).__name__}: {problem}"

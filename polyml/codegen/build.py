@@ -45,7 +45,8 @@ def integer_expression(value: isl.PwAff) -> Lin:
 
 def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
     """{ : ... } as an expression of the names of its parameters."""
-    return _condition(isl.AstBuild.from_context(context).expr_from_set(condition))
+    context = context.align_params(condition.get_space())
+    return _condition(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
 
 
 @dataclass(frozen=True)
