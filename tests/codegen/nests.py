@@ -6,7 +6,7 @@ from math import floor
 from hypothesis import strategies as st
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Program
+from polyml.codegen.ast import Guard, Instance, Loop, Program, with_body
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Compare, const, var
 from polyml.codegen.nest import Nest
@@ -76,7 +76,7 @@ def loop_bounds(draw, outer):
     high = [draw(st.sampled_from((N - 1, const(2), N - 2)))]
     if outer:
         around = var(draw(st.sampled_from(outer)))
-        low += draw(st.sampled_from(([], [], [around], [around - 1], [(around - N) * 1 + 1])))
+        low += draw(st.sampled_from(([], [], [around], [around - 1], [around - N + 1])))
         high += draw(st.sampled_from(([], [], [around], [around + 1], [around * -1 + N])))
     return tuple(low), tuple(high), draw(st.sampled_from((1, 1, 1, 2)))
 
@@ -132,7 +132,8 @@ def sample(texts, shared, chain, body, reductions=None):
     )
     program = Program(scop, (), reductions or {})
     tests = ConflictTest(scop, AccessTable(scop.context))
-    return Sample({text.name: text for text in texts}, program, Nest(program, tests, tuple(shared), tuple(chain), tuple(body)))
+    nest = Nest(program, tests, tuple(shared), tuple(chain), tuple(body))
+    return Sample({text.name: text for text in texts}, program, nest)
 
 
 def environments(nodes, env):
@@ -196,3 +197,27 @@ def meetings(found):
             for b in touches[i:]:
                 if a.writes or b.writes:
                     yield a, b
+
+
+def steps(sample, size):
+    """((statement, point), places read, place written) of every instance that runs, in order."""
+    found = []
+    for env in environments([*sample.nest.shared, *sample.nest.chain], {"N": size}):
+        for node in sample.nest.body:
+            loops = []
+            while isinstance(node, Loop):
+                loops.append(node)
+                (node,) = node.body
+            for inner in environments(loops, env):
+                point = tuple(e.evaluate(inner) for e in node.point)
+                *reads, write = sample.texts[node.statement].places(point, size)
+                found.append(((node.statement, point), tuple(reads), write))
+    return found
+
+
+def whole(sample):
+    """The program of everything around the nest, and the nest."""
+    body = sample.nest.body
+    for node in reversed((*sample.nest.shared, *sample.nest.chain)):
+        body = (with_body(node, body),)
+    return Program(sample.program.scop, body, sample.program.reductions)

@@ -1,0 +1,54 @@
+"""The programs that a kernel of `loop_nests` becomes before its loops run together, and what they must keep."""
+
+from functools import cache
+
+import pytest
+
+from polyml import machine
+from polyml.codegen.build import build
+from polyml.codegen.fulltiles import separate_full_tiles
+from polyml.model.dependence import dependences
+from polyml.model.reduction import reductions
+from polyml.model.scalars import expand
+from polyml.schedule import mapping
+from polyml.schedule.compute import compute
+from tests.codegen.histories import History
+from tests.codegen.loop_nests import arguments_for
+from tests.codegen.samples import scop_of
+
+SMALL_TILES = (4, 7, 3, 2)
+
+
+def small_tiles(patch):
+    """Tiles of a few iterations, so that small sizes have several of them."""
+    floor, scaled = mapping._floor, mapping._scaled_floor
+    patch.setattr(mapping, "_floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
+    patch.setattr(mapping, "_scaled_floor", lambda band, sizes: scaled(band, SMALL_TILES[: len(sizes)]))
+
+
+@cache
+def programs(kernel):
+    """The kernel's loops in source order, tiled, and tiled with full tiles apart from partial ones."""
+    scop = expand(scop_of(kernel, arguments_for(kernel, (3, 3, 3))))
+    free = reductions(scop, "reassociate")
+    with pytest.MonkeyPatch.context() as patch:
+        small_tiles(patch)
+        found = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True)
+    tiled = build(scop, found.tree, free)
+    source = build(scop, scop.schedule, free)
+    return {"source": source, "tiled": tiled, "apart": separate_full_tiles(tiled)}
+
+
+@cache
+def history(kernel, sizes):
+    program = programs(kernel)["source"]
+    return History.of(kernel, program.scop, list(arguments_for(kernel, sizes).values()), program.reductions)
+
+
+def check(kernel, program, sizes):
+    for order, seed in (("source", 0), ("reversed", 0), ("shuffled", 1)):
+        history(kernel, sizes).check(program, order=order, seed=seed)
+
+
+def layouts(scop):
+    return ("C",) * len(scop.params)

@@ -1,0 +1,128 @@
+"""Full tiles apart from partial ones: the same instances in the same order, and constant lengths in the full ones."""
+
+import pytest
+
+from polyml.codegen.ast import Guard, Instance, Loop, Program, instances, loops, with_body
+from polyml.codegen.fulltiles import separate_full_tiles
+from polyml.codegen.integers import const, var
+from polyml.codegen.walk import sequence
+from tests.codegen.forms import SMALL_TILES, check, programs
+from tests.codegen.loop_nests import KERNELS, five_points, lower_update, lu, matmul
+
+SIZES = ((0, 0, 0), (1, 1, 1), (8, 14, 6), (9, 16, 7), (3, 20, 2))
+DEEP = (matmul, lower_update, lu)
+
+
+def versions(nodes):
+    """The pairs of guards around full and partial tiles: in one body, the second one rare."""
+    for node, following in zip(nodes, (*nodes[1:], None)):
+        if isinstance(following, Guard) and following.rare:
+            yield node, following
+        elif not isinstance(node, Instance):
+            yield from versions(node.body)
+
+
+def only(nodes, kept):
+    """The nodes with the bodies of full (0) or partial (1) tiles alone."""
+    dropped = {id(pair[1 - kept]) for pair in versions(nodes)}
+
+    def without(nodes):
+        return tuple(
+            n if isinstance(n, Instance) else with_body(n, without(n.body)) for n in nodes if id(n) not in dropped
+        )
+
+    return without(nodes)
+
+
+def run(program, kept, **sizes):
+    return sequence(Program(program.scop, only(program.body, kept)), sizes)
+
+
+FULL, PARTIAL = 0, 1
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_the_order_of_instances_stays_exactly_as_it_was(kernel):
+    before, after = programs(kernel)["tiled"], programs(kernel)["apart"]
+    for sizes in SIZES:
+        values = {p.name: sizes[k % 3] for k, p in enumerate(before.scop.parameters)}
+        assert sequence(after, values) == sequence(before, values)
+        check(kernel, after, sizes)
+
+
+@pytest.mark.parametrize("kernel", DEEP, ids=lambda k: k.__name__)
+def test_loops_of_a_full_tile_have_one_constant_length_each(kernel):
+    pairs = list(versions(programs(kernel)["apart"].body))
+    assert pairs
+    for full, partial in pairs:
+        for loop in loops(full.body):
+            assert len(loop.lower) == len(loop.upper) == 1 and (loop.upper[0] - loop.lower[0]).is_const
+        assert [i.statement for i in instances(full.body)] == [i.statement for i in instances(partial.body)]
+
+
+@pytest.mark.parametrize("tiles", [1, 2])
+def test_sizes_that_are_multiples_of_the_tiles_run_full_tiles_alone(tiles):
+    program = programs(matmul)["apart"]
+    rows, columns, depth = (tiles * size for size in SMALL_TILES[:3])
+    sizes = {"C_0": rows, "C_1": columns, "A_0": rows, "A_1": depth, "B_0": depth, "B_1": columns}
+    total = rows * columns * depth
+    assert len(run(program, FULL, **sizes)) == total and run(program, PARTIAL, **sizes) == []
+    sizes["C_0"] += 1
+    assert len(run(program, FULL, **sizes)) == total and len(run(program, PARTIAL, **sizes)) == columns * depth
+
+
+def test_tiles_that_the_diagonal_or_an_edge_cuts_are_partial():
+    """C[i, j] += A[i, k] * A[j, k] for j <= i: tiles of 4 rows i, 7 columns j and 3 steps k."""
+    n, m = 18, 7
+    sizes = {"C_0": n, "C_1": n, "A_0": n, "A_1": m, "m": m}
+    expected = {
+        ("S0", (i, k, j)) for i in range(n) for k in range(m) for j in range(i + 1)
+        if j // 7 * 7 + 6 <= i // 4 * 4 and i // 4 * 4 + 3 < n and k // 3 * 3 + 2 < m
+    }  # fmt: skip
+    program = programs(lower_update)["apart"]
+    assert expected and set(run(program, FULL, **sizes)) == expected
+    assert len(run(program, PARTIAL, **sizes)) == m * n * (n + 1) // 2 - len(expected)
+
+
+def test_shallow_nests_and_loops_outside_tiles_are_left_alone():
+    for form in ("source", "tiled"):
+        program = programs(five_points)[form]
+        assert separate_full_tiles(program) == program
+    program = programs(matmul)["source"]
+    assert separate_full_tiles(program) == program
+
+
+# nests by hand
+
+I, J, K, IT, N = (var(name) for name in ("i", "j", "k", "it", "N"))
+WHOLE = ((const(0),), (const(3),))
+
+
+def tile(rows, columns, depth, *, body=(Instance("S", (I, J, K)),), step=1):
+    """for it step 4: for i, j, k from their bounds: S"""
+    for name, (low, high) in (("k", depth), ("j", columns), ("i", rows)):
+        body = (Loop(name, low, high, step, body),)
+    return Program(None, (Loop("it", (const(0),), (N - 1,), 4, body, role="tile"),))
+
+
+ROWS = ((const(0), IT), (IT + 3, N - 1))
+
+
+@pytest.mark.parametrize(
+    ("program", "is_separated"),
+    [
+        (tile(ROWS, WHOLE, WHOLE), True),
+        (tile(ROWS, WHOLE, ((const(0),), (const(3), I + J - 1))), True),
+        (tile(ROWS, ((const(0),), (const(3), I * 2)), ((const(-2), J - I), (const(1),))), True),
+        (tile(((IT,), (IT + 3,)), WHOLE, WHOLE), False),  # always full
+        (tile(ROWS, WHOLE, ((I,), (N,))), False),  # no bounds at a constant distance
+        (tile(ROWS, WHOLE, ((I,), (I + 2,))), False),  # a box that moves with i
+        (tile(ROWS, WHOLE, WHOLE, step=2), False),
+        (tile(ROWS, WHOLE, WHOLE, body=(Loop("l", *WHOLE, 1, (Instance("S", (I, J, K)),)),) * 2), False),
+    ],
+)
+def test_a_nest_by_hand_runs_the_same_with_its_full_tiles_apart(program, is_separated):
+    changed = separate_full_tiles(program)
+    assert (changed != program) == is_separated
+    for size in range(12):
+        assert sequence(changed, {"N": size}) == sequence(program, {"N": size})
