@@ -94,7 +94,17 @@ def _start(scop: Scop, deps: Dependences, rng: Random) -> isl.Schedule:
     constraints = constraints.set_validity(deps.validity).set_coincidence(deps.validity)
     constraints = constraints.set_proximity(rng.choice((deps.validity, deps.flow, deps.anti.union(deps.output))))
     with isl_options(**{f"schedule_{name}": value for name, value in options.items()}):
-        return _within_budget(constraints.compute_schedule) or scop.schedule
+        return _within_budget(lambda: _isl_schedule(constraints)) or scop.schedule
+
+
+def _isl_schedule(constraints: isl.ScheduleConstraints) -> isl.Schedule | None:
+    """None where isl finds none: under some options it gives up ("unable to carry dependences")."""
+    try:
+        return constraints.compute_schedule()
+    except isl.Error as problem:
+        if "unable to carry dependences" not in str(problem):
+            raise
+        return None
 
 
 # changes of the tree

@@ -131,3 +131,19 @@ def test_options_of_isl_are_left_as_they_were():
     for seed in SEEDS:
         random_legal_schedule(scop, dependences(scop), Random(seed))
     assert options() == before
+
+
+class _Failing:
+    """Constraints for which isl raises."""
+
+    def __init__(self, message):
+        self.message = message
+
+    def compute_schedule(self):
+        raise isl.Error(self.message)
+
+
+def test_where_isl_gives_up_the_source_order_is_taken_and_other_errors_are_not_hidden():
+    assert random_schedules._isl_schedule(_Failing("unable to carry dependences in isl_scheduler.c:1")) is None
+    with pytest.raises(isl.Error, match="spaces don't match"):
+        random_schedules._isl_schedule(_Failing("spaces don't match"))
