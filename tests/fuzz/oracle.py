@@ -1,4 +1,9 @@
-"""What a program gives under plain Python and NumPy, and how close a compiled run must come to it."""
+"""What a program gives under plain Python and NumPy, and how close a compiled run must come to it.
+
+One departure from Python is not called a difference: a scalar has one type for the whole function, found as if every loop
+ran. `s = 0; for i in range(n): s = A[i]; return s` returns a number of A's type also where no iteration happens and
+Python returns its own 0. The number itself has to be the same.
+"""
 
 from __future__ import annotations
 
@@ -147,6 +152,8 @@ def _differs(a, b, error, returned: bool = False) -> str:
     if a is None:
         return ""
     first, second = np.asarray(a), np.asarray(b)
+    if returned and isinstance(a, (bool, int, float)) and isinstance(b, np.generic) and not isinstance(a, np.generic):
+        first = _as_typed(first, second)
     if first.dtype != second.dtype or first.shape != second.shape:
         return f"{second.dtype}{list(second.shape)}, not {first.dtype}{list(first.shape)}"
     if returned and isinstance(a, np.ndarray) != isinstance(b, np.ndarray):
@@ -159,6 +166,12 @@ def _differs(a, b, error, returned: bool = False) -> str:
     bound = "" if error is None else f" (bound {np.asarray(error)[where]:.3g})"
     found = f"{second[where]!r}, not {first[where]!r}{bound}"
     return f"{count} of {first.size} elements differ, first {list(where)}: {found}"
+
+
+def _as_typed(python: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """A Python number in the type of the NumPy one that has the same value; as it is where there is none."""
+    same = python == found or (python != python and found != found)
+    return found.copy() if same and np.signbit(float(python)) == np.signbit(float(found)) else python
 
 
 def _equal_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:

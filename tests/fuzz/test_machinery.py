@@ -114,6 +114,18 @@ def test_a_returned_value_of_another_type_is_a_difference():
     assert found == "returned value 0: float64[], not float32[]"
 
 
+def test_a_python_number_may_come_back_in_a_numpy_type_if_it_is_the_same_number():
+    def found(want, got):
+        return difference(run_of([], [want]), run_of([], [got]), None, "")
+
+    assert found(0, np.int16(0)) == found(2, np.float32(2)) == found(True, np.int8(1)) == ""
+    assert found(0, np.int16(1)) == "returned value 0: int16[], not int64[]"
+    assert found(0, np.float32(-0.0)) == "returned value 0: float32[], not int64[]"
+    assert found(np.int64(0), np.int16(0)) == "returned value 0: int16[], not int64[]"
+    assert found(np.int16(0), 0) == "returned value 0: int64[], not int16[]"
+    assert found(0.0, 0) == "returned value 0: int64[], not float64[]"
+
+
 def test_reading_np_empty_makes_a_program_undefined():
     source = "def kernel(A):\n    T = np.empty(3)\n    {fill}A[0] = T[1]\n"
     arguments = (Argument("A", "f64", ("3",)),)
