@@ -13,6 +13,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop, Statement
 from polyml.schedule.fusion import fuse
 from polyml.schedule.options import isl_options
+from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
 
@@ -169,19 +170,44 @@ def _is_plain(member: isl.UnionPwAff) -> bool:
 
 
 def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The source's order for components that were skewed although their innermost loop waits for nothing.
+    """The source's order for components whose new order costs more than it gains.
 
     A skew costs the rows' contiguity. It pays where every iteration of the innermost loop needs the one before
-    (Gauss-Seidel); where only a few of them are involved (Floyd and Warshall's row and column k) it does not.
+    (Gauss-Seidel); where only a few of them are involved (Floyd and Warshall's row and column k) it does not. In a
+    sequence of vector operations (a triangular solve) the loop inside is too short to share, so rows come first.
     """
     parts = [
-        part if _skew_pays(part, scop, dependences) else scop.schedule.intersect_domain(part.get_domain())
+        part
+        if _skew_pays(part, scop, dependences) and not _leaves_rows(part, scop)
+        else scop.schedule.intersect_domain(part.get_domain())
         for part in _components(schedule)
     ]
     result = parts[0]
     for part in parts[1:]:
         result = result.sequence(part)
     return result
+
+
+def _leaves_rows(schedule: isl.Schedule, scop: Scop) -> bool:
+    """Whether loops two deep inside a sequential one jump from row to row where the source's do not."""
+    names = sorted(_names(schedule))
+    if _outer_parallel(schedule) or any(len(scop.statements[n].iterators) > 2 for n in names):
+        return False
+    now = before = 0
+    for name in names:
+        innermost = _innermost(schedule, name)
+        now += jumps(scop, name, innermost)
+        before += jumps(scop, name, [len(scop.statements[name].iterators) - 1])
+    return now > before
+
+
+def _innermost(schedule: isl.Schedule, name: str) -> list[int]:
+    """The iterators that the innermost loop around a statement moves with."""
+    found: list[int] = []
+    for node in _all_bands(schedule.get_root()):
+        for member in band_of(node).members:
+            found = iterators_of(member, name) or found
+    return found
 
 
 def _skew_pays(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> bool:

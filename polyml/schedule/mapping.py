@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml.machine import CpuMachine
-from polyml.model.scop import Access, Scop
-from polyml.polyhedra import iterator_coefficients
+from polyml.model.scop import Scop
+from polyml.schedule.strides import accesses, iterators_of, moves, runs_along_rows
 from polyml.schedule.tree import (
     PARALLEL,
     POINT,
@@ -27,6 +27,7 @@ from polyml.schedule.tree import (
 )
 
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
+ROW_STRIP = 256  # the same where they are neighbours in memory
 PANEL = 32  # neighbouring elements that a register tile holds
 
 
@@ -76,16 +77,17 @@ class _Mapping:
             return self._tiled(band, sizes)
         if not self.parallel:
             return None
-        self.notes.append(f"{label}: strips of {STRIP} for threads")
-        return self._strips(band)
+        strip = ROW_STRIP if runs_along_rows(self.scop, names, band.members[0]) else STRIP
+        self.notes.append(f"{label}: strips of {strip} for threads")
+        return self._strips(band, strip)
 
     def _has_reuse(self, band: Band, names: list[str]) -> bool:
         """Whether some element is touched again along a member: the work grows faster than the data."""
         return any(
-            a.subscripts and not self._moves(a, name, member, None)
+            a.subscripts and not moves(a, iterators_of(member, name))
             for name in names
             if len(self.scop.statements[name].iterators) >= len(band.members)
-            for a in self._accesses(name)
+            for a in accesses(self.scop.statements[name])
             for member in band.members
         )
 
@@ -97,37 +99,26 @@ class _Mapping:
         depth: along a reduction, a panel of PANEL neighbours and `depth` rows fills half the first cache. rows: the
         other operand's block fills three quarters of it. columns: the panels together fill a quarter of the second.
         """
-        size_bytes = max(self.scop.arrays[a.array].element.size_bytes for n in names for a in self._accesses(n))
+        statements = [self.scop.statements[n] for n in names]
+        size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
         first, second = (self.machine.cache(level).size_bytes for level in (1, 2))
         depth = _multiple(first // 2 // (PANEL * size_bytes), 16)
         rows = _multiple(first * 3 // 4 // (depth * size_bytes), 24)
         columns = _multiple(second // 4 // (depth * size_bytes), PANEL)
         sizes = []
         for i, member in enumerate(band.members):
-            if not any(self._moves(self.scop.statements[n].write, n, member, None) for n in names):
+            if not any(moves(s.write, iterators_of(member, s.name)) for s in statements):
                 sizes.append(depth)
-            elif any(self._moves(a, n, member, -1) for n in names for a in self._accesses(n)):
+            elif runs_along_rows(self.scop, names, member):
                 sizes.append(2 * rows if i == 0 else columns)
             else:
                 sizes.append(rows)
         return sizes
 
-    def _accesses(self, name: str) -> tuple[Access, ...]:
-        statement = self.scop.statements[name]
-        return (*statement.reads, statement.write)
-
-    def _moves(self, access: Access, name: str, member: isl.UnionPwAff, dim: int | None) -> bool:
-        """Whether the access names other elements along the member. dim -1: its neighbours in the last dimension."""
-        along = _iterators_of(member, name)
-        subscripts = access.subscripts if dim is None else access.subscripts[dim:]
-        return any(
-            any(piece[i] for i in along) for subscript in subscripts for piece in iterator_coefficients(subscript)
-        )
-
-    def _strips(self, band: Band) -> isl.ScheduleNode:
-        """for i: ...      ->      parallel it by 32: for i in the strip: ..."""
+    def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
+        """for i: ...      ->      parallel it by size: for i in the strip: ..."""
         first = Band(band.members[:1], (True,), True)
-        strip = _scaled_floor(first, [STRIP])
+        strip = _scaled_floor(first, [size])
         node = self.node.delete()
         node = insert_band(node, band)
         node = mark(node, POINT).parent()
@@ -172,17 +163,6 @@ class _Mapping:
 def _multiple(value: int, factor: int) -> int:
     """The largest multiple of factor up to value, at least factor."""
     return max(value // factor, 1) * factor
-
-
-def _iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
-    """Which iterators of the statement the member's expression moves with."""
-    pieces = member.get_pw_aff_list()
-    found: set[int] = set()
-    for k in range(pieces.n_pw_aff()):
-        if pieces.get_at(k).domain().get_tuple_name() == name:
-            for coefficients in iterator_coefficients(pieces.get_at(k)):
-                found |= {i for i, c in enumerate(coefficients) if c}
-    return sorted(found)
 
 
 def _floor(band: Band, sizes: list[int]) -> Band:
