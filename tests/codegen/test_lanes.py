@@ -1,0 +1,213 @@
+"""Lanes in machine code: partial results of reductions, masked remainders, and elements that lie apart."""
+
+import ctypes
+import mmap
+import os
+
+import numpy as np
+import pytest
+
+from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, in_lanes, native, presets, program_of
+
+pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
+
+# reductions over lanes
+
+
+def sums(A, r):
+    for i in range(A.shape[0]):
+        r[0] += A[i]
+    for i in range(A.shape[0]):
+        r[1] -= A[i]
+    for i in range(A.shape[0]):
+        r[2] *= A[i]
+    for i in range(A.shape[0]):
+        r[3] = max(r[3], A[i])
+    for i in range(A.shape[0]):
+        r[4] = min(r[4], A[i])
+    for i in range(A.shape[0]):
+        r[5] &= A[i]
+    for i in range(A.shape[0]):
+        r[6] |= A[i]
+    for i in range(A.shape[0]):
+        r[7] ^= A[i]
+    for i in range(A.shape[0]):
+        r[8] = A[i] if A[i] > r[8] else r[8]
+    for i in range(A.shape[0]):
+        if A[i] > 2:
+            r[9] += A[i]
+    for i in range(A.shape[0]):
+        r[10] = np.maximum(r[10], A[i])
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "uint64"])
+def test_reductions_of_integers_over_lanes_are_exact(dtype, preset):
+    def arguments(n):
+        info = np.iinfo(dtype)
+        rng = np.random.default_rng(n)
+        values = [rng.integers(info.min, info.max, size, dtype=dtype, endpoint=True) for size in (n, 11)]
+        return {"A": values[0], "r": values[1]}
+
+    program = program_of(sums, arguments(3), preset, form="source")
+    assert in_lanes(program).keys() == program.scop.statements.keys()
+    code = native(program, preset, layouts=("C", "C"))
+    for n in (0, 1, 2, 7, 31, 64, 203):
+        assert_as_defined(sums, arguments(n), code)
+
+
+def extremes(A, r):
+    for i in range(A.shape[0]):
+        r[0] = max(r[0], A[i])
+    for i in range(A.shape[0]):
+        r[1] = min(r[1], A[i])
+    for i in range(A.shape[0]):
+        r[2] = np.maximum(r[2], A[i])
+    for i in range(A.shape[0]):
+        r[3] = np.minimum(r[3], A[i])
+    for i in range(A.shape[0]):
+        r[4] = np.fmax(r[4], A[i])
+    for i in range(A.shape[0]):
+        r[5] = np.fmin(A[i], r[5])
+    for i in range(A.shape[0]):
+        r[6] += A[i]
+    for i in range(A.shape[0]):
+        r[7] = r[7] * A[i]
+    for i in range(A.shape[0]):
+        r[8] = max(A[i], r[8])
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("odd", [None, "start", "middle", "end", "accumulator", "infinite"])
+def test_reductions_of_floats_honour_nan_and_infinity(odd, dtype, preset):
+    """Whole numbers and powers of two, so that sums and products are exact in any order."""
+    rng = np.random.default_rng(3)
+    values = rng.integers(1, 100, 67).astype(dtype)
+    values[rng.random(67) < 0.8] = 2.0
+    start = np.full(9, 5, dtype)
+    where = {"start": 0, "middle": 33, "end": 66}.get(odd)
+    if where is not None:
+        values[where] = np.nan
+    if odd == "accumulator":
+        start[:] = np.nan
+    if odd == "infinite":
+        values[7], values[50] = np.inf, -np.inf
+    start[7], values[values > 16] = 2.0**-30, 16.0 if odd is None else values[values > 16]
+    args = {"A": values, "r": start}
+    code = compiled(extremes, args, preset, fp="reassociate", form="source")
+    wanted, _ = defined(extremes, args)
+    status, _ = code(args)
+    assert status == 0
+    exact = [k for k in range(9) if k != 7]
+    np.testing.assert_array_equal(args["r"][exact], wanted["r"][exact])
+    np.testing.assert_allclose(args["r"][7], wanted["r"][7], rtol=1e-5)
+
+
+def any_all(P, r):
+    for i in range(P.shape[0]):
+        r[0] = r[0] or P[i]
+    for i in range(P.shape[0]):
+        r[1] = r[1] and P[i]
+    for i in range(P.shape[0]):
+        r[2] = r[2] ^ P[i]
+    for i in range(P.shape[0]):
+        r[3] |= P[i]
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("true", [(), (0,), (70,), (5, 6, 99), range(100)])
+def test_reductions_of_truth_values(true, preset):
+    truth = np.zeros(100, bool)
+    truth[list(true)] = True
+    for start in (False, True):
+        args = {"P": truth, "r": np.full(4, start)}
+        assert_as_defined(any_all, args, compiled(any_all, args, preset, form="source"))
+
+
+# memory
+
+
+def combine(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] = A[i, j] * 3 - B[j, i]
+
+
+LAYOUTS = {  # (n, m, type) -> an array of that shape in new memory, and what is said of it
+    "C": (lambda n, m, t: np.zeros((n, m), t), "C"),
+    "F": (lambda n, m, t: np.zeros((m, n), t).T, "F"),
+    "rows of a wider array": (lambda n, m, t: np.zeros((n, m + 5), t)[:, 2 : m + 2], "C"),
+    "columns of a wider array": (lambda n, m, t: np.zeros((m, n + 3), t).T[1 : n + 1], "F"),
+    "every third": (lambda n, m, t: np.zeros((2 * n, 3 * m), t)[::2, ::3], "A"),
+    "rows backwards": (lambda n, m, t: np.zeros((n, m), t)[::-1], "C"),
+    "all backwards": (lambda n, m, t: np.zeros((n, m), t)[::-1, ::-1], "A"),
+    "unaligned": (lambda n, m, t: np.ndarray((n, m), t, np.zeros(n * m * 8 + 1, np.uint8), 1), "A"),
+    "C called any": (lambda n, m, t: np.zeros((n, m), t), "A"),
+}
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["int64", "int16"])
+def test_arrays_of_every_layout_are_read_and_written_in_place(dtype, layout, preset):
+    rng = np.random.default_rng(4)
+    make, letter = LAYOUTS[layout]
+    code = None
+    for n, m in ((3, 5), (0, 3), (1, 1), (7, 18), (33, 2), (2, 67)):
+        args = {"C": make(n, m, dtype), "A": make(n, m, dtype), "B": make(m, n, dtype)}
+        for value in args.values():
+            value[...] = rng.integers(-99, 99, value.shape)
+        code = code or compiled(combine, args, preset, layouts=(letter,) * 3)
+        assert_as_defined(combine, args, code)
+
+
+def along(A, B, C):
+    for i in range(C.shape[0]):
+        C[i] = A[2 * i] + A[C.shape[0] - 1 - i] * B[i, i]
+    for i in range(C.shape[0]):
+        A[3 * i + 1] = C[i] - A[3 * i + 1]
+    for i in range(C.shape[0] - 1, -1, -1):
+        B[i, C.shape[0] - 1 - i] = A[i // 2] + B[i, 0]
+
+
+@pytest.mark.parametrize("preset", WIDE)
+def test_lanes_that_lie_apart_backwards_or_on_a_diagonal_are_gathered_and_scattered(preset):
+    rng = np.random.default_rng(5)
+    code = None
+    for n in (1, 2, 9, 16, 31):
+        args = {"A": rng.integers(-9, 9, 3 * n), "B": rng.integers(-9, 9, (n, n)), "C": rng.integers(-9, 9, n)}
+        code = code or compiled(along, args, preset, form="source")
+        assert_as_defined(along, args, code)
+
+
+def shifted(A, B):
+    for i in range(1, B.shape[0]):
+        for j in range(1, B.shape[1]):
+            B[i, j] = A[i, j] - A[i - 1, j - 1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the array ends where a page does, read in a child process")
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+@pytest.mark.parametrize("columns", [5, 16, 21])
+def test_masked_remainders_touch_nothing_beyond_an_array_that_ends_with_its_page(columns, dtype, preset):
+    room = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+    size = 3 * columns * np.dtype(dtype).itemsize
+    start = 2 * mmap.PAGESIZE - size
+    array = np.frombuffer(room, dtype, 3 * columns, start).reshape(3, columns)
+    array[...] = np.arange(3 * columns).reshape(3, columns)
+    other = np.arange(3 * columns, dtype=dtype).reshape(3, columns)
+    read, written = {"A": array, "B": other}, {"A": other.copy(), "B": array}
+    wanted = [defined(shifted, args)[0]["B"] for args in (read, written)]
+    code = compiled(shifted, read, preset)
+    child = os.fork()
+    if child == 0:
+        protect = ctypes.CDLL(None).mprotect
+        beyond = ctypes.c_void_p(array.ctypes.data + size)
+        failed = protect(beyond, ctypes.c_size_t(mmap.PAGESIZE), 0)
+        right = code(read)[0] == 0 and (other == wanted[0]).all()
+        other[...] = written["A"]
+        right = right and code(written)[0] == 0 and (array == wanted[1]).all()
+        os._exit(0 if right and not failed else 3)
+    assert os.waitpid(child, 0)[1] == 0

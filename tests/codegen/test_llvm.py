@@ -1,0 +1,131 @@
+"""Machine code against the definition of the language, bit for bit, for every preset that this machine runs."""
+
+import numpy as np
+import pytest
+
+from tests.codegen.elementwise import (
+    FLOAT_ROWS, INTEGER_ROWS, ONE, casts, float_choices, float_operations, float_tests, floats, functions_of_one,
+    functions_of_two, indices, integer_operations, integers, pairs, truth_values,
+)  # fmt: skip
+from tests.codegen.loop_nests import KERNELS, arguments_for
+from tests.codegen.native import WIDE, assert_as_defined, compiled, in_lanes, presets, program_of
+
+SIZES = ((0, 0, 0), (1, 1, 1), (3, 0, 4), (0, 5, 2), (7, 17, 9), (19, 8, 5), (4, 67, 3))
+
+pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("form", ["auto", "source"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_loops_on_integers_give_exactly_the_language_s_result(kernel, form, preset):
+    code = compiled(kernel, arguments_for(kernel, (3, 3, 3)), preset, form=form)
+    for sizes in SIZES:
+        assert_as_defined(kernel, arguments_for(kernel, sizes), code)
+
+
+# one operation after the other
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16", "uint64"])
+def test_integer_operations_wrap_floor_and_divide_by_zero_as_numpy_s(dtype, preset):
+    first, second = pairs(integers(dtype))
+    args = {"A": first, "B": second, "R": np.zeros((INTEGER_ROWS, len(first)), dtype)}
+    code = compiled(integer_operations, args, preset)
+    assert_as_defined(integer_operations, args, code)
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_float_operations_keep_ieee_s_special_values(dtype, preset):
+    first, second = pairs(floats(dtype))
+    args = {"A": first, "B": second, "R": np.zeros((FLOAT_ROWS, len(first)), dtype)}
+    assert_as_defined(float_operations, args, compiled(float_operations, args, preset))
+    some = first != 0
+    args = {"A": first[some], "B": second[some], "R": np.zeros((4, some.sum()), dtype)}
+    assert_as_defined(float_choices, args, compiled(float_choices, args, preset))
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+def test_truth_values_are_bytes_in_memory_and_bits_in_lanes(dtype, preset):
+    first, second = pairs(floats(dtype) if dtype.startswith("f") else integers(dtype))
+    truth = np.arange(len(first)) % 3 == 0
+    args = {"A": first, "B": second, "P": np.zeros((9, len(first)), bool), "Q": truth}
+    assert_as_defined(truth_values, args, compiled(truth_values, args, preset))
+    if dtype.startswith("f"):
+        args = {"A": first, "P": np.zeros((3, len(first)), bool)}
+        assert_as_defined(float_tests, args, compiled(float_tests, args, preset))
+
+
+def test_every_operation_runs_in_lanes():
+    first, second = pairs(integers("int32"))
+    args = {"A": first, "B": second, "R": np.zeros((INTEGER_ROWS, len(first)), "int32")}
+    program = program_of(integer_operations, args, "avx2", form="source")
+    assert in_lanes(program) == dict.fromkeys(program.scop.statements, 8)
+
+
+def units_apart(got, wanted):
+    """How many units in the last place of `wanted`'s own type two numbers differ by; 0 for two NaN."""
+    both = np.isnan(got) & np.isnan(wanted)
+    with np.errstate(all="ignore"):
+        apart = np.abs(got.astype(np.longdouble) - wanted) / np.spacing(np.abs(wanted).astype(got.dtype))
+    return np.where(both | (got == wanted), 0, apart)
+
+
+# units in the last place that the GNU C library documents ("Known Maximum Errors in Math Functions")
+LESS_EXACT = {"tanh": 2, "sinh": 2, "cosh": 2, "arcsinh": 2, "log10": 2, "cbrt": 4}
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_elementary_functions_are_right_to_one_unit_in_the_last_place_or_as_the_c_library_has_them(dtype, preset):
+    rng = np.random.default_rng(1)
+    special = floats(dtype)
+    values = np.concatenate([special, rng.uniform(-9, 9, 200), 10.0 ** rng.uniform(-9, 2, 200)]).astype(dtype)
+    args = {"A": values, "R": np.zeros((len(ONE), len(values)), dtype)}
+    status, _ = compiled(functions_of_one, args, preset, form="source")(args)
+    assert status == 0
+    with np.errstate(all="ignore"):
+        for function, row in zip(ONE, args["R"]):
+            wanted = function(values.astype(np.longdouble))
+            apart = units_apart(row, wanted)
+            units = LESS_EXACT.get(function.__name__, 1)
+            assert apart.max() <= units, (function.__name__, values[apart.argmax()])
+
+
+@pytest.mark.parametrize("preset", WIDE)
+def test_powers_and_angles_are_right_to_one_unit_in_the_last_place(preset):
+    first, second = pairs(floats("float64"))
+    args = {"A": first, "B": second, "R": np.zeros((4, len(first)))}
+    status, _ = compiled(functions_of_two, args, preset, form="source")(args)
+    assert status == 0
+    wide, other = first.astype(np.longdouble), second.astype(np.longdouble)
+    with np.errstate(all="ignore"):
+        wanted = (wide**other, np.arctan2(wide, other), np.hypot(wide, other), wide ** np.longdouble(3))
+        for row, exact in zip(args["R"], wanted):
+            exact = np.where(np.abs(exact) > np.finfo(float).max, np.copysign(np.inf, exact), exact)
+            assert units_apart(row, exact).max() <= 1
+
+
+@pytest.mark.parametrize("preset", WIDE)
+def test_conversions_between_types_are_numpy_s(preset):
+    rng = np.random.default_rng(2)
+    n = 37
+    args = {
+        "F": rng.uniform(0, 120, n), "G": rng.normal(size=n).astype("float32"), "I": rng.integers(-(2**62), 2**62, n),
+        "U": rng.integers(0, 2**32, n).astype("uint32"), "S": rng.integers(-128, 128, n).astype("int8"),
+        "T": rng.integers(0, 256, n).astype("uint8"), "P": rng.random(n) < 0.5, "R": np.zeros((5, n)),
+    }  # fmt: skip
+    args["F"][::5] = 0.0
+    for form in ("source", "auto"):
+        assert_as_defined(casts, args, compiled(casts, args, preset, form=form))
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("n", [0, 1, 9, 40])
+def test_loop_variables_are_values_in_every_lane(preset, n):
+    for dtype in ("int64", "float32"):
+        args = {"R": np.zeros((6, n), dtype), "k": 5}
+        assert_as_defined(indices, args, compiled(indices, args, preset, form="source"))
