@@ -23,7 +23,7 @@ POISON = 0xA5  # every byte of an integer that was never written
 
 
 class UncertainBounds(BoundsError):
-    """A subscript under a data-dependent condition could leave its array: such a call runs as Python."""
+    """An access or conversion under a data-dependent condition could be out of range: such a call runs as Python."""
 
 
 def run(program: Program, arguments: Mapping[str, object], *, order: str = "source", seed: int = 0):
@@ -57,11 +57,13 @@ def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
 def _test(check: Check, sizes: Mapping[str, int]) -> None:
     if fix(check.violated, sizes).is_empty():
         return
+    if check.may:
+        raise UncertainBounds(check.what, loc=check.loc)
     if check.kind == "range":
         raise PolymlOverflowError(check.what, loc=check.loc)
     if check.kind == "shape":
         raise ValueError(check.what)
-    raise (UncertainBounds if check.may else BoundsError)(check.what, loc=check.loc)
+    raise BoundsError(check.what, loc=check.loc)
 
 
 def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:

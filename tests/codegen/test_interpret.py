@@ -282,6 +282,7 @@ def check(kind, violated, may=False):
         (check("bounds", "[N] -> { : N >= 3 }"), BoundsError),
         (check("bounds", "[N] -> { : N >= 3 }", may=True), UncertainBounds),
         (check("range", "[N] -> { : N >= 3 }"), PolymlOverflowError),
+        (check("range", "[N] -> { : N >= 3 }", may=True), UncertainBounds),
         (check("shape", "[N] -> { : N >= 3 }"), ValueError),
     ],
 )
