@@ -1,4 +1,4 @@
-"""Kernels of one loop per operation, so that each is a nest of its own that runs in lanes; and values to try them on."""
+"""Kernels of one loop per operation, so that each is a nest that runs in lanes; and values to try them on."""
 
 import math
 
