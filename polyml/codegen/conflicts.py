@@ -14,6 +14,9 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Unroll
 from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin
 from polyml.model.scop import Access, Scop
+from polyml.polyhedra import BudgetExceeded, budget
+
+QUESTION_OPERATIONS = 200_000  # isl operations for one pair of accesses: three times what PolyBench needs
 
 Touch = tuple[Access, Instance]
 
@@ -148,8 +151,16 @@ class ConflictTest:
             body = f"exists {', '.join(exists)}: {body}"
         text = f"[{', '.join(parameters)}] -> {{ [{', '.join(sources)}] -> [{', '.join(sinks)}] : {body} }}"
         if text not in self._known:
-            self._known[text] = isl.Map(text).intersect_params(self._context).deltas()
+            self._known[text] = self._apart(text)
         return self._known[text]
+
+    def _apart(self, meeting: str) -> isl.Set | None:
+        """The differences of a map's ends. None past the budget: one hard question must not use up that of all code."""
+        try:
+            with budget(QUESTION_OPERATIONS):
+                return isl.Map(meeting).intersect_params(self._context).deltas()
+        except BudgetExceeded:
+            return None
 
     def _uniform(self, x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inner: tuple) -> isl.Set | None:
         """The differences of two subscripts that differ by constants alone, loop bounds aside: quick, and rarely more.

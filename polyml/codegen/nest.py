@@ -99,11 +99,13 @@ class Nest:
                 if key in seen:
                     continue
                 seen.add(key)
+                group = (a.access.array, reduces)
+                if group in found and found[group] is None:
+                    continue
                 first: Touch = (a.access, a.instance)
                 apart = self.tests.deltas(
                     first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner)
                 )
-                group = (a.access.array, reduces)
                 known = found.get(group, apart)
                 found[group] = None if known is None or apart is None else known.union(apart)
         self._deltas = [Delta(array, reduces, apart) for (array, reduces), apart in found.items()]

@@ -1,0 +1,23 @@
+"""Programs that random testing found, each with what it once showed."""
+
+import numpy as np
+
+from polyml import pipeline
+from polyml.config import Options
+from polyml.frontend.argtypes import arg_type
+from polyml.frontend.parse import parse
+
+
+def skewed_stencil(A):
+    for t in range(2):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                for k in range(1, A.shape[2] - 1):
+                    A[i, j, k] = A[i + 1, j, k] - 2 * A[i, j, k] + A[i, j + 1, k] - A[i, j, k - 1]
+
+
+def test_one_hard_question_about_a_nest_does_not_cost_the_kernel_its_schedule():
+    """isl takes seconds for how far apart these accesses meet in skewed tiles."""
+    made = pipeline.compile(parse(skewed_stencil), (arg_type(np.ones((3, 3, 3))),), ("C",), Options(fp="strict"))
+    assert not [note for note in made.artifact.notes if "given up" in note]
+    assert made.timings["vectorize"] < 5
