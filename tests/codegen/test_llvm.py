@@ -26,8 +26,8 @@ def test_loops_on_integers_give_exactly_the_language_s_result(kernel, form, pres
 # one operation after the other
 
 
-@pytest.mark.parametrize("preset", WIDE)
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16", "uint64"])
+@pytest.mark.parametrize("preset", WIDE[-1:])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 def test_integer_operations_wrap_floor_and_divide_by_zero_as_numpy_s(dtype, preset):
     first, second = pairs(integers(dtype))
     args = {"A": first, "B": second, "R": np.zeros((INTEGER_ROWS, len(first)), dtype)}
