@@ -16,6 +16,7 @@ from polyml.model.scop import Index, Load, ScalarArg
 
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
+LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the body
 LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
@@ -247,7 +248,7 @@ class CostModel:
         cycles = max(arithmetic * op, loads * load + broadcasts * 0.5, stores * store) + slow + jumps
         cycles = max(cycles, 0.25 * (arithmetic + loads + broadcasts + stores))
         cycles = max(cycles, self._waits(shape))
-        return (cycles + depth) / shape.copies / self._used(shape)
+        return (cycles + LOOP_CYCLES * depth) / shape.copies / self._used(shape)
 
     def _used(self, shape: Shape) -> float:
         """The share of lanes and copies that do work, where the loops are short."""

@@ -23,6 +23,7 @@ from polyml.machine import CpuMachine
 JAM_COUNTS = (2, 3, 4, 6, 8)
 VECTOR_COUNTS = (1, 2, 3, 4)
 COPIES_LIMIT = 32  # vectors that run together
+TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
@@ -111,7 +112,7 @@ class _Vectorizer:
                 priced.append((cycles, shape.copies, shape))
         while priced:
             least = min(cycles for cycles, _, _ in priced)
-            chosen = min((p for p in priced if p[0] <= least * 1.04), key=lambda p: (p[1], p[0]))
+            chosen = min((p for p in priced if p[0] <= least * TOLERANCE), key=lambda p: (p[1], p[0]))
             cycles, _, shape = chosen
             if _fits(nest, shape):
                 return shape, cycles
