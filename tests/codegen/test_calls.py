@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from polyml import machine
+from polyml.codegen import llvm
 from polyml.codegen.build import build
+from polyml.codegen.vectorize import vectorize
 from polyml.frontend.argtypes import arg_type
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 from polyml.model.extract import extract
-from tests.codegen.loop_nests import five_points, lower_update, matmul
+from tests.codegen.forms import layouts, programs
+from tests.codegen.loop_nests import KERNELS, arguments_for, five_points, lower_update, matmul
 from tests.codegen.native import (
     WIDE, assert_as_defined, compiled, copied, defined, layouts_of, native, presets,
 )  # fmt: skip
@@ -284,6 +288,16 @@ def test_any_number_of_threads_computes_the_same(threads):
     args = {"C": S.copy(), "A": rng.integers(-9, 9, (101, 40)), "m": 40}
     assert compiled(lower_update, args, PRESET)(args, threads) == (0, [])
     np.testing.assert_array_equal(args["C"], S + np.tril(args["A"] @ args["A"].T))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_small_tiles_on_several_threads_compute_the_same(monkeypatch, kernel):
+    monkeypatch.setattr(llvm, "PARALLEL_WORK", 0)
+    program = vectorize(programs(kernel)["apart"], machine.preset(PRESET), layouts(programs(kernel)["apart"].scop))
+    code = native(program, PRESET, layouts=layouts(program.scop))
+    for sizes in ((0, 0, 0), (1, 1, 1), (7, 17, 9), (23, 30, 5)):
+        for threads in (1, 2, 5):
+            assert_as_defined(kernel, arguments_for(kernel, sizes), code, threads)
 
 
 def test_a_python_int_that_leaves_64_bits_on_any_thread_is_told():
