@@ -31,7 +31,7 @@ from polyml.runtime.artifact import Artifact, parse_type
 from polyml.runtime.binding import Entry, Guard, Outcome
 from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
-from polyml.runtime.entry import bind
+from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
@@ -299,6 +299,7 @@ class Kernel:
         code = None
         if artifact is not None:
             with _timed(timings, "load"):
+                preparation().join()
                 code = load.load(artifact.object_code, artifact.entry)
             if name is not None and not from_cache:
                 cache.put(name, artifact.to_bytes())
@@ -308,6 +309,7 @@ class Kernel:
     def _compile(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, aliased: bool):
         """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
         timings: dict[str, float] = {}
+        preparation()  # beside the stages before code is needed
         with _compiling[0], config.scope(debug=options.debug, debug_dir=options.debug_dir):
             try:
                 with _timed(timings, "parse"):

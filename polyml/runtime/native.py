@@ -52,6 +52,11 @@ def native_entry(
     return _functions()(ctypes.addressof(_method()), description, keep)
 
 
+def prepare() -> None:
+    """Make what every native entry shares."""
+    _method()
+
+
 @cache
 def works() -> bool:
     """This interpreter and this NumPy lay their objects out as entry.ll reads them."""
