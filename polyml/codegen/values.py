@@ -353,10 +353,13 @@ class Arithmetic:
         return self.compare("<", self.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
 
     def _extreme(self, op: str, left: Val, right: Val, nan_wins: bool) -> Val:
-        """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses): the first operand on a tie."""
+        """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
+
+        Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
+        """
         if not left.dtype.is_float:
             return self.select(self.compare(op + "=", left, right), left, right)
-        better = self.compare(op + "=", left, right)
+        better = self.compare(op if nan_wins else op + "=", left, right)
         odd = left if nan_wins else right
         return self.select(self.logical("or", better, self.compare("!=", odd, odd)), left, right)
 

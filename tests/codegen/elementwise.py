@@ -107,17 +107,21 @@ def float_operations(A, B, R):
 FLOAT_ROWS = 23
 
 
-def float_choices(A, B, R):
-    """Which of two equal zeros comes out is not defined by NumPy, so there are no zeros of both signs here."""
+def float_extremes(A, B, R):
     n = A.shape[0]
     for i in range(n):
         R[0, i] = np.minimum(A[i], B[i])
     for i in range(n):
         R[1, i] = np.maximum(A[i], B[i])
+
+
+def float_extremes_of_numbers(A, B, R):
+    """Which of two equal zeros comes out differs between NumPy's own float types."""
+    n = A.shape[0]
     for i in range(n):
-        R[2, i] = np.fmin(A[i], B[i])
+        R[0, i] = np.fmin(A[i], B[i])
     for i in range(n):
-        R[3, i] = np.fmax(A[i], B[i])
+        R[1, i] = np.fmax(A[i], B[i])
 
 
 def truth_values(A, B, P, Q):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.codegen.elementwise import (
-    FLOAT_ROWS, INTEGER_ROWS, ONE, casts, float_choices, float_operations, float_tests, floats, functions_of_one,
-    functions_of_two, indices, integer_operations, integers, pairs, truth_values,
+    FLOAT_ROWS, INTEGER_ROWS, ONE, casts, float_extremes, float_extremes_of_numbers, float_operations, float_tests,
+    floats, functions_of_one, functions_of_two, indices, integer_operations, integers, pairs, truth_values,
 )  # fmt: skip
 from tests.codegen.loop_nests import KERNELS, arguments_for
 from tests.codegen.native import WIDE, assert_as_defined, compiled, in_lanes, presets, program_of
@@ -41,9 +41,11 @@ def test_float_operations_keep_ieee_s_special_values(dtype, preset):
     first, second = pairs(floats(dtype))
     args = {"A": first, "B": second, "R": np.zeros((FLOAT_ROWS, len(first)), dtype)}
     assert_as_defined(float_operations, args, compiled(float_operations, args, preset))
+    args = {"A": first, "B": second, "R": np.zeros((2, len(first)), dtype)}
+    assert_as_defined(float_extremes, args, compiled(float_extremes, args, preset))
     some = first != 0
-    args = {"A": first[some], "B": second[some], "R": np.zeros((4, some.sum()), dtype)}
-    assert_as_defined(float_choices, args, compiled(float_choices, args, preset))
+    args = {"A": first[some], "B": second[some], "R": np.zeros((2, some.sum()), dtype)}
+    assert_as_defined(float_extremes_of_numbers, args, compiled(float_extremes_of_numbers, args, preset))
 
 
 @pytest.mark.parametrize("preset", WIDE)
