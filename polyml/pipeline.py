@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import islpy as isl
+import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
 from polyml import debug, machine
 from polyml.codegen import text as program_text

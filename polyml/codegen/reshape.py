@@ -225,11 +225,14 @@ def _inner_loop(node: Loop, active: tuple[Together, ...]) -> tuple[Node, ...]:
 
 
 def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
-    """The instances inside one Jam per loop that runs together, those that keep their order innermost."""
+    """The instances inside one Jam per loop that runs together, those that keep their order innermost.
+
+    The Jam with the most copies is outermost: what its copies read stays in fewer registers than what they share.
+    """
     inside: tuple[Node, ...] = run
     for t in active:
         if t.ordered:
             inside = (Unroll(t.var, t.base, t.count, inside),)
-    for t in reversed([t for t in active if not t.ordered]):
+    for t in sorted((t for t in reversed(active) if not t.ordered), key=lambda t: t.count):
         inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside),)
     return inside

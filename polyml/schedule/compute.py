@@ -37,11 +37,11 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS):
-            tree = affine_schedule(scop, dependences)
-            tree, notes = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
+            tree, notes = affine_schedule(scop, dependences)
+            tree, mapped = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
             check_legal(tree, scop, dependences)
             check_parallel(tree, scop, dependences)
-            return Scheduled(tree, notes)
+            return Scheduled(tree, notes + mapped)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded:

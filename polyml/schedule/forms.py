@@ -16,15 +16,21 @@ from polyml.schedule.options import isl_options
 from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
+PERMUTABLE_OPERATIONS = 100_000  # isl operations for the permutable form: half as many again as the kernels need
 
-def affine_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The loops of each component, before tiling."""
-    parallel_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
-    sequential = any(_is_sequential(node) for node in _outer_bands(parallel_form.get_root()))
+
+def affine_schedule(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The loops of each component, before tiling; and what was given up on the way, for `explain`."""
+    notes: tuple[str, ...] = ()
+    form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+    sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
     if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
-        permutable_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
-        parallel_form = _choose(parallel_form, permutable_form, scop)
-    return fuse(_unskewed(parallel_form, scop, dependences), scop, dependences)
+        try:
+            with polyhedra.budget(PERMUTABLE_OPERATIONS):
+                form = _choose(form, _isl_schedule(scop, dependences, schedule_serialize_sccs=1), scop)
+        except polyhedra.BudgetExceeded:
+            notes = (f"loops that may be exchanged: given up after {PERMUTABLE_OPERATIONS} isl operations",)
+    return fuse(_unskewed(form, scop, dependences), scop, dependences), notes
 
 
 def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:

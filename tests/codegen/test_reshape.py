@@ -70,8 +70,18 @@ def test_a_register_tile_has_its_reduction_innermost_and_its_lanes_outside_of_th
     loops = {**SQUARE, "k": (ZERO, LAST)}
     case = nest_of(ELEMENT, [("A", ["i", "k"])], loops)
     nodes = reshape(case.nest, Shape(0, 2, 1, 1, 4, jams=((0, 2),)))
-    jam = ["k step 1", ["j x 1 x 4", ["i x 2", "S"]]]
+    jam = ["k step 1", ["i x 2", ["j x 1 x 4", "S"]]]
     assert loops_of(nodes)[0][:2] == ["j step 4", ["i step 2", jam]]
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rows", "jams"),
+    [(4, 6, ["i x 6", ["j x 4 x 4", "S"]]), (4, 2, ["j x 4 x 4", ["i x 2", "S"]]), (2, 2, ["j x 2 x 4", ["i x 2", "S"]])],
+)
+def test_what_has_the_most_copies_is_outside_in_a_register_tile(vectors, rows, jams):
+    case = nest_of(ELEMENT, [("A", ["i", "k"])], {**SQUARE, "k": (ZERO, LAST)})
+    nodes = reshape(case.nest, Shape(0, 2, 1, vectors, 4, jams=((0, rows),)))
+    assert loops_of(nodes)[0][1][1] == ["k step 1", jams]
 
 
 def test_lanes_of_partial_sums_finish_with_plain_iterations():

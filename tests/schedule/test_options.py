@@ -6,6 +6,7 @@ import pytest
 from polyml import machine
 from polyml.polyhedra import CONTEXT
 from polyml.schedule import compute as computing
+from polyml.schedule import forms
 from polyml.schedule.forms import affine_schedule
 from polyml.schedule.options import isl_options
 from tests.schedule.scheduling import modelled
@@ -68,6 +69,13 @@ def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch
     assert options() == before
 
 
+def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_and_a_note_says_so(monkeypatch):
+    monkeypatch.setattr(forms, "PERMUTABLE_OPERATIONS", 500)
+    notes = scheduled("lu").notes
+    assert notes[0] == "loops that may be exchanged: given up after 500 isl operations"
+    assert any("strips" in note for note in notes[1:])
+
+
 def test_isl_works_normally_after_the_budget_was_exceeded(monkeypatch):
     wanted = scheduled("lu")
     with monkeypatch.context() as small:
@@ -87,6 +95,6 @@ def test_an_error_of_isl_inside_the_scheduler_is_told_from_an_exceeded_budget(mo
 
 def test_a_schedule_is_the_same_whatever_isl_s_options_are_outside():
     found = modelled("lu")
-    wanted = str(affine_schedule(found.scop, found.dependences))
+    wanted = str(affine_schedule(found.scop, found.dependences)[0])
     with isl_options(schedule_max_coefficient=0, schedule_maximize_coincidence=1, schedule_whole_component=1):
-        assert str(affine_schedule(found.scop, found.dependences)) == wanted
+        assert str(affine_schedule(found.scop, found.dependences)[0]) == wanted
