@@ -31,7 +31,9 @@ def main() -> int:
     return 1 if report.failures else 0
 
 
-def _progress(report: Report) -> None:
+def _progress(report: Report, seed: int, outcome: dict) -> None:
+    if outcome["kind"] == "failed":
+        print(f"seed {seed} failed, {outcome['engine']}: {outcome['reason']}", file=sys.stderr, flush=True)
     if report.programs % 100 == 0:
         failed = report.outcomes["failed"]
         print(f"{report.programs} programs, {failed} failed, {report.wall_s:.0f} s", file=sys.stderr, flush=True)

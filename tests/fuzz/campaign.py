@@ -85,10 +85,11 @@ def _columns(items: Sequence[str], width: int = 44, columns: int = 3) -> list[st
 
 
 def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs: int, *, shrunk: int = 10,
-             progress: Callable[[Report], None] = lambda report: None) -> Report:  # fmt: skip
+             progress: Callable[[Report, int, dict], None] = lambda *_: None) -> Report:  # fmt: skip
     """Check the programs of all seeds.
 
     engines: seed -> those that run the program. shrunk: how many failures (one per engine and reason) are made small.
+    progress(report so far, seed, outcome): called after each program.
     """
     report, start = Report(), time.monotonic()
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -109,7 +110,7 @@ def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs
                 with lock:
                     report.add(seed, program, outcome)
                     report.wall_s = time.monotonic() - start
-                    progress(report)
+                    progress(report, seed, outcome)
         finally:
             worker.close()
 
