@@ -22,7 +22,7 @@ def main() -> int:
     if options.show:
         print(program(options.seed).source, program(options.seed), sep="\n")
         return 0
-    engines = options.engines.split(",")
+    engines = list(dict.fromkeys(["interpret", *options.engines.split(",")]))  # it says where the language departs
     if unknown := set(engines) - set(NAMES):
         parser.error(f"no such engine: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
     seeds = range(options.seed, options.seed + options.programs)
