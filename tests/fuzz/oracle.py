@@ -78,7 +78,7 @@ def bounds(program: Program, run: int) -> Bounds:
             made = function(tracked, tolerance.namespace())(*(shared[id(a)] for a in arguments))
     except tolerance.Unstable as reason:
         return Bounds((), (), str(reason))
-    except (OverflowError, ValueError) as reason:  # an integer conversion of NaN or infinity
+    except (OverflowError, ValueError, ZeroDivisionError) as reason:  # where the language departs from Python
         return Bounds((), (), f"{type(reason).__name__}")
     values = made if isinstance(made, tuple) else () if made is None else (made,)
     return Bounds(tuple(_error(shared[id(a)]) for a in arguments), tuple(_error(v) for v in values))
