@@ -20,6 +20,7 @@ from polyml.model.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value,
 from polyml.model.nest import assigns as all_assigns
 from polyml.model.nest import size, with_children
 from polyml.model.scop import Role
+from polyml.model.values import always_may_raise, may_raise, operations
 
 _SIZE_LIMIT = 1000  # operations of a value, shared ones counted each time; beyond it a scalar stays in memory
 
@@ -93,7 +94,8 @@ class _Forward:
         live = live_out
         for node in reversed(nodes):
             if isinstance(node, Assign) and node.array in self.scalars and node.array not in live:
-                continue
+                if not may_raise(node.value):
+                    continue
             if not isinstance(node, Assign) and not node.body:
                 continue
             kept.append(node)
@@ -129,6 +131,8 @@ class _Forward:
         else:
             if name in live_out:
                 return False
+        if always_may_raise(value) and not any(_always_reads(nodes[index], name) for index in changed):
+            return False
         for index, node in changed.items():
             nodes[index] = node
         del nodes[position]
@@ -149,6 +153,13 @@ def _is_straight(node: Node) -> bool:
     if isinstance(node, Assign):
         return True
     return isinstance(node, Guard) and all(_is_straight(inner) for inner in node.body)
+
+
+def _always_reads(node: Node, name: str) -> bool:
+    """Whether an assignment evaluates `name` whatever the data are."""
+    if not isinstance(node, Assign):
+        return False
+    return any(isinstance(part, Read) and part.array == name and not may for part, may in operations(node.value))
 
 
 def _assigns_of(node: Node) -> Iterable[Assign]:
@@ -196,13 +207,14 @@ def _simplified_select(value: syntax.IfExp, decided, seen: dict) -> Value:
 
 
 def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
-    """Drop assignments to local arrays that no remaining assignment reads."""
+    """Drop assignments to local arrays that no remaining assignment reads, but for those that may raise."""
     local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
     read_names = ReadNames()
     while True:
         found = list(all_assigns(body))
         needed = {name for a in found for name in read_names(a.value) if name != a.array}
         unread = {a.array for a in found if a.array in local} - needed
+        unread -= {a.array for a in found if may_raise(a.value)}
         if not unread:
             return body
         body = _dropped(body, unread)

@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass
 from polyml.errors import (
     CompileError, IllegalSchedule, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError,
 )  # fmt: skip
+from polyml.frontend.argtypes import arg_type
+from polyml.frontend.parse import parse
+from polyml.frontend.types import infer
 from tests.fuzz import engines as engine_table
 from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact
 from tests.fuzz.program import Program, function, make_arguments
@@ -101,7 +104,8 @@ def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Boun
     def failed(why: str, detail: str) -> Outcome:
         return Outcome("failed", engine.name, why, run, detail)
 
-    if isinstance(got.error, _REFUSALS) and not isinstance(got.error, OverflowError):
+    refused = isinstance(got.error, _REFUSALS) and not isinstance(got.error, OverflowError)
+    if refused or isinstance(got.error, PolymlOverflowError) and want.error is None and _has_no_type(program):
         return Outcome("refused", engine.name, reason(got.error), run, str(got.error))
     if isinstance(got.error, _DEFECTS):
         return failed(f"raised {type(got.error).__name__}", str(got.error))
@@ -112,6 +116,15 @@ def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Boun
     names = [a.name for a in program.arguments]
     found = difference(want, got, within, names)
     return failed("value", found) if found else None
+
+
+def _has_no_type(program: Program) -> bool:
+    """Whether type inference refuses the program, be its overflowing statement run or not."""
+    try:
+        infer(parse(function(program)), tuple(arg_type(a) for a in make_arguments(program, 0)))
+    except PolymlOverflowError:
+        return True
+    return False
 
 
 # What an engine may say to a program it does not take, and what it must never say.

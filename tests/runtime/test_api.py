@@ -343,6 +343,29 @@ def test_a_call_out_of_bounds_writes_nothing_and_says_where():
         shift(np.zeros(6), B)
 
 
+def wasted(A, scale, go):
+    T = np.zeros(A.shape[0], np.int32)
+    x = np.int32(0)
+    for i in range(A.shape[0]):
+        T[i] = A[i] * scale
+        x = np.int32(i * scale)
+        if A[i] > go:
+            T[i] = x
+    return A
+
+
+@pytest.mark.parametrize("schedule", ["auto", "source"])
+def test_an_overflow_in_a_value_that_nobody_needs_is_raised_as_python_raises_it(schedule):
+    k, A = polyml.kernel(wasted, schedule=schedule), np.arange(4)
+    assert k(A, 5, 9) is A
+    for scale in (2**20, 2**31):
+        values = A + 2**12 if scale == 2**20 else A
+        with pytest.raises(OverflowError):
+            wasted(values, scale, 9)
+        with pytest.raises(OverflowError):
+            k(values, scale, 9)
+
+
 def test_a_negative_extent_and_one_beyond_memory_are_refused():
     k, A = polyml.kernel(summed), np.zeros(3)
     with pytest.raises(PolymlValueError) as caught:
