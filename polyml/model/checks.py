@@ -85,7 +85,7 @@ def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
 
 
 def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None:
-    for formula, value in split(assign.value):
+    for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
             if isinstance(part, Read):

@@ -16,8 +16,11 @@ from polyml.model.nest import Integer, Truth, Value, children, subvalues, with_c
 _PIECES_LIMIT = 16  # beyond it, a condition becomes part of the value
 
 
-def split(value: Value) -> list[tuple[Formula, Value]]:
-    """Disjoint conditions that cover everything, each with the value it selects; the values select on data alone."""
+def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value]]:
+    """Disjoint conditions that cover everything, each with the value it selects; the values select on data alone.
+
+    evaluated: keep what Python evaluates without need, as it does the element in `B[i + 1] and i == 0` for every i.
+    """
     done: list[tuple[Formula, Value]] = []
     waiting: list[tuple[Formula, Value]] = [(af.TRUE, value)]
     while waiting:
@@ -26,8 +29,8 @@ def split(value: Value) -> list[tuple[Formula, Value]]:
         if test is None:
             done.append((formula, here))
             continue
-        waiting.append((af.conjunction(formula, af.negate(test)), _decided(here, test, False)))
-        waiting.append((af.conjunction(formula, test), _decided(here, test, True)))
+        waiting.append((af.conjunction(formula, af.negate(test)), _decided(here, test, False, evaluated)))
+        waiting.append((af.conjunction(formula, test), _decided(here, test, True, evaluated)))
     return done
 
 
@@ -58,7 +61,7 @@ def _first_affine_test(value: Value) -> Formula | None:
 
 def _affine_part(condition: Value) -> Formula | None:
     if isinstance(condition, Truth):
-        return condition.formula
+        return condition.formula if _known(condition) is None else None
     if isinstance(condition, syntax.Unary) and condition.op == "not":
         return _affine_part(condition.operand)
     if isinstance(condition, syntax.Logical):
@@ -66,7 +69,7 @@ def _affine_part(condition: Value) -> Formula | None:
     return None
 
 
-def _decided(value: Value, test: Formula, holds: bool) -> Value:
+def _decided(value: Value, test: Formula, holds: bool, evaluated: bool) -> Value:
     """The value where it is known whether `test` holds."""
     seen: dict[int, Value] = {}
 
@@ -84,16 +87,19 @@ def _decided(value: Value, test: Formula, holds: bool) -> Value:
         if isinstance(v, syntax.Unary) and v.op == "not" and (known := _known(operands[0])) is not None:
             return Truth(af.FALSE if known else af.TRUE, v.dtype)
         if isinstance(v, syntax.Logical):
-            return _logical(v, operands)
+            return _logical(v, operands, evaluated)
         return with_children(v, operands) if operands else v
 
     return visit(value)
 
 
-def _logical(value: syntax.Logical, operands: tuple[Value, ...]) -> Value:
+def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool) -> Value:
     ends = value.op == "or"  # the operand value that decides the whole
-    if any(_known(operand) == ends for operand in operands):
-        return Truth(af.TRUE if ends else af.FALSE, value.dtype)
+    last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)
+    if last is not None:
+        decided = Truth(af.TRUE if ends else af.FALSE, value.dtype)
+        before = tuple(operand for operand in operands[:last] if _known(operand) is None) if evaluated else ()
+        return with_children(value, (*before, decided)) if before else decided
     kept = tuple(operand for operand in operands if _known(operand) is None)
     if not kept:
         return Truth(af.FALSE if ends else af.TRUE, value.dtype)

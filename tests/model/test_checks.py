@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from polyml.dtypes import I8, U8, U64, F64
+from polyml.dtypes import BOOL, I8, U8, U64, F64
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
 from polyml.frontend.syntax import ArrayType
@@ -163,3 +163,22 @@ def test_a_shape_that_can_be_negative_is_checked():
     assert (check.kind, check.what, check.may) == ("shape", "t", False)
     assert [n for n in range(5) if not fix(check.violated, {"A_0": n}).is_empty()] == [0, 1]
     assert scop.arrays["t"].element == F64
+
+
+@pytest.mark.parametrize("op", ["and", "or"])
+def test_an_element_that_python_evaluates_before_an_affine_condition_is_checked(op):
+    def ahead_and(B):
+        for i in range(B.shape[0]):
+            B[i] = B[i + 1] and i == 0
+
+    def ahead_or(B):
+        for i in range(B.shape[0]):
+            B[i] = B[i + 1] or i == 0
+
+    def behind(B):
+        for i in range(B.shape[0]):
+            B[i] = i < B.shape[0] - 1 and B[i + 1]
+
+    (check,) = model(ahead_and if op == "and" else ahead_or, ArrayType(BOOL, 1)).checks
+    assert [n for n in range(4) if not fix(check.violated, {"B_0": n}).is_empty()] == [1, 2, 3]
+    assert model(behind, ArrayType(BOOL, 1)).checks == ()
