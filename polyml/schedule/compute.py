@@ -44,5 +44,5 @@ def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: 
             return Scheduled(tree, notes + mapped)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
-    except BudgetExceeded:
-        return Scheduled(scop.schedule, (f"scheduling exceeded {OPERATIONS} isl operations: source order",))
+    except BudgetExceeded as problem:
+        return Scheduled(scop.schedule, (f"scheduling given up ({problem}): source order",))

@@ -63,23 +63,24 @@ def test_scheduling_leaves_isl_as_it_was(name):
 @pytest.mark.parametrize("name", ["gemm", "lu"])
 def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch, name, operations):
     monkeypatch.setattr(computing, "OPERATIONS", operations)
+    monkeypatch.setattr(forms, "PARALLEL_OPERATIONS", operations)
     before, result = options(), scheduled(name)
     assert str(result.tree) == str(modelled(name).scop.schedule)
-    assert result.notes == (f"scheduling exceeded {operations} isl operations: source order",)
+    assert result.notes == (f"scheduling given up (isl exceeded {operations} operations): source order",)
     assert options() == before
 
 
 def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_and_a_note_says_so(monkeypatch):
     monkeypatch.setattr(forms, "PERMUTABLE_OPERATIONS", 500)
     notes = scheduled("lu").notes
-    assert notes[0] == "loops that may be exchanged: given up after 500 isl operations"
+    assert notes[0] == "loops that may be exchanged: given up (isl exceeded 500 operations)"
     assert any("strips" in note for note in notes[1:])
 
 
 def test_isl_works_normally_after_the_budget_was_exceeded(monkeypatch):
     wanted = scheduled("lu")
     with monkeypatch.context() as small:
-        small.setattr(computing, "OPERATIONS", 500)
+        small.setattr(forms, "PARALLEL_OPERATIONS", 500)
         assert str(scheduled("lu").tree) != str(wanted.tree)
     assert str(scheduled("lu").tree) == str(wanted.tree)
 
