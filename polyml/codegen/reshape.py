@@ -197,6 +197,8 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
 
 
 def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:
+    if any(t.ordered for t in active) and not all(isinstance(node, Instance) for node in nodes):
+        raise CannotReshape("iterations that keep their order run the whole body, of which a guard or a loop is a part")
     out: list[Node] = []
     run: list[Instance] = []
     for node in nodes:

@@ -196,6 +196,11 @@ def test_a_guard_on_other_variables_stays():
             "iterations that keep their order have different bounds",
         ),
         (
+            nest_of(ELEMENT, body=[S, Guard(Compare(">=", J - 2), (S,))]),
+            Shape(0, 1, 1, 1, 4, jams=((0, 2),), unrolled=frozenset({0})),
+            "iterations that keep their order run the whole body, of which a guard or a loop is a part",
+        ),
+        (
             with_inner(Guard(Compare(">=", I), (inner(S),))),
             Shape(0, None, 0, 1, 4),
             "a guard depends on a variable that runs together",
