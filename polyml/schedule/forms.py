@@ -104,7 +104,8 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
             outer, inner = band_of(node), band_of(inside)
             if not outer.permutable or not all(_points_forward(m, node, validity) for m in inner.members):
                 return changed
-            whole = Band(outer.members + inner.members, outer.coincident + inner.coincident, True)
+            coincident = tuple(c and _stays(m, node, validity) for c, m in zip(inner.coincident, inner.members))
+            whole = Band(outer.members + inner.members, outer.coincident + coincident, True)
             node = changed = replace_band(node.child(0).delete().parent(), whole)
         return changed
 
@@ -113,18 +114,28 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, goes back along the member."""
+    return _has_none(_along(member, node, validity), isl.Map.lex_gt)
+
+
+def _stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
+    """Whether no dependence, the loops around `node` being equal, moves along the member."""
+    times = _along(member, node, validity)
+    return _has_none(times, isl.Map.lex_gt) and _has_none(times, isl.Map.lex_lt)
+
+
+def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
+    """The dependences inside a node as pairs of the member's values: { [t] -> [t'] }."""
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     if node.get_schedule_depth() > 0:
         inside = inside.eq_at_multi_union_pw_aff(node.get_prefix_schedule_multi_union_pw_aff())
     along = isl.UnionMap.from_union_pw_aff(member)
-    return _all_forward_or_equal(inside.apply_domain(along).apply_range(along))
+    return inside.apply_domain(along).apply_range(along)
 
 
-def _all_forward_or_equal(times: isl.UnionMap) -> bool:
-    return all(
-        piece.intersect(isl.Map.lex_gt(piece.get_space().domain())).is_empty() for piece in polyhedra.pieces(times)
-    )
+def _has_none(times: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
+    """Whether no pair is in that order."""
+    return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in polyhedra.pieces(times))
 
 
 def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.ScheduleConstraints:

@@ -3,11 +3,13 @@
 import islpy as isl
 import pytest
 
+from polyml import machine
 from polyml.dtypes import F64
 from polyml.frontend.syntax import ArrayType
 from polyml.model.dependence import dependences
+from polyml.schedule.compute import compute
 from polyml.schedule.forms import affine_schedule, merge_bands, schedule_constraints
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.tree import NODE, band_of
 from tests.model.modelling import INT, MATRIX, VECTOR, model
 from tests.schedule.scheduling import Step, path_to
@@ -94,6 +96,22 @@ def test_the_loops_of_every_component_keep_every_dependence(function):
 def test_a_parallel_loop_comes_out_where_there_is_one():
     assert loops_of(rowwise) == [("i", True), ("j", False)]
     assert loops_of(columnwise) == [("j", True), ("i", False)]
+
+
+def spread(B):
+    for i in range(B.shape[0]):
+        for j in range(i):
+            for k in range(B.shape[0]):
+                B[i, k + 1] = B[j, k]
+
+
+def test_a_loop_that_is_parallel_only_inside_another_is_not_when_the_two_become_one_band():
+    scop = model(spread, MATRIX)
+    deps = dependences(scop)
+    made = compute(scop, deps, machine.preset("avx2"), tile=True, parallel=True)  # which checks it
+    check_parallel(made.tree, scop, deps)
+    (band,) = path_to(affine_schedule(scop, deps)[0], "S0")
+    assert band.coincident == (False, False, False)
 
 
 def test_three_loops_that_may_be_exchanged_stay_one_band_for_tiles():
