@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 import numpy as np
@@ -105,7 +105,7 @@ class Kernel:
             result = hot.entry(*args)
             if result is None or type(result) is not Outcome:
                 return result
-            if result.status is not None:
+            if result.status is not None and not _is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(args))
         return self._call_slowly(self._bound(args, kwargs))
 
@@ -180,12 +180,21 @@ class Kernel:
                 self._hot, self._last = hot, hot.specialisation
                 self.compiled, self._python_reason = True, ""
                 return result
-            if result.status is not None:
+            if result.status is not None and not _is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(values))
-        options = config.resolve(self.settings)
         given = self._arguments(values)
-        found = captures(self.py_func)
         types, layouts = _types(given)
+        result = self._call_specialised(types, layouts, given)
+        if type(result) is Outcome and (exact := _with_ones(given)) != types:
+            result = self._call_specialised(exact, layouts, given)
+        return self._failed(self._last, result.status, given) if type(result) is Outcome else result
+
+    def _call_specialised(
+        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[Argument, ...]
+    ) -> object:
+        """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
+        options = config.resolve(self.settings)
+        found = captures(self.py_func)
         chosen = self._specialised(types, layouts, options, found, aliased=False)
         self._last = chosen
         if chosen.artifact is None:
@@ -197,14 +206,14 @@ class Kernel:
             if chosen.artifact is None:
                 return self._run_as_python(given, str(chosen.reason))
         else:
-            self._remember(Hot(scope, chosen.entry(options.threads, found.guards, True), chosen))
+            self._remember(Hot(active(), chosen.entry(options.threads, found.guards, True), chosen))
         result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
         if type(result) is not Outcome:
             self.compiled, self._python_reason = True, ""
             return _originals(result, given)
         if result.status is None:
             raise self._unusable(chosen.artifact, given)
-        return self._failed(chosen, result.status, given)
+        return result if _is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
     def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
         if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -428,6 +437,21 @@ def _from_cache(cache, name: str | None) -> Artifact | None:
 
 def _types(given: tuple[Argument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
+
+
+def _with_ones(given: tuple[Argument, ...]) -> tuple[ArgType, ...]:
+    """The types with the dimensions of size 1, which decide how arrays broadcast."""
+    return tuple(
+        replace(a.type, ones=frozenset(dim for dim, size in enumerate(a.value.shape) if size == 1))
+        if isinstance(a.type, ArrayType)
+        else a.type
+        for a in given
+    )
+
+
+def _is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
+    """Whether the call is not one of those the code was made for; another specialisation may take it."""
+    return outcome.status > 0 and specialisation.artifact.checks[outcome.status - 1].kind == "usual"
 
 
 def _same(old: tuple[Guard, ...], new: tuple[Guard, ...]) -> bool:

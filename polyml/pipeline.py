@@ -103,7 +103,7 @@ def compile(
     timings: dict[str, float] = {}
     stage = _Clock(timings)
     host = machine.host()
-    typed = stage("types", lambda: infer(kernel, types))
+    typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
     scop = stage("domain", lambda: extract(typed, aliased=aliased))
     transform = options.schedule == "auto" and not aliased
     if transform:

@@ -10,12 +10,12 @@ import numpy as np
 
 from polyml.dtypes import PYBOOL, PYFLOAT, PYINT
 from polyml.errors import LanguageError, NotAffineError
-from polyml.frontend import functions, syntax
+from polyml.frontend import array_functions, functions, syntax
 from polyml.frontend.captures import MISSING, Scope
 from polyml.frontend.constant import constant
 from polyml.frontend.text import Text
 
-_BINARY = {
+BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
@@ -23,8 +23,10 @@ _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _CASTS = {float: PYFLOAT, int: PYINT, bool: PYBOOL}
 
-ARRAYS_LATER = "loops over the elements; NumPy array expressions are not part of the language yet"
-_FUNCTIONS = "elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32"
+_FUNCTIONS = (
+    "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
+    "such as np.float32"
+)
 _TYPES = "float64, float32, int8 to int64, uint8 to uint64, bool"
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
@@ -65,8 +67,10 @@ class Expressions:
                 return self._subscript(node)
             case ast.UnaryOp(op=op, operand=operand):
                 return _negated(syntax.Unary(_UNARY[type(op)], self.expr(operand), loc=loc))
+            case ast.BinOp(op=ast.MatMult(), left=left, right=right):
+                return syntax.Function("matmul", (self.expr(left), self.expr(right)), loc=loc)
             case ast.BinOp(op=op, left=left, right=right):
-                return syntax.Binary(self.operator(node, op), self.expr(left), self.expr(right), loc=loc)
+                return syntax.Binary(BINARY[type(op)], self.expr(left), self.expr(right), loc=loc)
             case ast.BoolOp(op=op, values=values):
                 return syntax.Logical(
                     "and" if isinstance(op, ast.And) else "or", tuple(map(self.expr, values)), loc=loc
@@ -77,10 +81,8 @@ class Expressions:
                 return self._choice(node)
             case ast.Call():
                 return self._call(node)
-        accepted = "numbers, elements of arrays, arithmetic, comparisons and functions of numbers"
-        raise self.error(
-            node, f"{spelled(node)} is not a number", ARRAYS_LATER if isinstance(node, ast.Slice) else accepted
-        )
+        accepted = "numbers, arrays, their elements, arithmetic, comparisons and functions of them"
+        raise self.error(node, f"{spelled(node)} is neither a number nor an array", accepted)
 
     def number(self, node: ast.expr, value: object) -> syntax.Const:
         """The constant that `value`, written as `node`, is."""
@@ -91,11 +93,6 @@ class Expressions:
                 f"Python's int, float and bool, and NumPy's {_TYPES}",
             )
         return syntax.Const(value, loc=self.text.loc(node))
-
-    def operator(self, node: ast.AST, op: ast.operator) -> str:
-        if isinstance(op, ast.MatMult):
-            raise self.error(node, "@ is not part of the language", ARRAYS_LATER)
-        return _BINARY[type(op)]
 
     def array(self, node: ast.expr) -> str:
         """The name of the array that `node` is."""
@@ -123,6 +120,10 @@ class Expressions:
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id in self.locals
+
+    def _is_value(self, node: ast.expr) -> bool:
+        """True of what the kernel computes, against a module or something in it."""
+        return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def fresh(self, stem: str) -> str:
         """stem1, stem2, ...: a name that the function does not use."""
@@ -166,8 +167,14 @@ class Expressions:
             )
 
     def _attribute(self, node: ast.Attribute) -> syntax.Expr:
-        if self.is_local(node.value):
-            raise self.error(node, f"`.{node.attr}` is not a number", "`A.shape[0]`, `n, m = A.shape`, `len(A)`")
+        if self._is_value(node.value):
+            if node.attr not in array_functions.ATTRIBUTES:
+                known = ", ".join(f"`A.{name}`" for name in array_functions.ATTRIBUTES)
+                raise self.error(
+                    node, f"`.{node.attr}` is not part of the language", f"`A.shape[0]`, `n, m = A.shape`, {known}"
+                )
+            name = array_functions.ATTRIBUTES[node.attr]
+            return syntax.Function(name, (self.expr(node.value),), loc=self.text.loc(node))
         value = self.value(node)
         if value is MISSING:
             raise self.error(
@@ -180,17 +187,29 @@ class Expressions:
     def _subscript(self, node: ast.Subscript) -> syntax.Expr:
         base, groups = node, []
         while isinstance(base, ast.Subscript):
-            groups.append(base.slice)
+            groups.append(base.slice.elts if isinstance(base.slice, ast.Tuple) else (base.slice,))
             base = base.value
         if isinstance(base, ast.Attribute) and base.attr == "shape" and len(groups) == 1:
             return self._shape(node, base)
-        array = self.array(base)
-        indices = [i for group in reversed(groups) for i in (group.elts if isinstance(group, ast.Tuple) else (group,))]
-        return syntax.Subscript(array, tuple(map(self._index, indices)), loc=self.text.loc(node))
+        indices = [i for group in reversed(groups) for i in group]
+        if isinstance(base, ast.Name) and not any(map(_is_part, indices)):
+            return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), loc=self.text.loc(node))
+        inner = self.array_expr(node.value)
+        return syntax.Part(inner, tuple(map(self._index, groups[0])), loc=self.text.loc(node))
 
-    def _index(self, node: ast.expr) -> syntax.Expr:
-        if isinstance(node, ast.Slice) or isinstance(node, ast.Constant) and node.value in (None, ...):
-            raise self.error(node, f"the subscript `{ast.unparse(node)}` is not part of the language", ARRAYS_LATER)
+    def array_expr(self, node: ast.expr) -> syntax.Expr:
+        """What is subscripted: a name must be an array's."""
+        return syntax.Name(self.array(node), loc=self.text.loc(node)) if isinstance(node, ast.Name) else self.expr(node)
+
+    def _index(self, node: ast.expr) -> syntax.Expr | syntax.Slice | syntax.NewAxis | syntax.Dots:
+        if isinstance(node, ast.Slice):
+            bounds = (None if bound is None else self.expr(bound) for bound in (node.lower, node.upper))
+            step = 1 if node.step is None else constant(self.expr(node.step))
+            if type(step) is not int or step == 0:
+                raise self.error(node.step, "the step of a slice must be a constant that is not zero", "an int")
+            return syntax.Slice(*bounds, step, loc=self.text.loc(node))
+        if isinstance(node, ast.Constant) and node.value in (None, ...):
+            return syntax.NewAxis() if node.value is None else syntax.Dots()
         return self.expr(node)
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
@@ -223,15 +242,69 @@ class Expressions:
     # Calls
 
     def _call(self, node: ast.Call) -> syntax.Expr:
-        if isinstance(node.func, ast.Attribute) and self.is_local(node.func.value):
-            raise self.error(node, f"the method `.{node.func.attr}()` is not part of the language", ARRAYS_LATER)
+        if isinstance(node.func, ast.Attribute) and self._is_value(node.func.value):
+            return self._method(node, node.func)
         function, name = self.value(node.func), ast.unparse(node.func)
+        signature = lookup(array_functions.FUNCTIONS, function)
+        if signature is not None:
+            return self._array_function(node, name, signature, ())
         special = self._special(function)
         known = lookup(functions.FUNCTIONS, function)
         if special is None and known is None:
             raise self._unknown(node, name, function)
         self.no_keywords(node, name)
         return special(node) if special else self._elementwise(node, name, known)
+
+    def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
+        signature = array_functions.METHODS.get(method.attr)
+        if signature is None:
+            refuse = self.not_affine if hasattr(np.ndarray, method.attr) else self.error
+            known = ", ".join(f"`.{name}()`" for name in sorted(array_functions.METHODS))
+            raise refuse(node, f"the method `.{method.attr}()` is not part of the language", known)
+        return self._array_function(node, f".{method.attr}", signature, (self.array_expr(method.value),))
+
+    def _array_function(
+        self, node: ast.Call, name: str, signature: array_functions.Signature, first: tuple[syntax.Expr, ...]
+    ) -> syntax.Expr:
+        """The call of a function of whole arrays; first: the operands that stand before its arguments."""
+        operands, options = signature.operands[len(first) :], signature.options
+        accepted = f"`{name}({', '.join((*operands, *(f'{option}=' for option in options)))})`"
+        slots = (*operands, *options)
+        given: dict[str, ast.expr] = {}
+        written = list(node.args)
+        if signature.variadic and len(written) > 1:
+            written = [ast.copy_location(ast.Tuple(written, ast.Load()), node)]
+        for position, argument in enumerate(written):
+            if isinstance(argument, ast.Starred) or position >= len(slots):
+                raise self.error(argument, f"`{name}` does not take this in a kernel", accepted)
+            given[slots[position]] = argument
+        for keyword in node.keywords:
+            if keyword.arg not in slots or keyword.arg in given:
+                raise self.error(keyword, f"`{name}` does not take this in a kernel", accepted)
+            given[keyword.arg] = keyword.value
+        for operand in operands:
+            if operand not in given:
+                raise self.error(node, f"`{name}` needs {operand}", accepted)
+        args = (*first, *(self.expr(given[operand]) for operand in operands))
+        read = {option: self._option(given[option], option) for option in options if option in given}
+        return syntax.Function(signature.name, args, tuple(read.items()), loc=self.text.loc(node))
+
+    def _option(self, node: ast.expr, option: str) -> object:
+        """The Python constant that is given for an option."""
+        if option == "dtype":
+            value = node.value if isinstance(node, ast.Constant) else self.value(node)
+            dtype = None if value is MISSING or value is None else functions.dtype_of(value)
+            if dtype is not None or isinstance(node, ast.Constant) and node.value is None:
+                return dtype
+            raise self.error(node, "this is not an element type of the language", _TYPES)
+        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str)):
+            return node.value
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self._option(part, option) for part in node.elts)
+        value = constant(self.expr(node))
+        if value is MISSING:
+            raise self.error(node, f"`{option}` must be a constant", "an int, a bool, or a tuple of ints")
+        return value
 
     def _special(self, function: object) -> Callable[[ast.Call], syntax.Expr] | None:
         if function is len:
@@ -250,7 +323,7 @@ class Expressions:
                 node, "an array is made where a number is needed", f"`T = {name}(...)` as a statement of its own"
             )
         if function is not MISSING and self._is_numpy(node.func):
-            return self.not_affine(node, f"`{name}` is not an elementwise function of numbers", _FUNCTIONS)
+            return self.not_affine(node, f"`{name}` is not a function that polyml compiles", _FUNCTIONS)
         return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
 
     def _is_numpy(self, node: ast.expr) -> bool:
@@ -297,6 +370,10 @@ class Expressions:
         if (function, module) == ("pow", "builtins"):
             return syntax.Binary("**", *values, loc=self.text.loc(node))
         return syntax.Call(function, values, module, loc=self.text.loc(node))
+
+
+def _is_part(node: ast.expr) -> bool:
+    return isinstance(node, ast.Slice) or isinstance(node, ast.Constant) and (node.value is None or node.value is ...)
 
 
 def is_number(value: object) -> bool:

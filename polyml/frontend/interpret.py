@@ -73,6 +73,10 @@ def trace(kernel: syntax.Kernel, args: Sequence[object]) -> Iterator[Event]:
     yield from _Run(kernel, args).body(kernel.body, (), ())
 
 
+class Unspecialised(Exception):
+    """A Require does not hold: the call is one for plain Python."""
+
+
 class _Run:
     def __init__(self, kernel: syntax.Kernel, args: Sequence[object]):
         if len(args) != len(kernel.params):
@@ -111,6 +115,9 @@ class _Run:
                 if stmt.fill is not None:
                     reads = tuple(self._reads)
                     yield from (Event(path, (*point, *i), reads, (stmt.name, i)) for i in np.ndindex(array.shape))
+            case syntax.Require():
+                if not self._expr(stmt.condition):
+                    raise Unspecialised(stmt.what)
             case syntax.Return():
                 values = tuple(map(self._expr, stmt.values))
                 self.result = values if stmt.is_tuple else values[0] if values else None
@@ -130,9 +137,9 @@ class _Run:
             self._values[target.name] = value
             self._assigned.add(target.name)
             return target.name, ()
-        index = self._element(target)
+        index, array = self._element(target), self._values[target.array]
         with np.errstate(all="ignore"):
-            self._values[target.array][index] = value
+            array[index] = value.astype(array.dtype) if stmt.whole and isinstance(value, np.generic) else value
         return target.array, index
 
     def _alloc(self, stmt: syntax.Alloc) -> np.ndarray:
@@ -141,12 +148,21 @@ class _Run:
         dtype = None
         if isinstance(stmt.element, syntax.Like):
             dtype = self._values[stmt.element.array].dtype
+        elif isinstance(stmt.element, syntax.TypeOf):
+            dtype = self._type_of(stmt.element)
         elif stmt.element is not None:
             dtype = np.dtype(stmt.element.numpy_name)
         with np.errstate(all="ignore"):
             array = np.empty(shape, dtype) if stmt.fill is None else np.full(shape, self._expr(stmt.fill), dtype)
         self._values[stmt.name] = array
         return array
+
+    def _type_of(self, wanted: syntax.TypeOf) -> np.dtype:
+        """NumPy's type of an array of such elements; of those read, of which there may be none, any will do."""
+        kind = np.ones(1, _Sample(self._values).dtype(wanted.of))
+        if wanted.function == "truth":
+            return np.dtype(bool)
+        return getattr(kind, wanted.function)().dtype if wanted.function else kind.dtype
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
         """The element's index, not negative; IndexError if it is outside the array."""
@@ -208,6 +224,21 @@ class _Run:
             if bool(value) is (expr.op == "or"):
                 return value
         return value
+
+
+class _Sample(_Run):
+    """Evaluates an expression with a one for every element, for its type."""
+
+    def __init__(self, values: dict[str, object]):
+        self._values, self._assigned, self._reads = values, set(), []
+
+    def dtype(self, expr: syntax.Expr) -> np.dtype:
+        return np.asarray(self._expr(expr)).dtype
+
+    def _value(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+        if isinstance(expr, syntax.Subscript):
+            return self._values[expr.array].dtype.type(1)
+        return super()._value(expr)
 
 
 def _index(value: object) -> int:
@@ -284,6 +315,8 @@ def _too_large() -> PolymlOverflowError:
 
 
 def _call(module: str, function: str, args: list) -> object:
+    if function == "where":
+        return np.where(*args)[()]
     if module == "builtins":
         return _in_range(abs(args[0]))
     if module == "math":

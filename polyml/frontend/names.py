@@ -5,13 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from polyml.errors import LanguageError
+from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import flow, syntax, walk
 from polyml.frontend.syntax import Stmt
-
-_ARRAYS_LATER = (
-    "accepted: an element `{0}[...]`, `{0}.shape[0]`, or `return {0}`; array expressions are not in the language yet"
-)
 
 
 def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -72,23 +68,17 @@ class _Resolver:
         definitions = flow.reaching(state, name)
         _check_defined(name, node, definitions)
         arrays = _arrays(definitions)
-        if isinstance(node, syntax.Name):
-            if arrays:
+        if not arrays:
+            if not isinstance(node, syntax.Name) and any(isinstance(d, flow.LoopVariable) for d in definitions):
                 raise LanguageError(
-                    f"`{name}` is an array, not a number", loc=node.loc, notes=[_ARRAYS_LATER.format(name)]
+                    f"`{name}` is a number, not an array", loc=node.loc, notes=["accepted: a parameter, or a local array"]
                 )
             return name
-        if any(isinstance(d, flow.LoopVariable) or _is_number(d) for d in definitions):
-            raise LanguageError(
-                f"`{name}` is a number, not an array", loc=node.loc, notes=["accepted: a parameter, or a local array"]
-            )
-        if not arrays:
-            return name
         if len(definitions) > 1:
-            raise LanguageError(
+            raise NotAffineError(
                 f"`{name}` may be one of {len(definitions)} arrays here",
                 loc=node.loc,
-                notes=["accepted: a name for each array"],
+                notes=["polyml compiles: a name for each array"],
             )
         return self._array_names[arrays[0]]
 
@@ -129,10 +119,6 @@ def _check_defined(name: str, node, definitions: frozenset[flow.Definition]) -> 
 
 def _arrays(definitions: frozenset[flow.Definition]) -> list[flow.Assigned]:
     return [d for d in definitions if isinstance(d, flow.Assigned) and isinstance(d.stmt, syntax.Alloc)]
-
-
-def _is_number(definition: flow.Definition) -> bool:
-    return isinstance(definition, flow.Assigned) and isinstance(definition.stmt, syntax.Assign)
 
 
 def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:

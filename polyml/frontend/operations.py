@@ -267,6 +267,30 @@ def filled(fill: Value, element: DType) -> syntax.Expr:
     return converted(_cast_alike(fill.expr, fill, element), element)
 
 
+def element_type(wanted: syntax.TypeOf, value: Value) -> DType:
+    """The element type of an array of such values."""
+    if wanted.function == "truth":
+        return BOOL
+    check_one_type(wanted.of, value.kinds)
+    dtype = I64 if value.dtype == PYINT else value.dtype
+    if wanted.function == "mean" and not dtype.is_float:
+        return F64
+    if wanted.function == "sum" and dtype.kind in "biu" and dtype.bits < 64:
+        return U64 if dtype.kind == "u" else I64
+    return dtype
+
+
+def check_kind(stmt: syntax.Assign, value: Value, element: DType) -> None:
+    """What `A += value` may give the elements of A: NumPy refuses floats for integers, and numbers for truth values."""
+    order = "buif"
+    if any(order.index(k.kind) > order.index(element.kind) for k in map(representation, value.kinds)):
+        raise PolymlTypeError(
+            f"the result is {value}, which an array of {element} does not take in place",
+            loc=stmt.loc,
+            notes=["accepted: an assignment with =, which converts"],
+        )
+
+
 def _cast_alike(expr: syntax.Expr, value: Value, to: DType) -> Value:
     """Python's numbers must fit an integer type, NumPy's wrap: of what may be either, Python's must be known to fit."""
     if value.is_weak or not to.is_integer or not any(k.weak for k in value.kinds):

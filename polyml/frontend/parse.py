@@ -23,14 +23,14 @@ from polyml.frontend import names, syntax
 from polyml.frontend.allocations import alloc, allocation
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant import constant
-from polyml.frontend.expressions import Expressions, is_number, spelled
+from polyml.frontend.expressions import BINARY, Expressions, is_number, spelled
 from polyml.frontend.text import text_of
-from polyml.frontend.walk import nodes
+from polyml.frontend.walk import nodes, operands
 from polyml.source import Loc
 
 _STATEMENTS = "for, if, assignments, pass, and return at the end"
 _RANGES = "`for i in range(...)`"
-_STORES = "an element `A[i, j]`, or a local number"
+_STORES = "an element `A[i, j]`, a part of an array `A[1:]`, or a local name"
 _OUTSIDE = {
     ast.While: ("a while loop is not static control", _RANGES),
     ast.Break: ("break is not static control", "loops that run all of their range, with `if` inside"),
@@ -119,6 +119,8 @@ class _Parser:
                 return ()
         if type(stmt) in _OUTSIDE:
             raise self.read.not_affine(stmt, *_OUTSIDE[type(stmt)])
+        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and self.read.is_local(stmt.value):
+            raise self.read.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS)
         if isinstance(stmt, ast.Expr):
             raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS)
         raise self.read.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
@@ -229,15 +231,18 @@ class _Parser:
 
     def _augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
         loc = self._text.loc(stmt)
-        op = self.read.operator(stmt, stmt.op)
-        target, before = self._target(stmt.target), self.read.expr(stmt.target)
-        return syntax.Assign(target, syntax.Binary(op, before, self.read.expr(stmt.value), loc=loc), loc=loc)
+        target, before, value = self._target(stmt.target), self.read.expr(stmt.target), self.read.expr(stmt.value)
+        if isinstance(stmt.op, ast.MatMult):
+            result: syntax.Expr = syntax.Function("matmul", (before, value), loc=loc)
+        else:
+            result = syntax.Binary(BINARY[type(stmt.op)], before, value, loc=loc)
+        return syntax.Assign(target, result, in_place=True, loc=loc)
 
-    def _target(self, node: ast.expr) -> syntax.Name | syntax.Subscript:
+    def _target(self, node: ast.expr) -> syntax.Name | syntax.Subscript | syntax.Part:
         if not isinstance(node, ast.Subscript):
             return self._local(node)
         target = self.read.expr(node)
-        if not isinstance(target, syntax.Subscript):
+        if not isinstance(target, (syntax.Subscript, syntax.Part)):
             raise self.read.error(node, "a shape cannot be assigned", _STORES)
         return target
 
@@ -249,15 +254,15 @@ class _Parser:
         return syntax.Name(node.id, loc=self._text.loc(node))
 
 
-def _independent(targets: Sequence[syntax.Name | syntax.Subscript], values: Sequence[syntax.Expr]) -> bool:
+def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part], values: Sequence[syntax.Expr]) -> bool:
     """True if `a, b = x, y` may run as `a = x; b = y`: nothing that is assigned is read afterwards."""
     for position, target in enumerate(targets):
-        subscripts = (i for t in targets[position + 1 :] if isinstance(t, syntax.Subscript) for i in t.indices)
+        subscripts = (i for t in targets[position + 1 :] for i in operands(t))
         later = [node for expr in (*values[position + 1 :], *subscripts) for node in nodes(expr)]
         if isinstance(target, syntax.Name):
             conflicts = (isinstance(node, syntax.Name) and node.name == target.name for node in later)
         else:  # two arrays may be one
-            conflicts = (isinstance(node, syntax.Subscript) for node in later)
+            conflicts = (isinstance(node, (syntax.Subscript, syntax.Part, syntax.Function)) for node in later)
         if any(conflicts):
             return False
     return True

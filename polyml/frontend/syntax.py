@@ -1,12 +1,14 @@
 """The grammar of the accepted language, on one page.
 
     kernel  = Kernel(name, params, body)
-    stmt    = For | If | Assign | Alloc | Return
+    stmt    = For | If | Assign | Alloc | Require | Return
     expr    = Const | Name | Shape | Subscript | Unary | Binary | Compare | Logical | IfExp | Call | Cast
+    arrays  = Part | Function, and a Name or a Subscript that stands for an array
 
-`frontend.parse` builds it from Python; `frontend.interpret` gives it its meaning; `frontend.types` fills `dtype` in and
-makes conversions explicit as `Cast` (both on the same classes, so that a typed kernel prints as an untyped one does).
-Locations are not part of identity.
+`frontend.parse` builds it from Python; `frontend.arrays` turns array expressions into loops over elements as soon as
+the ranks of the arguments are known; `frontend.interpret` gives what is left its meaning; `frontend.types` fills
+`dtype` in and makes conversions explicit as `Cast` (both on the same classes, so that a typed kernel prints as an
+untyped one does). Locations are not part of identity.
 """
 
 from __future__ import annotations
@@ -57,10 +59,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Subscript:
-    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`."""
+    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`.
+
+    inside: made by `arrays` such that the indices are not negative and inside the array.
+    """
 
     array: str
     indices: tuple["Expr", ...]
+    inside: bool = field(default=False, kw_only=True)
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -159,7 +165,49 @@ class Cast:
     loc: Loc | None = _loc()
 
 
-Expr = Union[Const, Name, Shape, Subscript, Unary, Binary, Compare, Logical, IfExp, Call, Cast]
+@dataclass(frozen=True)
+class Slice:
+    """`start:stop:step` in the subscripts of a Part; step is a non-zero integer constant."""
+
+    start: "Expr | None"
+    stop: "Expr | None"
+    step: int = 1
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class NewAxis:
+    """`None` in the subscripts of a Part."""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """`...` in the subscripts of a Part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """`base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
+
+    base: "Expr"
+    indices: tuple["Expr | Slice | NewAxis | Dots", ...]
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of whole arrays by its NumPy name, whichever way it is written: np.sum(A, axis=0), A.sum(0), A.T, a @ b.
+
+    options: what else was given, by the name of the parameter: constants of Python (an axis, a DType), or an Expr.
+    """
+
+    function: str
+    args: tuple["Expr", ...]
+    options: tuple[tuple[str, object], ...] = ()
+    loc: Loc | None = _loc()
+
+
+Expr = Union[Const, Name, Shape, Subscript, Unary, Binary, Compare, Logical, IfExp, Call, Cast, Part, Function]
 
 
 @dataclass(frozen=True)
@@ -184,10 +232,16 @@ class If:
 
 @dataclass(frozen=True)
 class Assign:
-    """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary."""
+    """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
 
-    target: Name | Subscript
+    in_place: it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
+    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does.
+    """
+
+    target: Name | Subscript | Part
     value: Expr
+    in_place: bool = False
+    whole: bool = False
     loc: Loc | None = _loc()
 
 
@@ -196,6 +250,27 @@ class Like:
     """The shape or the element type of another array: np.zeros_like(A), np.zeros(A.shape), A.dtype. Untyped only."""
 
     array: str
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class TypeOf:
+    """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's.
+
+    Untyped only.
+    """
+
+    of: Expr
+    function: str = ""
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Require:
+    """The condition holds in every call that is compiled; others run as Python. what: what does not hold otherwise."""
+
+    condition: Expr
+    what: str
     loc: Loc | None = _loc()
 
 
@@ -210,7 +285,7 @@ class Alloc:
 
     name: str
     shape: tuple[Expr, ...] | Like
-    element: DType | Like | None
+    element: DType | Like | TypeOf | None
     fill: Expr | None
     loc: Loc | None = _loc()
 
@@ -237,18 +312,19 @@ class ArrayName:
     loc: Loc | None = _loc()
 
 
-Stmt = Union[For, If, Assign, Alloc, Return]
+Stmt = Union[For, If, Assign, Alloc, Require, Return]
 
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array argument: element type and number of dimensions (0 allowed)."""
+    """An array argument: element type and number of dimensions (0 allowed). ones: the dimensions known to have size 1."""
 
     element: DType
     ndim: int
+    ones: frozenset[int] = frozenset()
 
     def __str__(self) -> str:
-        return f"{self.element}[{', '.join(':' * self.ndim)}]"
+        return f"{self.element}[{', '.join('1' if dim in self.ones else ':' for dim in range(self.ndim))}]"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
-from polyml.frontend import flow, operations, syntax, walk, webs
+from polyml.frontend import arrays, flow, operations, syntax, walk, webs
 from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, storage, union
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
@@ -36,10 +36,10 @@ from polyml.frontend.values import UNKNOWN, Value, converted, held, narrowed, tr
 from polyml.source import Loc
 
 
-def infer(kernel: syntax.Kernel, types: Sequence[ArgType]) -> syntax.Kernel:
-    """The kernel for arguments of these types, typed throughout.
+def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
+    """The kernel for arguments of these types, typed throughout, its array expressions as loops over elements.
 
-    Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.
+    aliased: arguments may share memory. Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.
     """
     if len(types) != len(kernel.params):
         names = ", ".join(p.name for p in kernel.params)
@@ -47,7 +47,8 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType]) -> syntax.Kernel:
             f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}",
             notes=[f"accepted: {kernel.name}({names})"],
         )
-    return _Inference(webs.split(kernel), tuple(types)).kernel()
+    elementwise = arrays.lowered(kernel, types, aliased=aliased)
+    return _Inference(webs.split(elementwise), tuple(types)).kernel()
 
 
 class _Inference:
@@ -102,9 +103,15 @@ class _Inference:
                 value, target = self._value(stmt.value), self._value(stmt.target)
                 if not value.known or not target.known:
                     return stmt
-                return dataclasses.replace(stmt, target=target.expr, value=operations.stored(value, target.dtype))
+                if stmt.in_place:
+                    operations.check_kind(stmt, value, target.dtype)
+                store = operations.filled if stmt.whole else operations.stored
+                typed = store(value, target.dtype)
+                return dataclasses.replace(stmt, target=target.expr, value=typed, in_place=False, whole=False)
             case syntax.Alloc():
                 return self._alloc(stmt)
+            case syntax.Require():
+                return dataclasses.replace(stmt, condition=self._condition(stmt.condition))
             case syntax.Return():
                 return self._return(stmt)
         raise TypeError(f"not a statement: {stmt!r}")
@@ -155,6 +162,9 @@ class _Inference:
         if isinstance(stmt.element, syntax.Like):
             array = self._array(stmt.element.array, stmt.element.loc)
             return array and array.element
+        if isinstance(stmt.element, syntax.TypeOf):
+            value = self._value(stmt.element.of)
+            return operations.element_type(stmt.element, value) if value.known else None
         if stmt.element is not None:
             return stmt.element
         elements = {I64 if kind == PYINT else representation(kind) for kind in fill.kinds}
@@ -209,6 +219,8 @@ class _Inference:
                 return self._choice(
                     expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse)
                 )
+            case syntax.Call(function="where"):
+                return self._where(expr)
             case syntax.Call():
                 return operations.call(expr, tuple(map(self._value, expr.args)))
             case syntax.Cast():
@@ -220,7 +232,7 @@ class _Inference:
             raise PolymlTypeError(
                 f"`{_source_name(expr.name)}` is an array ({self._arrays[expr.name]}), not a number",
                 loc=expr.loc,
-                notes=["accepted: an element; NumPy array expressions are not part of the language yet"],
+                notes=["accepted: an element"],
             )
         if expr.name in self._params:
             dtype = self._params[expr.name].dtype
@@ -280,9 +292,7 @@ class _Inference:
             raise PolymlTypeError(
                 f"`{_source_name(expr.array)}` has {_dimensions(array)}, and {given} given",
                 loc=expr.loc,
-                notes=[
-                    "accepted: one subscript per dimension; NumPy array expressions are not part of the language yet"
-                ],
+                notes=["accepted: one subscript per dimension"],
             )
         return Value(dataclasses.replace(expr, indices=indices, dtype=array.element), of_type(array.element))
 
@@ -329,6 +339,15 @@ class _Inference:
             return UNKNOWN
         typed, kinds = parts
         return Value(syntax.IfExp(condition, *typed, dtype=typed[0].dtype, loc=expr.loc), kinds)
+
+    def _where(self, expr: syntax.Call) -> Value:
+        """np.where: a choice in the type that NumPy promotes both values to."""
+        condition, then, orelse = self._condition(expr.args[0]), self._value(expr.args[1]), self._value(expr.args[2])
+        if not then.known or not orelse.known:
+            return UNKNOWN
+        common = operations.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (then, orelse))
+        typed = tuple(converted(v, common.dtype) for v in (then, orelse))
+        return Value(syntax.IfExp(condition, *typed, dtype=common.dtype, loc=expr.loc), common.kinds)
 
     def _extremum(self, expr: syntax.Binary) -> Value:
         left, right = self._value(expr.left), self._value(expr.right)

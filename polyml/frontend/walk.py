@@ -22,9 +22,25 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
             return expr.operands
         case syntax.IfExp():
             return (expr.condition, expr.then, expr.orelse)
-        case syntax.Call():
+        case syntax.Call() | syntax.Function():
             return expr.args
+        case syntax.Part():
+            return (expr.base, *(bound for index in expr.indices for bound in _bounds(index)))
     return ()
+
+
+def _bounds(index: Expr | syntax.Slice | syntax.NewAxis | syntax.Dots) -> tuple[Expr, ...]:
+    """The expressions in one subscript of a Part."""
+    if isinstance(index, syntax.Slice):
+        return tuple(bound for bound in (index.start, index.stop) if bound is not None)
+    return () if isinstance(index, (syntax.NewAxis, syntax.Dots)) else (index,)
+
+
+def _with_bounds(index, new: Iterator[Expr]):
+    if isinstance(index, syntax.Slice):
+        start, stop = (None if bound is None else next(new) for bound in (index.start, index.stop))
+        return dataclasses.replace(index, start=start, stop=stop)
+    return index if isinstance(index, (syntax.NewAxis, syntax.Dots)) else next(new)
 
 
 def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
@@ -40,8 +56,11 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return dataclasses.replace(expr, operands=new)
         case syntax.IfExp():
             return dataclasses.replace(expr, condition=new[0], then=new[1], orelse=new[2])
-        case syntax.Call():
+        case syntax.Call() | syntax.Function():
             return dataclasses.replace(expr, args=new)
+        case syntax.Part():
+            rest = iter(new[1:])
+            return dataclasses.replace(expr, base=new[0], indices=tuple(_with_bounds(i, rest) for i in expr.indices))
     return expr
 
 
@@ -52,14 +71,18 @@ def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Lik
             return (stmt.start, stmt.stop)
         case syntax.If():
             return (stmt.condition,)
-        case syntax.Assign(target=syntax.Subscript() as target):
-            return (stmt.value, *target.indices)
+        case syntax.Assign(target=syntax.Subscript() | syntax.Part() as target):
+            return (stmt.value, *operands(target))
         case syntax.Assign():
             return (stmt.value,)
         case syntax.Alloc():
             shape = stmt.shape if isinstance(stmt.shape, tuple) else (stmt.shape,)
-            element = (stmt.element,) if isinstance(stmt.element, syntax.Like) else ()
+            element = ()
+            if isinstance(stmt.element, (syntax.Like, syntax.TypeOf)):
+                element = (stmt.element.of if isinstance(stmt.element, syntax.TypeOf) else stmt.element,)
             return (*shape, *element, *(() if stmt.fill is None else (stmt.fill,)))
+        case syntax.Require():
+            return (stmt.condition,)
         case syntax.Return():
             return stmt.values
     raise TypeError(f"not a statement: {stmt!r}")
@@ -73,20 +96,26 @@ def nodes(expr: Expr) -> Iterator[Expr]:
 
 
 def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
-    """The statement with `change` applied to each expression it reads and to a Subscript it writes, not to a Name."""
+    """The statement with `change` applied to each expression it reads and to a Subscript or Part it writes, not to a Name."""
     match stmt:
         case syntax.For():
             return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))
         case syntax.If():
             return dataclasses.replace(stmt, condition=change(stmt.condition))
         case syntax.Assign():
-            target = change(stmt.target) if isinstance(stmt.target, syntax.Subscript) else stmt.target
+            target = stmt.target if isinstance(stmt.target, syntax.Name) else change(stmt.target)
             return dataclasses.replace(stmt, target=target, value=change(stmt.value))
         case syntax.Alloc():
             shape = tuple(map(change, stmt.shape)) if isinstance(stmt.shape, tuple) else change(stmt.shape)
-            element = change(stmt.element) if isinstance(stmt.element, syntax.Like) else stmt.element
+            element = stmt.element
+            if isinstance(element, syntax.TypeOf):
+                element = dataclasses.replace(element, of=change(element.of))
+            elif isinstance(element, syntax.Like):
+                element = change(element)
             fill = None if stmt.fill is None else change(stmt.fill)
             return dataclasses.replace(stmt, shape=shape, element=element, fill=fill)
+        case syntax.Require():
+            return dataclasses.replace(stmt, condition=change(stmt.condition))
         case syntax.Return():
             return dataclasses.replace(stmt, values=tuple(map(change, stmt.values)))
     raise TypeError(f"not a statement: {stmt!r}")

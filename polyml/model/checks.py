@@ -13,7 +13,7 @@ from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine
 from polyml.model.context import Context
-from polyml.model.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read
+from polyml.model.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read, Requirement
 from polyml.model.scop import Check
 from polyml.model.select import split
 from polyml.model.values import operations
@@ -30,6 +30,8 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
         for dim, extent in enumerate(array.shape):
             if array.loc is not None and not top.is_never_negative(extent):
                 found.add(_shape_check(top, array, dim, extent))
+    for requirement in nest.requirements:
+        _requirement(requirement, top, found)
     _walk(nest.body, nest, top, found)
     return tuple(found.checks)
 
@@ -74,6 +76,27 @@ class _Found:
         self.checks.append(check)
 
 
+def _requirement(requirement: Requirement, top: Context, found: _Found) -> None:
+    here = top
+    for outer in requirement.around:
+        here = here.within(outer.condition) if isinstance(outer, Guard) else here.loop(outer)
+    outside = _instances(here, [af.negate(requirement.condition)])
+    if outside is None:
+        return
+    found.add(
+        Check(
+            kind="usual",
+            violated=outside.params().coalesce(),
+            instances=outside.set_tuple_name("S"),
+            iterators=here.iterators,
+            what=requirement.what,
+            may=True,
+            loc=requirement.loc,
+        ),
+        ("usual",),
+    )
+
+
 def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
     for node in body:
         if isinstance(node, Guard):
@@ -88,10 +111,12 @@ def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None
     for formula, value in split(assign.value, evaluated=True):
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
-            if isinstance(part, Read):
+            if isinstance(part, Read) and not part.inside:
                 _access(part.array, part.subscripts, may, part.loc, nest, here, found)
             elif isinstance(part, syntax.Cast) and isinstance(part.operand, Integer):
                 _cast(part, may, here, found)
+    if assign.inside:
+        return
     _access(assign.array, assign.subscripts, assign.may, assign.target_loc or assign.loc, nest, context, found)
 
 

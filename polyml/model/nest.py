@@ -39,12 +39,16 @@ class Truth:
 
 @dataclass(frozen=True)
 class Read:
-    """array[subscripts], the subscripts as written: a negative one counts from the end."""
+    """array[subscripts], the subscripts as written: a negative one counts from the end.
+
+    inside: known to be neither negative nor outside the array in every call that passes the requirements.
+    """
 
     array: str
     subscripts: tuple[Affine, ...]
     dtype: DType
     loc: Loc | None = field(default=None, compare=False)
+    inside: bool = field(default=False, compare=False)
 
 
 Value = Union[
@@ -83,7 +87,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Assign:
-    """`array[subscripts] = value`. may: the value is a select that otherwise keeps the element."""
+    """`array[subscripts] = value`. may: the value is a select that otherwise keeps the element. inside: as of a Read."""
 
     array: str
     subscripts: tuple[Affine, ...]
@@ -91,6 +95,7 @@ class Assign:
     may: bool = False
     loc: Loc | None = field(default=None, compare=False)
     target_loc: Loc | None = field(default=None, compare=False)
+    inside: bool = field(default=False, compare=False)
 
 
 Node = Union[Loop, Guard, Assign]
@@ -109,12 +114,25 @@ class ArrayInfo:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """A condition that holds at every point of the loops and guards around it; a call for which it does not runs as
+    Python. what: what there is then.
+    """
+
+    around: tuple[Loop | Guard, ...]  # outermost first, without their bodies
+    condition: Formula
+    what: str
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Nest:
     body: tuple[Node, ...]
     arrays: dict[str, ArrayInfo]
     parameters: tuple[Parameter, ...]
     results: tuple[ScalarResult | ArrayResult, ...]
     result_is_tuple: bool
+    requirements: tuple[Requirement, ...] = ()
 
 
 def children(value: Value) -> tuple[Value, ...]:

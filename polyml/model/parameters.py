@@ -75,6 +75,9 @@ def _structural_names(nest: Nest) -> frozenset[str]:
     """Names on which domains and accesses depend."""
     found: set[str] = set()
     _collect_structure(nest.body, found)
+    for requirement in nest.requirements:
+        _collect_structure(requirement.around, found)
+        found |= af.names(requirement.condition)
     return frozenset(found)
 
 

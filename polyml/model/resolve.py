@@ -6,7 +6,7 @@ also written to memory, and `model.forward` removes the writes that nobody reads
 
 from __future__ import annotations
 
-from polyml.dtypes import BOOL, PYINT, DType
+from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.model import affine as af
@@ -24,6 +24,7 @@ from polyml.model.nest import (
     Nest,
     Node,
     Read,
+    Requirement,
     Truth,
     Value,
     children,
@@ -31,6 +32,7 @@ from polyml.model.nest import (
 )
 from polyml.model.scop import Role, ScalarArg
 
+_PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
 _CHOICE_DEPTH = 3
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
 _STALE = "stale"  # a loop variable after its loop: its value depends on whether the loop ran
@@ -58,6 +60,8 @@ class _Resolver:
         self.argument_names: dict[str, str] = {}
         self.env: dict[str, Affine | Formula | str | None] = {}
         self.depth = 0
+        self.around: list[Loop | Guard] = []  # without their bodies
+        self.requirements: list[Requirement] = []
         self.returned = _returned_arrays(kernel)
         self._declare_arguments()
 
@@ -68,7 +72,9 @@ class _Resolver:
             last = self.kernel.body[-1]
             extra, results = self._results(last)
             body, is_tuple = body + extra, last.is_tuple
-        return Nest(body, self.arrays, tuple(self.parameters.values()), results, is_tuple)
+        return Nest(
+            body, self.arrays, tuple(self.parameters.values()), results, is_tuple, tuple(self.requirements)
+        )
 
     # arguments and parameters
 
@@ -132,22 +138,33 @@ class _Resolver:
             return self._if(stmt.condition, stmt.then, stmt.orelse, iterators, predicate)
         if isinstance(stmt, syntax.Alloc):
             return self._alloc(stmt, iterators, predicate)
+        if isinstance(stmt, syntax.Require):
+            self._require(stmt)
         return ()
+
+    def _require(self, stmt: syntax.Require) -> None:
+        condition = self.truth(stmt.condition)
+        if not isinstance(condition, Truth):
+            raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[_BOUND_NOTE])
+        if condition.formula != af.TRUE:
+            self.requirements.append(Requirement(tuple(self.around), condition.formula, stmt.what, stmt.loc))
 
     def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> tuple[Node, ...]:
         value = self.value(stmt.value)
         target = stmt.target
         if isinstance(target, syntax.Subscript):
-            return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc),)
+            return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc, target.inside),)
         dtype = self.scalar_types.get(target.name, value.dtype)
         self.env[target.name] = known(value) if value.dtype == dtype else None
         return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
 
-    def _store(self, array: str, subscripts, value: Value, predicate: Value | None, loc, target_loc=None) -> Assign:
+    def _store(
+        self, array: str, subscripts, value: Value, predicate: Value | None, loc, target_loc=None, inside: bool = False
+    ) -> Assign:
         if predicate is None:
-            return Assign(array, subscripts, value, False, loc, target_loc)
-        old = Read(array, subscripts, self.arrays[array].element, target_loc)
-        return Assign(array, subscripts, select(predicate, value, old), True, loc, target_loc)
+            return Assign(array, subscripts, value, False, loc, target_loc, inside)
+        old = Read(array, subscripts, self.arrays[array].element, target_loc, inside)
+        return Assign(array, subscripts, select(predicate, value, old), True, loc, target_loc, inside)
 
     def _for(self, stmt: syntax.For, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
         start, stop = self._bound(stmt.start), self._bound(stmt.stop)
@@ -161,7 +178,9 @@ class _Resolver:
             here = Integer(af.variable(iterator), PYINT)
             first = (self._store(self.scalar(stmt.var, PYINT), (), here, predicate, stmt.loc),)
         self.depth += 1
+        self.around.append(Loop(iterator, start, stop, stmt.step, (), stmt.loc))
         body = first + self.block(stmt.body, (*iterators, iterator), predicate)
+        self.around.pop()
         self.depth -= 1
         for name in changed:
             self.env[name] = None if self.env.get(name) != _STALE else _STALE
@@ -188,13 +207,19 @@ class _Resolver:
         nodes = []
         self.depth += 1
         if formula != af.FALSE:
-            nodes.append(Guard(formula, self.block(then, iterators, predicate)))
+            nodes.append(self._guarded(formula, then, iterators, predicate))
         after_then, self.env = self.env, before
         if formula != af.TRUE:
-            nodes.append(Guard(af.negate(formula), self.block(orelse, iterators, predicate)))
+            nodes.append(self._guarded(af.negate(formula), orelse, iterators, predicate))
         self.depth -= 1
         self.env = _merged(formula, after_then, self.env)
         return tuple(node for node in nodes if node.body)
+
+    def _guarded(self, formula: Formula, body, iterators, predicate) -> Guard:
+        self.around.append(Guard(formula, ()))
+        guard = Guard(formula, self.block(body, iterators, predicate))
+        self.around.pop()
+        return guard
 
     def _data_if(self, test: Value, then, orelse, iterators, predicate) -> tuple[Node, ...]:
         """Both branches run, their assignments made into selects on a condition that is stored before them."""
@@ -221,14 +246,16 @@ class _Resolver:
 
     def _alloc(self, stmt: syntax.Alloc, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
         shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
-        if predicate is not None:
+        if predicate is not None and stmt.name in self.returned:
             raise NotAffineError(
                 f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before the `if`"]
             )
         role = Role.RESULT if stmt.name in self.returned else Role.LOCAL
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
-        self.arrays[name] = ArrayInfo(stmt.element, shape, role, stmt.name, self.depth > 0, stmt.loc)
+        self.arrays[name] = ArrayInfo(
+            stmt.element, shape, role, stmt.name, self.depth > 0 or predicate is not None, stmt.loc
+        )
         if stmt.fill is None:
             return ()
         value = self.value(stmt.fill)
@@ -246,7 +273,7 @@ class _Resolver:
     def _results(self, stmt: syntax.Return) -> tuple[tuple[Node, ...], tuple]:
         nodes: list[Node] = []
         results: list[ScalarResult | ArrayResult] = []
-        for value in stmt.values:
+        for value, python in zip(stmt.values, stmt.python):
             if isinstance(value, syntax.ArrayName):
                 results.append(ArrayResult(self.array_names[value.name]))
                 continue
@@ -256,7 +283,8 @@ class _Resolver:
             else:
                 array = self.temporary("result", value.dtype)
                 nodes.append(Assign(array, (), self.value(value), False, value.loc or stmt.loc))
-            results.append(ScalarResult(array, self.arrays[array].element))
+            element = self.arrays[array].element
+            results.append(ScalarResult(array, _PYTHON.get(element, element) if python else element))
         return tuple(nodes), tuple(results)
 
     # expressions
@@ -270,7 +298,7 @@ class _Resolver:
         if isinstance(expr, syntax.Shape):
             return Integer(self._shape(expr.array, expr.dim), expr.dtype)
         if isinstance(expr, syntax.Subscript):
-            return Read(*self._element(expr), expr.dtype, expr.loc)
+            return Read(*self._element(expr), expr.dtype, expr.loc, expr.inside)
         operands = tuple(self.value(child) for child in children(expr))
         return folded(expr, operands) or with_children(expr, operands)
 

@@ -216,7 +216,8 @@ def _array_text(array: Array) -> str:
 
 def _check_text(check: Check) -> str:
     where = f"{check.loc}: " if check.loc else ""
-    return f"{where}{check.what}: {check.kind} error when {_braces(check.violated)}"
+    outcome = "runs as Python" if check.kind == "usual" else f"{check.kind} error"
+    return f"{where}{check.what}: {outcome} when {_braces(check.violated)}"
 
 
 def _result_text(result: ScalarResult | ArrayResult) -> str:

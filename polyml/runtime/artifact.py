@@ -122,7 +122,7 @@ _BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYBOOL)}
 
 
 def parse_type(text: str) -> ArgType:
-    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64", "int". ValueError if none does.
+    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int". ValueError if none does.
 
     >>> str(parse_type("f64[:,:]"))
     'f64[:, :]'
@@ -134,9 +134,9 @@ def parse_type(text: str) -> ArgType:
     if not bracket:
         return ScalarType(element)
     extents = dims[:-1].split(",") if dims[:-1] else []
-    if not dims.endswith("]") or element.weak or any(e != ":" for e in extents):
+    if not dims.endswith("]") or element.weak or any(e not in (":", "1") for e in extents):
         raise ValueError(f"{text!r} is not an array type; one is written f64[:, :]")
-    return ArrayType(element, len(extents))
+    return ArrayType(element, len(extents), frozenset(dim for dim, extent in enumerate(extents) if extent == "1"))
 
 
 def _to_json(artifact: Artifact) -> dict:

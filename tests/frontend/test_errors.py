@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from polyml.errors import LanguageError, NotAffineError, PolymlOverflowError, PolymlTypeError
+from polyml.errors import (
+    BoundsError,
+    LanguageError,
+    NotAffineError,
+    PolymlOverflowError,
+    PolymlTypeError,
+    PolymlValueError,
+)
 from polyml.frontend.argtypes import arg_type
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
@@ -484,34 +491,6 @@ kernel.py:3:12: error: a float16 is not a number of the language
 """,
     ),
     Case(
-        "unknown attribute",
-        """
-def f(A):
-    A[0] = A.ndim
-""",
-        LanguageError,
-        """
-kernel.py:2:12: error: `.ndim` is not a number
-          A[0] = A.ndim
-                 ^^^^^^
-  note: accepted: `A.shape[0]`, `n, m = A.shape`, `len(A)`
-""",
-    ),
-    Case(
-        "transpose",
-        """
-def f(A):
-    A[0, 0] = A.T[0, 1]
-""",
-        LanguageError,
-        """
-kernel.py:2:15: error: only an array that has a name can be used here
-          A[0, 0] = A.T[0, 1]
-                    ^^^
-  note: accepted: a parameter, or a local array
-""",
-    ),
-    Case(
         "unknown module attribute",
         """
 def f(A):
@@ -541,90 +520,6 @@ kernel.py:3:12: error: `sys.maxsize` is not part of the language
 """,
     ),
     Case(
-        "slice",
-        """
-def f(A):
-    A[1:] = 0
-""",
-        LanguageError,
-        """
-kernel.py:2:7: error: the subscript `1:` is not part of the language
-          A[1:] = 0
-            ^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
-        "ellipsis",
-        """
-def f(A):
-    A[...] = 0
-""",
-        LanguageError,
-        """
-kernel.py:2:7: error: the subscript `...` is not part of the language
-          A[...] = 0
-            ^^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
-        "newaxis",
-        """
-def f(A):
-    A[0, None] = 0
-""",
-        LanguageError,
-        """
-kernel.py:2:10: error: the subscript `None` is not part of the language
-          A[0, None] = 0
-               ^^^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
-        "matmul",
-        """
-def f(A, B):
-    x = A @ B
-""",
-        LanguageError,
-        """
-kernel.py:2:9: error: @ is not part of the language
-          x = A @ B
-              ^^^^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
-        "matmul assigned",
-        """
-def f(A, B):
-    A @= B
-""",
-        LanguageError,
-        """
-kernel.py:2:5: error: @ is not part of the language
-          A @= B
-          ^^^^^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
-        "method",
-        """
-def f(A):
-    return A.sum()
-""",
-        LanguageError,
-        """
-kernel.py:2:12: error: the method `.sum()` is not part of the language
-          return A.sum()
-                 ^^^^^^^
-  note: accepted: loops over the elements; NumPy array expressions are not part of the language yet
-""",
-    ),
-    Case(
         "unknown function",
         """
 def f(A):
@@ -635,7 +530,7 @@ def f(A):
 kernel.py:2:12: error: `sorted` is not a function of the language
           A[0] = sorted(A)
                  ^^^^^^^^^
-  note: accepted: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,
     ),
     Case(
@@ -665,7 +560,7 @@ def f(A):
 kernel.py:4:12: error: `g` is not a function of the language
           A[0] = g(A[1])
                  ^^^^^^^
-  note: accepted: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,
     ),
     Case(
@@ -676,24 +571,10 @@ def f(A):
 """,
         NotAffineError,
         """
-kernel.py:2:12: error: `np.linalg.norm` is not an elementwise function of numbers
+kernel.py:2:12: error: `np.linalg.norm` is not a function that polyml compiles
           A[0] = np.linalg.norm(A)
                  ^^^^^^^^^^^^^^^^^
-  note: polyml compiles: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
-""",
-    ),
-    Case(
-        "np.sum",
-        """
-def f(A):
-    return np.sum(A)
-""",
-        NotAffineError,
-        """
-kernel.py:2:12: error: `np.sum` is not an elementwise function of numbers
-          return np.sum(A)
-                 ^^^^^^^^^
-  note: polyml compiles: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
+  note: polyml compiles: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,
     ),
     Case(
@@ -707,7 +588,7 @@ def f(A, g):
 kernel.py:2:12: error: `g` is not a function of the language
           A[0] = g(1)
                  ^^^^
-  note: accepted: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,
     ),
     Case(
@@ -886,10 +767,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:12: error: a comprehension is not a number
+kernel.py:2:12: error: a comprehension is neither a number nor an array
           A[0] = [x for x in A]
                  ^^^^^^^^^^^^^^
-  note: accepted: numbers, elements of arrays, arithmetic, comparisons and functions of numbers
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
     Case(
@@ -900,10 +781,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:9: error: a lambda is not a number
+kernel.py:2:9: error: a lambda is neither a number nor an array
           g = lambda x: x
               ^^^^^^^^^^^
-  note: accepted: numbers, elements of arrays, arithmetic, comparisons and functions of numbers
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
     Case(
@@ -929,10 +810,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:13: error: an assignment expression is not a number
+kernel.py:2:13: error: an assignment expression is neither a number nor an array
           A[0] = (x := 2)
                   ^^^^^^
-  note: accepted: numbers, elements of arrays, arithmetic, comparisons and functions of numbers
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
     Case(
@@ -1077,10 +958,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:12: error: `.shape` is not a number
+kernel.py:2:12: error: `.shape` is not part of the language
           return A.shape
                  ^^^^^^^
-  note: accepted: `A.shape[0]`, `n, m = A.shape`, `len(A)`
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`
 """,
     ),
     Case(
@@ -1122,7 +1003,7 @@ def f(A):
 kernel.py:2:5: error: a shape cannot be assigned
           A.shape[0] = 2
           ^^^^^^^^^^
-  note: accepted: an element `A[i, j]`, or a local number
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
 """,
     ),
     Case(
@@ -1136,7 +1017,7 @@ def f(A):
 kernel.py:2:5: error: cannot assign to `A.flag` in a kernel
           A.flag = 2
           ^^^^^^
-  note: accepted: an element `A[i, j]`, or a local number
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
 """,
     ),
     Case(
@@ -1178,7 +1059,7 @@ def f(A):
 kernel.py:2:8: error: cannot assign to unpacking with * in a kernel
           a, *b = 1, 2
              ^^
-  note: accepted: an element `A[i, j]`, or a local number
+  note: accepted: an element `A[i, j]`, a part of an array `A[1:]`, or a local name
 """,
     ),
     Case(
@@ -1189,10 +1070,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:16: error: a tuple is not a number
+kernel.py:2:16: error: a tuple is neither a number nor an array
           a = b, c = 1, 2
                      ^^^^
-  note: accepted: numbers, elements of arrays, arithmetic, comparisons and functions of numbers
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
     Case(
@@ -1203,10 +1084,10 @@ def f(A):
 """,
         LanguageError,
         """
-kernel.py:2:9: error: a tuple is not a number
+kernel.py:2:9: error: a tuple is neither a number nor an array
           a = 1, 2
               ^^^^
-  note: accepted: numbers, elements of arrays, arithmetic, comparisons and functions of numbers
+  note: accepted: numbers, arrays, their elements, arithmetic, comparisons and functions of them
 """,
     ),
     Case(
@@ -1308,51 +1189,6 @@ kernel.py:2:23: error: only an array that has a name can be used here
 """,
     ),
     Case(
-        "local array as number",
-        """
-def f(A):
-    T = np.zeros(3)
-    A[0] = T
-""",
-        LanguageError,
-        """
-kernel.py:3:12: error: `T` is an array, not a number
-          A[0] = T
-                 ^
-  note: accepted: an element `T[...]`, `T.shape[0]`, or `return T`; array expressions are not in the language yet
-""",
-    ),
-    Case(
-        "second name",
-        """
-def f(A):
-    T = np.zeros(3)
-    S = T
-""",
-        LanguageError,
-        """
-kernel.py:3:9: error: `T` is an array, not a number
-          S = T
-              ^
-  note: accepted: an element `T[...]`, `T.shape[0]`, or `return T`; array expressions are not in the language yet
-""",
-    ),
-    Case(
-        "number as array",
-        """
-def f(A):
-    x = 1
-    A[0] = x[0]
-""",
-        LanguageError,
-        """
-kernel.py:3:12: error: `x` is a number, not an array
-          A[0] = x[0]
-                 ^^^^
-  note: accepted: a parameter, or a local array
-""",
-    ),
-    Case(
         "one of two arrays",
         """
 def f(A, n):
@@ -1361,12 +1197,12 @@ def f(A, n):
         T = np.ones(3)
     A[0] = T[0]
 """,
-        LanguageError,
+        NotAffineError,
         """
 kernel.py:5:12: error: `T` may be one of 2 arrays here
           A[0] = T[0]
                  ^^^^
-  note: accepted: a name for each array
+  note: polyml compiles: a name for each array
 """,
     ),
     Case(
@@ -1446,7 +1282,7 @@ def f(A):
 kernel.py:2:12: error: `sorted` is not a function of the language
           A[0] = sorted(
                  ^^^^^^^
-  note: accepted: elementwise functions of numpy and math, min, max, abs, pow, len, and casts such as np.float32
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
 """,
     ),
     Case(
@@ -1491,21 +1327,6 @@ error: f takes 2 arguments, not 1
         args=[1],
     ),
     Case(
-        "array as number in types",
-        """
-def f(A, n):
-    A[0] = n + 1
-""",
-        PolymlTypeError,
-        """
-kernel.py:2:12: error: `n` is an array (f64[:]), not a number
-          A[0] = n + 1
-                 ^
-  note: accepted: an element; NumPy array expressions are not part of the language yet
-""",
-        args=[array("f8", 1), array("f8", 1)],
-    ),
-    Case(
         "number as array in types",
         """
 def f(A, n):
@@ -1521,21 +1342,6 @@ kernel.py:2:12: error: `n` is a number (a Python int), not an array
         args=[array("f8", 1), 3],
     ),
     Case(
-        "too few subscripts",
-        """
-def f(A):
-    A[0] = 1
-""",
-        PolymlTypeError,
-        """
-kernel.py:2:5: error: `A` has 2 dimensions, and 1 subscript is given
-          A[0] = 1
-          ^^^^
-  note: accepted: one subscript per dimension; NumPy array expressions are not part of the language yet
-""",
-        args=[array("f8", 2)],
-    ),
-    Case(
         "too many subscripts",
         """
 def f(A):
@@ -1546,7 +1352,7 @@ def f(A):
 kernel.py:2:12: error: `A` has 1 dimension, and 2 subscripts are given
           return A[0, 1]
                  ^^^^^^^
-  note: accepted: one subscript per dimension; NumPy array expressions are not part of the language yet
+  note: accepted: one subscript per dimension
 """,
         args=[array("f8", 1)],
     ),
@@ -2087,6 +1893,443 @@ kernel.py:2:12: error: NumPy's bool is compared with an int beyond 64 bits
   note: accepted: -2**63 to 2**63 - 1
 """,
         args=[array("?", 1)],
+    ),
+    Case(
+        "unknown array attribute",
+        """
+def f(A):
+    A[0] = A.flat
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: `.flat` is not part of the language
+          A[0] = A.flat
+                 ^^^^^^
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`
+""",
+    ),
+    Case(
+        "unknown method",
+        """
+def f(A):
+    return A.argsort()
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: the method `.argsort()` is not part of the language
+          return A.argsort()
+                 ^^^^^^^^^^^
+  note: polyml compiles: `.all()`, `.any()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+""",
+    ),
+    Case(
+        "call as a statement",
+        """
+def f(A):
+    A.sort()
+""",
+        NotAffineError,
+        """
+kernel.py:2:5: error: a call that is a statement is not an affine one
+          A.sort()
+          ^^^^^^^^
+  note: polyml compiles: for, if, assignments, pass, and return at the end
+""",
+    ),
+    Case(
+        "no method at all",
+        """
+def f(A):
+    return A.total()
+""",
+        LanguageError,
+        """
+kernel.py:2:12: error: the method `.total()` is not part of the language
+          return A.total()
+                 ^^^^^^^^^
+  note: accepted: `.all()`, `.any()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+""",
+    ),
+    Case(
+        "unknown keyword of a reduction",
+        """
+def f(A):
+    return np.sum(A, where=A > 0)
+""",
+        LanguageError,
+        """
+kernel.py:2:22: error: `np.sum` does not take this in a kernel
+          return np.sum(A, where=A > 0)
+                           ^^^^^^^^^^^
+  note: accepted: `np.sum(a, axis=, dtype=, keepdims=)`
+""",
+    ),
+    Case(
+        "axis that is not constant",
+        """
+def f(A, k):
+    return A.sum(axis=k)
+""",
+        LanguageError,
+        """
+kernel.py:2:23: error: `axis` must be a constant
+          return A.sum(axis=k)
+                            ^
+  note: accepted: an int, a bool, or a tuple of ints
+""",
+    ),
+    Case(
+        "step of a slice",
+        """
+def f(A, k):
+    A[::k] = 0
+""",
+        LanguageError,
+        """
+kernel.py:2:9: error: the step of a slice must be a constant that is not zero
+          A[::k] = 0
+              ^
+  note: accepted: an int
+""",
+    ),
+    Case(
+        "linear algebra",
+        """
+def f(A):
+    return np.linalg.inv(A)
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: `np.linalg.inv` is not a function that polyml compiles
+          return np.linalg.inv(A)
+                 ^^^^^^^^^^^^^^^^
+  note: polyml compiles: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+""",
+    ),
+    Case(
+        "array as a bound",
+        """
+def f(A):
+    for i in range(A):
+        A[i] = 0
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:20: error: an array of 1 dimension stands where a number is needed
+          for i in range(A):
+                         ^
+  note: accepted: a number, an element of an array, a reduction such as A.sum() or A.any()
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "truth of an array",
+        """
+def f(A):
+    if A > 0:
+        A[0] = 1
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:8: error: an array of 1 dimension stands where a number is needed
+          if A > 0:
+             ^^^^^
+  note: accepted: a number, an element of an array, a reduction such as A.sum() or A.any()
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "and of arrays",
+        """
+def f(A, B):
+    return A > 0 and B > 0
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: an array of 1 dimension stands where a number is needed
+          return A > 0 and B > 0
+                 ^^^^^
+  note: accepted: a number, an element of an array, a reduction such as A.sum() or A.any()
+""",
+        [array("f8", 1), array("f8", 1)],
+    ),
+    Case(
+        "array stored in an element",
+        """
+def f(A, n):
+    A[0] = n + 1
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:5: error: an array is assigned to one element
+          A[0] = n + 1
+          ^^^^^^^^^^^^
+  note: accepted: a number
+""",
+        [array("f8", 1), array("f8", 1)],
+    ),
+    Case(
+        "local array stored in an element",
+        """
+def f(A):
+    T = np.zeros(3)
+    A[0] = T
+""",
+        PolymlTypeError,
+        """
+kernel.py:3:5: error: an array is assigned to one element
+          A[0] = T
+          ^^^^^^^^
+  note: accepted: a number
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "number that is subscripted",
+        """
+def f(A):
+    x = 1
+    A[0] = x[0]
+""",
+        PolymlTypeError,
+        """
+kernel.py:3:12: error: `x` is a number, not an array
+          A[0] = x[0]
+                 ^^^^
+  note: accepted: a NumPy array
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "number that is sliced",
+        """
+def f(A, n):
+    A[0] = n[1:]
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: a number has no parts
+          A[0] = n[1:]
+                 ^^^^^
+  note: accepted: an array
+""",
+        [array("f8", 1), 3],
+    ),
+    Case(
+        "index array",
+        """
+def f(A, J):
+    return A[J]
+""",
+        NotAffineError,
+        """
+kernel.py:2:14: error: a subscript that is an array is not affine
+          return A[J]
+                   ^
+  note: polyml compiles: numbers and slices
+""",
+        [array("f8", 1), array("i8", 1)],
+    ),
+    Case(
+        "too many subscripts of a view",
+        """
+def f(A):
+    return A[1:, 0, 2]
+""",
+        BoundsError,
+        """
+kernel.py:2:12: error: an array of 2 dimensions has 3 subscripts
+          return A[1:, 0, 2]
+                 ^^^^^^^^^^^
+  note: accepted: at most one subscript per dimension
+""",
+        [array("f8", 2)],
+    ),
+    Case(
+        "axis that is not there",
+        """
+def f(A):
+    return A.sum(axis=2)
+""",
+        PolymlValueError,
+        """
+kernel.py:2:12: error: axis 2 of an array of 2 dimensions
+          return A.sum(axis=2)
+                 ^^^^^^^^^^^^^
+  note: accepted: -2 to 1
+""",
+        [array("f8", 2)],
+    ),
+    Case(
+        "axis given twice",
+        """
+def f(A):
+    return A.sum(axis=(0, -2))
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: an axis is given twice
+          return A.sum(axis=(0, -2))
+                 ^^^^^^^^^^^^^^^^^^^
+  note: accepted: each axis once
+""",
+        [array("f8", 2)],
+    ),
+    Case(
+        "math of an array",
+        """
+def f(A):
+    A[:] = math.sqrt(A)
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: an array cannot be given to math.sqrt
+          A[:] = math.sqrt(A)
+                 ^^^^^^^^^^^^
+  note: accepted: NumPy's elementwise functions
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "max of arrays",
+        """
+def f(A, B):
+    A[:] = max(A, B)
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: an array cannot be given to max, which compares two numbers
+          A[:] = max(A, B)
+                 ^^^^^^^^^
+  note: accepted: NumPy's elementwise functions
+""",
+        [array("f8", 1), array("f8", 1)],
+    ),
+    Case(
+        "int of an array",
+        """
+def f(A):
+    A[:] = int(A)
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: an array cannot be given to int(...)
+          A[:] = int(A)
+                 ^^^^^^
+  note: accepted: NumPy's elementwise functions
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "float result in place in integers",
+        """
+def f(A):
+    A += 0.5
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:5: error: the result is float64, which an array of i64 does not take in place
+          A += 0.5
+          ^^^^^^^^
+  note: accepted: an assignment with =, which converts
+""",
+        [array("i8", 1)],
+    ),
+    Case(
+        "more dimensions than the target",
+        """
+def f(A, B):
+    A[:] = B
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:5: error: an array of 2 dimensions cannot be assigned to one of 1
+          A[:] = B
+          ^^^^^^^^
+  note: accepted: a shape that broadcasts to that of the target
+""",
+        [array("f8", 1), array("f8", 2)],
+    ),
+    Case(
+        "@ of a number",
+        """
+def f(A, x):
+    return A @ x
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: @ takes arrays, not numbers
+          return A @ x
+                 ^^^^^
+  note: accepted: *
+""",
+        [array("f8", 1), 2.0],
+    ),
+    Case(
+        "view of an argument returned",
+        """
+def f(A):
+    return A[1:]
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: a view of an argument is returned
+          return A[1:]
+                 ^^^^^
+  note: polyml compiles: `return A[1:].copy()`
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "name bound to arrays in a loop",
+        """
+def f(A):
+    B = A
+    for i in range(3):
+        A[i] = B[i]
+        B = A[1:]
+""",
+        NotAffineError,
+        """
+kernel.py:4:16: error: `B` is bound to another array in each iteration of a loop
+              A[i] = B[i]
+                     ^^^^
+  note: polyml compiles: a name for each array
+""",
+        [array("f8", 1)],
+    ),
+    Case(
+        "name bound to arrays under a condition",
+        """
+def f(A, n):
+    B = A
+    if n > 0:
+        B = A[1:]
+    return B.sum()
+""",
+        NotAffineError,
+        """
+kernel.py:5:12: error: `B` is bound to an array under a condition
+          return B.sum()
+                 ^
+  note: polyml compiles: a name for each array
+""",
+        [array("f8", 1), 3],
+    ),
+    Case(
+        "assignment to a result",
+        """
+def f(A):
+    (A + 1)[0:2] = 3
+""",
+        LanguageError,
+        """
+kernel.py:2:5: error: this cannot be assigned
+          (A + 1)[0:2] = 3
+          ^^^^^^^^^^^^
+  note: accepted: an array, or a part of one
+""",
+        [array("f8", 1)],
     ),
 ]
 

@@ -1,0 +1,66 @@
+"""NumPy's functions of whole arrays that a kernel may call, by function, method and attribute.
+
+Elementwise functions, which take arrays as they take numbers, are in `functions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Signature:
+    """name: in NumPy. operands: the arrays, in order. options: the other parameters, in NumPy's order.
+
+    variadic: the option may be given as several arguments, A.transpose(1, 0).
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    variadic: bool = False
+
+
+_REDUCTIONS = {
+    "sum": ("axis", "dtype"), "prod": ("axis", "dtype"), "mean": ("axis", "dtype"),
+    "max": ("axis",), "min": ("axis",), "any": ("axis",), "all": ("axis",),
+}  # fmt: skip
+
+
+def _numpy() -> Iterator[Signature]:
+    for name, options in _REDUCTIONS.items():
+        yield Signature(name, ("a",), (*options, "keepdims"))
+    for name in ("var", "std"):
+        yield Signature(name, ("a",), ("axis", "ddof", "keepdims"))
+    yield Signature("cumsum", ("a",), ("axis",))
+    for name in ("matmul", "dot", "outer", "inner", "vdot"):
+        yield Signature(name, ("a", "b"))
+    yield Signature("where", ("condition", "x", "y"))
+    yield Signature("clip", ("a", "a_min", "a_max"))
+    yield Signature("transpose", ("a",), ("axes",))
+    yield Signature("copy", ("a",))
+    yield Signature("flip", ("m",), ("axis",))
+    for name in ("swapaxes", "expand_dims", "squeeze"):
+        yield Signature(name, ("a",), ("axis1", "axis2") if name == "swapaxes" else ("axis",))
+
+
+_SIGNATURES = {signature.name: signature for signature in _numpy()}
+
+# function object -> Signature
+FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.items()}
+
+# method name -> Signature, the array itself the first operand
+METHODS = {
+    name: _SIGNATURES[name]
+    for name in (*_REDUCTIONS, "var", "std", "cumsum", "dot", "copy", "swapaxes", "squeeze", "clip")
+} | {
+    "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
+    "astype": Signature("astype", ("a",), ("dtype",)),
+    "flatten": Signature("flatten", ("a",)),
+}
+
+# attribute -> the name of what it is
+ATTRIBUTES = {"T": "transpose", "size": "size", "ndim": "ndim"}

@@ -1,0 +1,424 @@
+"""Array expressions -> loops over elements, once the ranks of the arguments are known.
+
+        B[1:-1] = (A[:-2] + A[2:]) / 2     ->     for _i1 in range(N - 2):
+                                                      B[_i1 + 1] = (A[_i1] + A[_i1 + 2]) / 2
+
+An expression is a function from a point to the element there (`elements`), so that whatever NumPy would compute step by
+step in arrays of its own is one expression per element. Memory is used only for what has a name or is read many times:
+an array that is assigned to a name, operands and results of reductions and products.
+
+* NumPy computes the right side before it stores anything. Where the right side reads the array that it is stored into
+  elsewhere than at the element itself, or (aliased) perhaps through another argument, it goes through a temporary.
+* `x = A[1:]` is a view, `x = A[1:] + 1` a new array, `x += 1` changes the array that x is.
+* What holds in the usual call and would cost code otherwise (sizes that broadcast are equal, slices of a constant length
+  fit) is a Require: calls for which it does not hold run as plain Python, which decides what happens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
+from polyml.frontend import functions_of_arrays, syntax, walk
+from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, subscripted
+from polyml.frontend.extents import Extent, Linear
+from polyml.frontend.names import statements, unused
+from polyml.frontend.syntax import ArgType, ArrayType, Expr, Stmt
+from polyml.source import Loc
+
+Value = Expr | Elements
+
+
+def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
+    """The kernel without array expressions; the same kernel where there are none.
+
+    aliased: arguments may share memory. Raises LanguageError, PolymlTypeError or, where plain Python can run it,
+    NotAffineError.
+    """
+    lowering = Lowering(kernel, types, aliased)
+    body = lowering.body(kernel.body)
+    return kernel if body == kernel.body else dataclasses.replace(kernel, body=body)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Uncertain:
+    """A name that may stand for one of several arrays."""
+
+    why: str
+
+
+class Lowering:
+    """Lowers one kernel. The functions of `functions_of_arrays` use its public methods."""
+
+    def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool):
+        self._params = {p.name for p in kernel.params}
+        self._aliased = aliased
+        self._storage: dict[str, Elements] = {}  # every array in memory
+        self._arrays: dict[str, Elements | _Uncertain] = {}  # what the names stand for
+        self._taken = set(self._params)
+        for stmt in statements(kernel.body):
+            match stmt:
+                case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
+                    self._taken.add(name)
+        self._ones: list[syntax.Require] = []
+        for param, kind in zip(kernel.params, types):
+            if isinstance(kind, ArrayType):
+                extents = tuple(self._argument_extent(param, kind, dim) for dim in range(kind.ndim))
+                self._storage[param.name] = stored(param.name, extents)
+        self._arrays.update(self._storage)
+        self._out: list[Stmt] = []
+        self._needed: set[tuple] = set()
+        self._counter = 0
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """All statements of the kernel."""
+        return (*self._ones, *self.block(body))
+
+    def _argument_extent(self, param: syntax.Param, kind: ArrayType, dim: int) -> Extent:
+        size = syntax.Shape(param.name, dim, loc=param.loc)
+        if dim not in kind.ones:
+            return Extent(Linear(((size, 1),)), True)
+        one = syntax.Compare("==", size, syntax.Const(1))
+        self._ones.append(syntax.Require(one, "an array that is not of size 1", loc=param.loc))
+        return Extent.constant(1)
+
+    # Statements
+
+    def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        outer, self._out = self._out, []
+        needed = set(self._needed)
+        for stmt in body:
+            self._stmt(stmt)
+        made, self._out, self._needed = tuple(self._out), outer, needed  # what a block needs, it may not reach
+        return made
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case syntax.For():
+                self._for(stmt)
+            case syntax.If():
+                self._if(stmt)
+            case syntax.Assign(target=syntax.Name()):
+                self._assign_name(stmt)
+            case syntax.Assign():
+                self._assign_part(stmt)
+            case syntax.Alloc():
+                self._alloc(stmt)
+            case syntax.Return():
+                self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
+            case _:
+                self._out.append(stmt)
+
+    def _for(self, stmt: syntax.For) -> None:
+        start, stop = self.number(stmt.start), self.number(stmt.stop)
+        before = dict(self._arrays)
+        for name in _bound_names(stmt.body):
+            if name in self._arrays:
+                self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        body = self.block(stmt.body)
+        self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
+        self._merge(before, "in a loop")
+
+    def _if(self, stmt: syntax.If) -> None:
+        condition = self.number(stmt.condition)
+        before = dict(self._arrays)
+        then = self.block(stmt.then)
+        after, self._arrays = self._arrays, dict(before)
+        orelse = self.block(stmt.orelse)
+        self._merge(after, "under a condition")
+        self._out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
+
+    def _merge(self, other: dict[str, Elements | _Uncertain], where: str) -> None:
+        """What the names stand for after two ways through the program."""
+        for name in {*self._arrays, *other}:
+            if self._arrays.get(name) is not other.get(name):
+                self._arrays[name] = _Uncertain(f"`{name}` is bound to an array {where}")
+
+    def _assign_name(self, stmt: syntax.Assign) -> None:
+        name, value = stmt.target.name, self.value(stmt.value)
+        known = self._arrays.get(name)
+        if stmt.in_place and known is not None:
+            self._store(self._known(name, known, stmt.target.loc), value, stmt)
+            return
+        if not isinstance(value, Elements):
+            self._arrays.pop(name, None)
+            self._out.append(dataclasses.replace(stmt, value=value, in_place=False))
+            return
+        self._arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
+
+    def _assign_part(self, stmt: syntax.Assign) -> None:
+        target = self.value(stmt.target)
+        if isinstance(target, syntax.Subscript):
+            value = self.value(stmt.value)
+            if isinstance(value, Elements):
+                if any(not extent.is_one for extent in value.shape):
+                    raise PolymlTypeError("an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"])
+                value = value.sample
+            self._out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
+            return
+        if not isinstance(target, Elements) or target.storage is None:
+            raise LanguageError(
+                "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
+            )
+        self._store(target, self.value(stmt.value), stmt)
+
+    def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
+        """target[...] = value, all of the value first."""
+        loc = stmt.loc
+        if isinstance(value, Elements):
+            extra = value.rank - target.rank
+            if extra > 0 and not all(extent.is_one for extent in value.shape[:extra]):
+                raise PolymlTypeError(
+                    f"an array of {value.rank} dimensions cannot be assigned to one of {target.rank}",
+                    loc=loc,
+                    notes=["accepted: a shape that broadcasts to that of the target"],
+                )
+            zeros = (syntax.Const(0),) * max(extra, 0)
+            value = Elements(value.shape[max(extra, 0) :], lambda point, whole=value: whole.at((*zeros, *point)))
+            for own, other in zip(reversed(target.shape), reversed(value.shape)):
+                if not other.is_one and own.length != other.length:
+                    equal = syntax.Compare("==", own.expr, other.expr)
+                    self.need(equal, "an array that is assigned to a part of another size", loc)
+        else:
+            need_inside(value, self.need)
+        point = self._point(target)
+        place, here = target.at(point), element(value, point)
+        if self._reads_elsewhere(here, place):
+            full = self._storage[target.storage].shape  # which does not change with the loops around
+            kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
+            temporary = self._fresh_array("_value", full, kind, None, loc)
+            held = syntax.Subscript(temporary, place.indices, inside=True)
+            self._loops(point, target.shape, [syntax.Assign(held, here, loc=loc)], loc)
+            point = self._point(target)
+            place = target.at(point)
+            here = syntax.Subscript(temporary, place.indices, inside=True)
+        made = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=here, whole=True)
+        self._loops(point, target.shape, [made], loc)
+
+    def _reads_elsewhere(self, value: Expr, place: syntax.Subscript) -> bool:
+        for node in walk.nodes(value):
+            if not isinstance(node, syntax.Subscript):
+                continue
+            if node.array == place.array and node.indices != place.indices:
+                return True
+            if self._aliased and node.array != place.array and {node.array, place.array} <= self._params:
+                return True
+        return False
+
+    def _alloc(self, stmt: syntax.Alloc) -> None:
+        shape = stmt.shape
+        if isinstance(shape, syntax.Like):
+            shape = tuple(extent.expr for extent in self._array(shape.array, shape.loc).shape)
+        else:
+            shape = tuple(map(self.number, shape))
+        like = stmt.element
+        if isinstance(like, syntax.Like):
+            like = syntax.TypeOf(self._array(like.array, like.loc).sample, loc=like.loc)
+        fill = None if stmt.fill is None else self.number(stmt.fill)
+        self._out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
+        extents = tuple(Extent(Linear.of(size), True) for size in shape)
+        self._arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
+
+    def _returned(self, value: Expr | syntax.ArrayName) -> Expr | syntax.ArrayName:
+        if isinstance(value, syntax.ArrayName):
+            value = syntax.Name(value.name, loc=value.loc)
+        made = self.value(value)
+        if not isinstance(made, Elements):
+            return made
+        if made.storage in self._params and not made.whole:
+            raise NotAffineError(
+                "a view of an argument is returned", loc=value.loc, notes=["polyml compiles: `return A[1:].copy()`"]
+            )
+        whole = made if made.whole else self.memory(made, "result", value.loc)
+        return syntax.ArrayName(whole.storage, loc=value.loc)
+
+    # Expressions
+
+    def number(self, expr: Expr) -> Expr:
+        """The value of an expression that must be a number."""
+        value = self.value(expr)
+        if isinstance(value, Elements):
+            raise PolymlTypeError(
+                f"an array of {value.rank} dimension{'s' if value.rank != 1 else ''} stands where a number is needed",
+                loc=expr.loc,
+                notes=["accepted: a number, an element of an array, a reduction such as A.sum() or A.any()"],
+            )
+        return value
+
+    def value(self, expr: Expr) -> Value:
+        match expr:
+            case syntax.Const():
+                return expr
+            case syntax.Name():
+                known = self._arrays.get(expr.name)
+                return expr if known is None else self._known(expr.name, known, expr.loc)
+            case syntax.Shape():
+                return self._shape(expr)
+            case syntax.Subscript():
+                return self._subscript(expr)
+            case syntax.Part():
+                return self._part(expr)
+            case syntax.Function():
+                return functions_of_arrays.called(self, expr)
+            case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
+                return walk.with_operands(expr, tuple(map(self.number, walk.operands(expr))))
+        operands = tuple(map(self.value, walk.operands(expr)))
+        if not any(isinstance(operand, Elements) for operand in operands):
+            return walk.with_operands(expr, operands)
+        _check_elementwise(expr)
+        return elementwise(operands, lambda *parts: walk.with_operands(expr, parts), self.need, expr.loc)
+
+    def _shape(self, expr: syntax.Shape) -> Expr:
+        known = self._arrays.get(expr.array)
+        if known is None or expr.array in self._params and known is self._storage.get(expr.array):
+            return expr  # type inference says what is wrong with it
+        shape = self._known(expr.array, known, expr.loc).shape
+        if expr.ndim is not None and expr.ndim != len(shape):
+            raise PolymlTypeError(
+                f"`{expr.array}` has {len(shape)} dimensions, and its shape is unpacked into {expr.ndim}", loc=expr.loc
+            )
+        if not -len(shape) <= expr.dim < len(shape):
+            raise PolymlTypeError(f"`{expr.array}` has {len(shape)} dimensions, so no dimension {expr.dim}", loc=expr.loc)
+        return shape[expr.dim].expr
+
+    def _subscript(self, expr: syntax.Subscript) -> Value:
+        known = self._arrays.get(expr.array)
+        indices = tuple(map(self._index, expr.indices))
+        if known is None and expr.array not in self._params:
+            self._array(expr.array, expr.loc)
+        if known is None:
+            return dataclasses.replace(expr, indices=indices)  # type inference says that it is a number
+        base = self._known(expr.array, known, expr.loc)
+        if len(indices) >= base.rank and base.whole:
+            return dataclasses.replace(expr, array=base.storage, indices=indices)
+        return self._taken_part(base, indices, expr.loc)
+
+    def _part(self, expr: syntax.Part) -> Value:
+        base = self.value(expr.base)
+        if not isinstance(base, Elements):
+            raise PolymlTypeError("a number has no parts", loc=expr.loc, notes=["accepted: an array"])
+        indices = []
+        for index in expr.indices:
+            if isinstance(index, syntax.Slice):
+                bounds = (None if b is None else self._index(b) for b in (index.start, index.stop))
+                start, stop = (None if b is None else self._fixed(b) for b in bounds)
+                indices.append(dataclasses.replace(index, start=start, stop=stop))
+            elif isinstance(index, (syntax.NewAxis, syntax.Dots)):
+                indices.append(index)
+            else:
+                indices.append(self._fixed(self._index(index)))
+        return self._taken_part(base, tuple(indices), expr.loc)
+
+    def _taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
+        result = subscripted(base, indices, self.need, loc)
+        if result.rank:
+            return result
+        made = result.at(())
+        return dataclasses.replace(made, loc=loc) if isinstance(made, syntax.Subscript) else made
+
+    def _index(self, expr: Expr) -> Expr:
+        value = self.value(expr)
+        if isinstance(value, Elements):
+            raise NotAffineError(
+                "a subscript that is an array is not affine", loc=expr.loc, notes=["polyml compiles: numbers and slices"]
+            )
+        return value
+
+    def _fixed(self, expr: Expr) -> Expr:
+        """A bound as it is now: a number that may change later gets a name of its own."""
+        if all(isinstance(n, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary)) for n in walk.nodes(expr)):
+            return expr
+        name = syntax.Name(self.fresh("_at"), loc=expr.loc)
+        self._out.append(syntax.Assign(name, expr, loc=expr.loc))
+        return name
+
+    def _known(self, name: str, known: Elements | _Uncertain, loc: Loc | None) -> Elements:
+        if isinstance(known, _Uncertain):
+            raise NotAffineError(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
+        return known
+
+    def _array(self, name: str, loc: Loc | None) -> Elements:
+        known = self._arrays.get(name)
+        if known is None:
+            raise PolymlTypeError(f"`{name}` is a number, not an array", loc=loc, notes=["accepted: a NumPy array"])
+        return self._known(name, known, loc)
+
+    # What the functions of arrays use too
+
+    def need(self, condition: Expr, what: str, loc: Loc | None) -> None:
+        """Compile for calls in which the condition holds; it is tested once, at entry."""
+        key = (condition, len(self._out) if self._has_names(condition) else 0)
+        if key not in self._needed:
+            self._needed.add(key)
+            self._out.append(syntax.Require(condition, what, loc=loc))
+
+    def _has_names(self, expr: Expr) -> bool:
+        return any(isinstance(node, syntax.Name) for node in walk.nodes(expr))
+
+    def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
+        """The array in memory of its own."""
+        name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
+        point = self._point(value)
+        place = syntax.Subscript(name, point, inside=True)
+        self._loops(point, value.shape, [syntax.Assign(place, value.at(point), whole=True, loc=loc)], loc)
+        return self._storage[name]
+
+    def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
+        """The array where its elements can be read many times: as it is if they are stored."""
+        return value if value.storage is not None else self.memory(value, "_value", loc)
+
+    def allocated(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc) -> Elements:
+        """A new array."""
+        return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
+
+    def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
+        """for every point of the shape: body(point), a list of statements."""
+        point = tuple(syntax.Name(self.fresh("_i"), loc=loc) for _ in shape)
+        self._loops(point, shape, body(point), loc)
+
+    def fresh(self, stem: str) -> str:
+        self._counter += 1
+        while f"{stem}{self._counter}" in self._taken:
+            self._counter += 1
+        self._taken.add(f"{stem}{self._counter}")
+        return f"{stem}{self._counter}"
+
+    def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc) -> str:
+        name = unused(stem, self._taken)
+        self._out.append(syntax.Alloc(name, tuple(extent.expr for extent in shape), element, fill, loc=loc))
+        self._storage[name] = stored(name, shape)
+        return name
+
+    def _point(self, value: Elements) -> Point:
+        return tuple(syntax.Name(self.fresh("_i")) for _ in value.shape)
+
+    def _loops(self, point: Point, shape: tuple[Extent, ...], body: list[Stmt], loc: Loc | None) -> None:
+        made: tuple[Stmt, ...] = tuple(body)
+        for index, extent in zip(reversed(point), reversed(shape)):
+            made = (syntax.For(index.name, syntax.Const(0), extent.length.expr, 1, made, loc=loc),)
+        self._out.extend(made)
+
+
+def _check_elementwise(expr: Expr) -> None:
+    """Python's own functions of numbers do not take arrays."""
+    name = None
+    if isinstance(expr, syntax.Binary) and expr.op in ("min", "max"):
+        name = f"{expr.op}, which compares two numbers"
+    elif isinstance(expr, syntax.Call) and expr.module == "math":
+        name = f"math.{expr.function}"
+    elif isinstance(expr, syntax.Cast) and expr.to.weak:
+        name = f"{expr.to}(...)"
+    if name is not None:
+        raise PolymlTypeError(
+            f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
+        )
+
+
+def _bound_names(body: Sequence[Stmt]) -> set[str]:
+    """The names that a block binds anew."""
+    return {
+        stmt.target.name
+        for stmt in statements(body)
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and not stmt.in_place
+    }

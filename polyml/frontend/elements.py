@@ -1,0 +1,178 @@
+"""Arrays as functions from a point to the element there: views, broadcasting, and what subscripts make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from polyml.errors import BoundsError, LanguageError
+from polyml.frontend import syntax, walk
+from polyml.frontend.extents import Extent, Linear, cut
+from polyml.frontend.syntax import Expr
+from polyml.source import Loc
+
+Point = tuple[Expr, ...]
+Need = Callable[[Expr, str, "Loc | None"], None]  # (condition, what does not hold otherwise, where)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """An array that need not be in memory.
+
+    at(point): the element; a Subscript where `storage` names the array that holds it, which may then be assigned.
+    whole: it is all of that array, in its order.
+    """
+
+    shape: tuple[Extent, ...]
+    at: Callable[[Point], Expr]
+    storage: str | None = None
+    whole: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def sample(self) -> Expr:
+        """An element, for its type."""
+        return self.at((syntax.Const(0),) * self.rank)
+
+
+def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
+    """All of an array in memory."""
+    return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
+
+
+def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc | None) -> tuple[Extent, ...]:
+    """The shape of an elementwise operation.
+
+    Sizes that differ as text must be equal in every call; where they are not, plain Python decides what happens.
+    """
+    rank = max(map(len, shapes))
+    result: list[Extent] = []
+    for dim in range(rank):
+        sizes = [s[dim - rank + len(s)] for s in shapes if dim - rank + len(s) >= 0]
+        long = [size for size in sizes if not size.is_one]
+        chosen = next((s for s in long if s.positive), long[0]) if long else sizes[0]
+        for size in long:
+            if size.length != chosen.length:
+                need(syntax.Compare("==", size.expr, chosen.expr), "shapes that broadcast only where they are equal", loc)
+        result.append(chosen)
+    return tuple(result)
+
+
+def projected(point: Point, shape: tuple[Extent, ...]) -> Point:
+    """The point of an operand of this shape that a point of the result reads."""
+    own = point[len(point) - len(shape) :]
+    return tuple(syntax.Const(0) if extent.is_one else index for index, extent in zip(own, shape))
+
+
+def element(value: Expr | Elements, point: Point) -> Expr:
+    """The element of an operand, a number or an array, at a point of the result."""
+    return value.at(projected(point, value.shape)) if isinstance(value, Elements) else value
+
+
+def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) -> Elements:
+    """base[indices]: numbers, slices, None and ..., fewer than there are dimensions perhaps."""
+    taken = _spread(base, indices, loc)
+    shape: list[Extent] = []
+    pick: list[Callable[[Point], Expr]] = []  # per dimension of base: its index at a point of the result
+    dim = 0
+    for index in taken:
+        if isinstance(index, syntax.NewAxis):
+            shape.append(Extent.constant(1))
+            continue
+        extent = base.shape[dim]
+        dim += 1
+        if isinstance(index, syntax.Slice):
+            part = cut(extent, index)
+            for condition, what in part.needs:
+                need(condition, what, loc)
+            pick.append(_along(len(shape), part.first, part.step))
+            shape.append(part.extent)
+            continue
+        fixed = _fixed(index, extent, need, loc)
+        pick.append(lambda point, fixed=fixed: fixed)
+    whole = base.whole and all(isinstance(i, syntax.Slice) and i == syntax.Slice(None, None) for i in taken)
+    return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage, whole)
+
+
+def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
+    """The indices with ... written out and the missing ones added."""
+    given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
+    if len(given) > base.rank:
+        raise BoundsError(
+            f"an array of {base.rank} dimension{'s' if base.rank != 1 else ''} has {len(given)} subscripts",
+            loc=loc,
+            notes=["accepted: at most one subscript per dimension"],
+        )
+    dots = [p for p, i in enumerate(indices) if isinstance(i, syntax.Dots)]
+    if len(dots) > 1:
+        raise LanguageError("more than one ... in a subscript", loc=loc, notes=["accepted: one"])
+    missing = [syntax.Slice(None, None)] * (base.rank - len(given))
+    if not dots:
+        return [*indices, *missing]
+    return [*indices[: dots[0]], *missing, *indices[dots[0] + 1 :]]
+
+
+def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
+    def index(point: Point) -> Expr:
+        return (Linear.of(point[position]) * step + first).expr
+
+    return index
+
+
+def _fixed(index: Expr, extent: Extent, need: Need, loc: Loc | None) -> Expr:
+    """A number as a subscript that is not negative; outside the array Python raises."""
+    value = Linear.of(index)
+    outside = "a subscript outside its array"
+    if value.is_constant and value.constant < 0:
+        value = extent.length + value.constant
+        need(syntax.Compare(">=", value.expr, syntax.Const(0)), outside, loc)
+        return value.expr
+    if not value.is_constant:
+        need(syntax.Compare(">=", value.expr, syntax.Const(0)), "a subscript that is negative", loc)
+    need(syntax.Compare("<", value.expr, extent.length.expr), outside, loc)
+    return value.expr
+
+
+def permuted(base: Elements, axes: Sequence[int]) -> Elements:
+    """Dimension k of the result is dimension axes[k] of the array."""
+    places = [axes.index(dim) for dim in range(base.rank)]
+    return Elements(
+        tuple(base.shape[axis] for axis in axes),
+        lambda point: base.at(tuple(point[place] for place in places)),
+        base.storage,
+        base.whole and list(axes) == list(range(base.rank)),
+    )
+
+
+def with_axis(base: Elements, axis: int) -> Elements:
+    """A dimension of size 1 at `axis`."""
+    shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
+    return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
+
+
+def elementwise(operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None) -> Elements:
+    """make(*elements) at every point of the broadcast shape.
+
+    An element among the operands is read also where the shape is empty: outside its array, Python raises.
+    """
+    for operand in operands:
+        if not isinstance(operand, Elements):
+            need_inside(operand, need)
+    shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], need, loc)
+    return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
+
+
+def need_inside(number: Expr, need: Need) -> None:
+    """The elements that a number reads are there."""
+    outside = "a subscript outside its array"
+    for place in walk.nodes(number):
+        if not isinstance(place, syntax.Subscript) or place.inside:
+            continue
+        for dim, index in enumerate(place.indices):
+            size = syntax.Shape(place.array, dim)
+            need(syntax.Compare("<", index, size), outside, place.loc)
+            if not (isinstance(index, syntax.Const) and index.value >= 0):
+                need(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, place.loc)

@@ -1,0 +1,172 @@
+"""Sizes of arrays as linear expressions, so that equal ones are seen to be equal, and what a slice makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyml.frontend import syntax
+from polyml.frontend.syntax import Expr
+
+
+@dataclass(frozen=True)
+class Linear:
+    """constant + sum of coefficient * atom; the atoms are sizes, numbers, and what is not linear."""
+
+    terms: tuple[tuple[Expr, int], ...]
+    constant: int = 0
+
+    @staticmethod
+    def of(expr: Expr) -> Linear:
+        match expr:
+            case syntax.Const(value=value) if type(value) is int:
+                return Linear((), value)
+            case syntax.Unary(op="-", operand=operand):
+                return Linear.of(operand) * -1
+            case syntax.Binary(op="+", left=left, right=right):
+                return Linear.of(left) + Linear.of(right)
+            case syntax.Binary(op="-", left=left, right=right):
+                return Linear.of(left) - Linear.of(right)
+            case syntax.Binary(op="*", left=left, right=right):
+                a, b = Linear.of(left), Linear.of(right)
+                if not a.terms or not b.terms:
+                    return b * a.constant if not a.terms else a * b.constant
+        return Linear(((expr, 1),))
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def __add__(self, other: Linear | int) -> Linear:
+        other = other if isinstance(other, Linear) else Linear((), other)
+        total = dict(self.terms)
+        for atom, coefficient in other.terms:
+            total[atom] = total.get(atom, 0) + coefficient
+        return _linear(total, self.constant + other.constant)
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + other * -1
+
+    def __mul__(self, factor: int) -> Linear:
+        return _linear({atom: c * factor for atom, c in self.terms}, self.constant * factor)
+
+    @property
+    def expr(self) -> Expr:
+        total: Expr | None = None
+        for atom, coefficient in self.terms:
+            part = atom if abs(coefficient) == 1 else syntax.Binary("*", syntax.Const(abs(coefficient)), atom)
+            if total is None:
+                total = part if coefficient > 0 else syntax.Unary("-", part)
+            else:
+                total = syntax.Binary("+" if coefficient > 0 else "-", total, part)
+        if total is None:
+            return syntax.Const(self.constant)
+        if self.constant:
+            total = syntax.Binary("+" if self.constant > 0 else "-", total, syntax.Const(abs(self.constant)))
+        return total
+
+
+def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
+    kept = sorted(((a, c) for a, c in terms.items() if c), key=lambda term: (-term[1], str(term[0])))
+    return Linear(tuple(kept), constant)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many indices a dimension has: max(0, length). positive: length is known not to be negative."""
+
+    length: Linear
+    positive: bool = False
+
+    @staticmethod
+    def constant(length: int) -> Extent:
+        return Extent(Linear((), length), True)
+
+    @property
+    def is_one(self) -> bool:
+        return self.length == Linear((), 1)
+
+    @property
+    def expr(self) -> Expr:
+        """The size as Python counts it, never negative."""
+        if self.positive or self.length.is_constant and self.length.constant >= 0:
+            return self.length.expr
+        return syntax.Binary("max", self.length.expr, syntax.Const(0))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a slice takes of a dimension: indices first, first + step, ... of it, `extent` of them.
+
+    needs: (conditions, what holds otherwise) under which this is so.
+    """
+
+    first: Linear
+    step: int
+    extent: Extent
+    needs: tuple[tuple[Expr, str], ...] = ()
+
+
+def cut(extent: Extent, part: syntax.Slice) -> Cut:
+    """The slice of a dimension as Python clips it.
+
+    Ends that are constants or counted from the end are exact for every size; where a size or a loop variable would have to
+    be compared first, the usual case is taken and `needs` says so.
+    """
+    size, needs = extent.length, []
+    if not extent.positive:
+        needs.append((_at_least(size, 0), "a slice of an empty array"))
+    start, stop = (None if bound is None else Linear.of(bound) for bound in (part.start, part.stop))
+    if part.step > 0:
+        first = Linear((), 0) if start is None else _low(start, size, needs)
+        past = size if stop is None else _high(stop, size, needs)
+        length = past - first
+    else:
+        first = size - 1 if start is None else _last(start, size, needs)
+        before = Linear((), -1) if stop is None else _high(stop, size, needs)
+        if stop is not None and stop.is_constant and stop.constant < 0:
+            needs.append((_at_least(size, -stop.constant - 1), "a slice that stops before the array"))
+        length = first - before
+    whole = part.start is None and part.stop is None and extent.positive
+    distance = abs(part.step)
+    if distance > 1:
+        steps = Linear.of(syntax.Binary("//", (length + (distance - 1)).expr, syntax.Const(distance)))
+        length = Linear((), (length.constant + distance - 1) // distance) if length.is_constant else steps
+    return Cut(first, part.step, Extent(length, whole), tuple(needs))
+
+
+def _low(start: Linear, size: Linear, needs: list) -> Linear:
+    """Where a slice starts. One that starts behind the end is empty whatever this is."""
+    if not start.is_constant:
+        needs.append((_at_least(start, 0), "a slice whose start is negative"))
+        return start
+    if start.constant >= 0:
+        return start
+    needs.append((_at_least(size, -start.constant), "a slice that starts before the array"))
+    return size + start.constant
+
+
+def _high(stop: Linear, size: Linear, needs: list) -> Linear:
+    """Where a slice stops. One that stops before it starts is empty whatever this is."""
+    if stop.is_constant and stop.constant < 0:
+        return size + stop.constant
+    if stop != size:
+        if not stop.is_constant:
+            needs.append((_at_least(stop, 0), "a slice whose stop is negative"))
+        needs.append((_at_least(size, stop), "a slice that stops behind the array"))
+    return stop
+
+
+def _last(start: Linear, size: Linear, needs: list) -> Linear:
+    """Where a slice that runs backwards starts."""
+    if start.is_constant and start.constant < 0:
+        return size + start.constant
+    if not start.is_constant:
+        needs.append((_at_least(start, 0), "a slice whose start is negative"))
+    needs.append((_at_least(size, start + 1), "a slice that starts behind the array"))
+    return start
+
+
+def _at_least(a: Linear, b: Linear | int) -> Expr:
+    other = b.expr if isinstance(b, Linear) else syntax.Const(b)
+    return syntax.Compare(">=", a.expr, other)

@@ -1,0 +1,406 @@
+"""What NumPy's functions of whole arrays mean: elements where they only rearrange, loops where they add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError
+from polyml.frontend import elements, syntax
+from polyml.frontend.elements import Elements, Point
+from polyml.frontend.extents import Extent
+from polyml.frontend.syntax import Expr
+from polyml.source import Loc
+
+if TYPE_CHECKING:
+    from polyml.frontend.arrays import Lowering, Value
+
+ZERO = syntax.Const(0)
+
+
+def called(lowering: Lowering, call: syntax.Function) -> Value:
+    """The value of the call; loops that it needs are added before the statement it stands in."""
+    args = [lowering.value(arg) for arg in call.args]
+    return _FUNCTIONS[call.function](lowering, args, dict(call.options), call.loc)
+
+
+# Reductions
+
+
+def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str):
+    """A function that combines all elements along some axes, from `start`."""
+
+    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        kind, keep = _element(array.sample, options, typed, loc), bool(options.get("keepdims"))
+        total = lowering.allocated("_total", _reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            place = total.at(_reduced(point, axes, keep))
+            return [syntax.Assign(place, combine(place, array.at(point)), loc=loc)]
+
+        lowering.loops(array.shape, body, loc)
+        return total if total.rank else total.at(())
+
+    return reduce
+
+
+def _extremum(function: str):
+    """np.max and np.min, which start with the first elements."""
+
+    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        for axis in axes:
+            least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
+            lowering.need(least, f"the {function[:3]} of no elements", loc)
+        keep = bool(options.get("keepdims"))
+        first = Elements(
+            _reduced_shape(array, axes, keep),
+            lambda point: array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO)),
+        )
+        best = lowering.memory(first, "_best", loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            place = best.at(_reduced(point, axes, keep))
+            return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
+
+        lowering.loops(array.shape, body, loc)
+        return best if best.rank else best.at(())
+
+    return reduce
+
+
+def _mean(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+    total = _sum_as_mean(lowering, args, options, loc)
+    return _each(total, lambda part: syntax.Binary("/", part, _count(array, axes, 0), loc=loc))
+
+
+_sum_as_mean = _reduction(0, lambda total, part: syntax.Binary("+", total, part), "mean")
+
+
+def _variance(root: bool):
+    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        array = lowering.in_memory(array, loc)
+        mean = _mean(lowering, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
+        mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
+        distance = elements.elementwise((array, mean), lambda a, b: syntax.Binary("-", a, b), lowering.need, loc)
+        square = Elements(distance.shape, lambda point: syntax.Call("square", (distance.at(point),)))
+        total = _sum_as_mean(lowering, [square], {"axis": options.get("axis"), "keepdims": options.get("keepdims")}, loc)
+        ddof = options.get("ddof", 0)
+
+        def finished(part: Expr) -> Expr:
+            value = syntax.Binary("/", part, _count(array, axes, ddof), loc=loc)
+            return syntax.Call("sqrt", (value,)) if root else value
+
+        return _each(total, finished)
+
+    return reduce
+
+
+def _cumsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    axis = options.get("axis")
+    if axis is None:
+        if array.rank != 1:
+            raise NotAffineError(
+                "np.cumsum of a flattened array is not affine", loc=loc, notes=["polyml compiles: np.cumsum with axis="]
+            )
+        axis = 0
+    axis = _axis(axis, array.rank, loc)
+    result = lowering.allocated("_running", array.shape, _element(array.sample, options, "sum", loc), None, loc)
+
+    def body(point: Point) -> list[syntax.Stmt]:
+        here, index = result.at(point), point[axis]
+        before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
+        more = syntax.Assign(here, syntax.Binary("+", before, array.at(point)), loc=loc)
+        first = syntax.Assign(here, array.at(point), loc=loc)
+        return [syntax.If(syntax.Compare(">", index, ZERO), (more,), (first,), loc=loc)]
+
+    lowering.loops(array.shape, body, loc)
+    return result
+
+
+# Products
+
+
+def _matmul(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    a, b = (_array(arg, loc) for arg in args)
+    if not a.rank or not b.rank:
+        raise PolymlTypeError("@ takes arrays, not numbers", loc=loc, notes=["accepted: *"])
+    rows = "i" if a.rank > 1 else ""
+    columns = "j" if b.rank > 1 else ""
+    batch = max(a.rank, b.rank) - 2
+    names = [f"b{n}" for n in range(max(batch, 0))]
+    left = (*(names[len(names) - (a.rank - 2) :] if a.rank > 2 else ()), *rows, "k")
+    right = (*(names[len(names) - (b.rank - 2) :] if b.rank > 2 else ()), "k", *columns)
+    return contraction(lowering, [a, b], [left, right], (*names, *rows, *columns), loc)
+
+
+def _dot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    ranks = [arg.rank if isinstance(arg, Elements) else 0 for arg in args]
+    if 0 in ranks:
+        return _product(lowering, args, loc)
+    if max(ranks) > 2:
+        raise NotAffineError("np.dot of more than two dimensions", loc=loc, notes=["polyml compiles: @, np.einsum"])
+    return _matmul(lowering, args, options, loc)
+
+
+def _inner(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    a, b = (_array(arg, loc) for arg in args)
+    left, right = tuple(f"i{n}" for n in range(a.rank - 1)), tuple(f"j{n}" for n in range(b.rank - 1))
+    return contraction(lowering, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), loc)
+
+
+def _outer(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    a, b = (_array(arg, loc) for arg in args)
+    if (a.rank, b.rank) != (1, 1):
+        raise NotAffineError("np.outer flattens its operands", loc=loc, notes=["polyml compiles: two vectors"])
+    return Elements((*a.shape, *b.shape), lambda p: syntax.Binary("*", a.at(p[:1]), b.at(p[1:]), loc=loc))
+
+
+def _product(lowering: Lowering, args: list, loc: Loc | None) -> Value:
+    if not any(isinstance(arg, Elements) for arg in args):
+        return syntax.Binary("*", *args, loc=loc)
+    return elements.elementwise(args, lambda a, b: syntax.Binary("*", a, b, loc=loc), lowering.need, loc)
+
+
+def contraction(
+    lowering: Lowering, arrays: Sequence[Elements], labels: Sequence[Sequence[str]], result: Sequence[str], loc: Loc | None
+) -> Value:
+    """The sum over the labels that the result does not have of the product of the arrays' elements."""
+    arrays = [lowering.in_memory(array, loc) for array in arrays]
+    sizes: dict[str, Extent] = {}
+    for array, own in zip(arrays, labels):
+        for label, extent in zip(own, array.shape):
+            known = sizes.get(label)
+            if known is None or known.is_one and label not in ("k",):
+                sizes[label] = extent
+            elif known.length != extent.length and not (extent.is_one and label.startswith("b")):
+                equal = syntax.Compare("==", known.expr, extent.expr)
+                lowering.need(equal, "a product of arrays whose sizes differ", loc)
+    order = (*result, *(label for label in sizes if label not in result))
+
+    def part(array: Elements, own: Sequence[str], index: dict[str, Expr]) -> Expr:
+        return array.at(elements.projected(tuple(index[label] for label in own), array.shape))
+
+    def product(index: dict[str, Expr]) -> Expr:
+        total, *rest = (part(array, own, index) for array, own in zip(arrays, labels))
+        for other in rest:
+            total = syntax.Binary("*", total, other, loc=loc)
+        return total
+
+    sample = product(dict.fromkeys(order, ZERO))
+    shape = tuple(sizes[label] for label in result)
+    total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)
+
+    def body(point: Point) -> list[syntax.Stmt]:
+        place = total.at(point[: len(result)])
+        return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
+
+    lowering.loops(tuple(sizes[label] for label in order), body, loc)
+    return total if result else total.at(())
+
+
+# Elementwise
+
+
+def _where(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    if not any(isinstance(arg, Elements) for arg in args):
+        raise NotAffineError(
+            "np.where of numbers is an array of no dimensions", loc=loc, notes=["polyml compiles: `x if condition else y`"]
+        )
+    return _mapped(lowering, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
+
+
+def _clip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, low, high = args
+    value = array
+    for function, bound in (("maximum", low), ("minimum", high)):
+        if not (isinstance(bound, syntax.Const) and bound.value is None):
+            value = _mapped(lowering, [value, bound], lambda *p, f=function: syntax.Call(f, p, loc=loc), loc)
+    return value
+
+
+def _mapped(lowering: Lowering, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:
+    if not any(isinstance(arg, Elements) for arg in args):
+        return make(*args)
+    return elements.elementwise(args, make, lowering.need, loc)
+
+
+def _astype(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, to = _array(args[0], loc), options.get("dtype")
+    if to is None:
+        raise LanguageError("astype needs a type", loc=loc, notes=["accepted: A.astype(np.float32)"])
+    cast = Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
+    return lowering.memory(cast, "_copy", loc)
+
+
+def _copy(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return lowering.memory(_array(args[0], loc), "_copy", loc)
+
+
+def _flatten(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    if _array(args[0], loc).rank != 1:
+        raise NotAffineError("flatten of more than one dimension", loc=loc, notes=["polyml compiles: A.copy()"])
+    return _copy(lowering, args, options, loc)
+
+
+# Views
+
+
+def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    axes = options.get("axes")
+    order = range(array.rank)[::-1] if axes is None else [_axis(axis, array.rank, loc) for axis in axes]
+    if sorted(order) != list(range(array.rank)):
+        raise PolymlTypeError(
+            "the axes of a transpose are not those of the array", loc=loc, notes=["accepted: each axis once"]
+        )
+    return elements.permuted(array, list(order))
+
+
+def _swapaxes(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    one, other = (_axis(options.get(name), array.rank, loc) for name in ("axis1", "axis2"))
+    order = list(range(array.rank))
+    order[one], order[other] = other, one
+    return elements.permuted(array, order)
+
+
+def _flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+    back = [syntax.Slice(None, None, -1 if axis in axes else 1) for axis in range(array.rank)]
+    return elements.subscripted(array, back, lowering.need, loc)
+
+
+def _expand_dims(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    return elements.with_axis(array, _axis(options.get("axis"), array.rank + 1, loc))
+
+
+def _squeeze(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    if options.get("axis") is None:
+        axes = tuple(dim for dim, extent in enumerate(array.shape) if extent.is_one)
+        if any(not extent.is_one and not extent.length.is_constant for extent in array.shape):
+            raise NotAffineError("squeeze without axis= depends on the sizes", loc=loc, notes=["polyml compiles: axis="])
+    else:
+        axes = _axes(args[0], options, loc)
+        for axis in axes:
+            one = syntax.Compare("==", array.shape[axis].expr, syntax.Const(1))
+            lowering.need(one, "a dimension that is squeezed is not of size 1", loc)
+    fixed = [ZERO if axis in axes else syntax.Slice(None, None) for axis in range(array.rank)]
+    return elements.subscripted(array, fixed, lowering.need, loc)
+
+
+def _size(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    return _count(array, tuple(range(array.rank)), 0)
+
+
+def _ndim(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return syntax.Const(_array(args[0], loc).rank, loc=loc)
+
+
+# Helpers
+
+
+def _array(value: Value, loc: Loc | None) -> Elements:
+    """A number is an array without dimensions."""
+    return value if isinstance(value, Elements) else Elements((), lambda point: value)
+
+
+def _axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
+    """The axes that are reduced, in order."""
+    rank, given = _array(value, loc).rank, options.get("axis")
+    if given is None:
+        return tuple(range(rank))
+    axes = [_axis(axis, rank, loc) for axis in (given if isinstance(given, tuple) else (given,))]
+    if len(set(axes)) != len(axes):
+        raise PolymlTypeError("an axis is given twice", loc=loc, notes=["accepted: each axis once"])
+    return tuple(sorted(axes))
+
+
+def _axis(axis: object, rank: int, loc: Loc | None) -> int:
+    if type(axis) is not int or not -rank <= axis < rank:
+        raise PolymlValueError(
+            f"axis {axis} of an array of {rank} dimension{'s' if rank != 1 else ''}",
+            loc=loc,
+            notes=[f"accepted: {-rank} to {rank - 1}" if rank else "accepted: no axis"],
+        )
+    return axis % rank
+
+
+def _reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Extent, ...]:
+    """The shape of a reduction; keep: the axes stay, with size 1."""
+    one = Extent.constant(1)
+    return tuple(one if dim in axes else size for dim, size in enumerate(array.shape) if keep or dim not in axes)
+
+
+def _reduced(point: Point, axes: Sequence[int], keep: bool) -> Point:
+    return tuple(ZERO if dim in axes else index for dim, index in enumerate(point) if keep or dim not in axes)
+
+
+def _with(point: Point, axes: Sequence[int], index: Expr) -> Point:
+    result = list(point)
+    for axis in axes:
+        result.insert(axis, index)
+    return tuple(result)
+
+
+def _each(value: Value, make: Callable[[Expr], Expr]) -> Value:
+    if not isinstance(value, Elements):
+        return make(value)
+    return Elements(value.shape, lambda point: make(value.at(point)))
+
+
+def _count(array: Elements, axes: Sequence[int], less: int) -> Expr:
+    """How many elements there are along the axes."""
+    total: Expr | None = None
+    for axis in axes:
+        size = array.shape[axis].expr
+        total = size if total is None else syntax.Binary("*", total, size)
+    total = syntax.Const(1) if total is None else total
+    return syntax.Binary("-", total, syntax.Const(less)) if less else total
+
+
+def _element(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
+    to = options.get("dtype")
+    return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
+
+
+def _truth(part: Expr) -> Expr:
+    return syntax.Compare("!=", part, ZERO)
+
+
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "sum": _reduction(0, lambda total, part: syntax.Binary("+", total, part), "sum"),
+    "prod": _reduction(1, lambda total, part: syntax.Binary("*", total, part), "sum"),
+    "any": _reduction(False, lambda total, part: syntax.Binary("|", total, _truth(part)), "truth"),
+    "all": _reduction(True, lambda total, part: syntax.Binary("&", total, _truth(part)), "truth"),
+    "max": _extremum("maximum"),
+    "min": _extremum("minimum"),
+    "mean": _mean,
+    "var": _variance(False),
+    "std": _variance(True),
+    "cumsum": _cumsum,
+    "matmul": _matmul,
+    "dot": _dot,
+    "inner": _inner,
+    "vdot": _inner,
+    "outer": _outer,
+    "where": _where,
+    "clip": _clip,
+    "astype": _astype,
+    "copy": _copy,
+    "flatten": _flatten,
+    "transpose": _transpose,
+    "swapaxes": _swapaxes,
+    "flip": _flip,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "size": _size,
+    "ndim": _ndim,
+}

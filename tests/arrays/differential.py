@@ -1,0 +1,149 @@
+"""Random array programs against NumPy:  python -m tests.arrays.differential --programs 10000 --seed 1"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import linecache
+import sys
+import traceback
+import warnings
+from collections import Counter
+
+import numpy as np
+
+import polyml
+from polyml.errors import PolymlError
+from tests.arrays.generate import ArrayProgram, generate
+
+
+def defined(seed: int, source: str):
+    """The function, its text where tracebacks and the parser look for it."""
+    name = f"<arrays {seed}>"
+    text = "import numpy as np\n" + source
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    namespace: dict = {"_copy": _copy}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace["f"]
+
+
+def _copy(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
+    """("ok" | "python" | "refused" | "failed", what): "python" where a run fell back to plain Python.
+
+    In strict mode, where only sums are in another order than NumPy's: rounding that a comparison or a conversion to an
+    integer makes large is no difference to find.
+    """
+    meaning = defined(program.seed, program.meaning)
+    kernel = polyml.kernel(cache=False, fp="strict", **options)(defined(program.seed, program.source))
+    outcome, reason = "ok", ""
+    for run in range(len(program.sizes)):
+        given = program.arguments(run)
+        wanted_arguments, got_arguments = copy.deepcopy(given), _copies(given)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            wanted = _result(meaning, wanted_arguments)
+            try:
+                got = _result(kernel, got_arguments)
+            except PolymlError as problem:
+                return "refused", str(problem).splitlines()[0]
+        if isinstance(got, PolymlError) and not isinstance(wanted, Exception):
+            return "refused", type(got).__name__ + ": " + got.message
+        problem = _difference(wanted, got) or _difference(
+            tuple(wanted_arguments.values()), tuple(got_arguments.values())
+        )
+        if problem and not _same_error(wanted, got):
+            return "failed", f"run {run} {program.sizes[run]}: {problem}"
+        if kernel.compiled is False and not isinstance(wanted, Exception):
+            outcome, reason = "python", reason or kernel.explain().splitlines()[1 if kernel._python_reason == "" else -1].strip()[:150]
+    return outcome, reason
+
+
+def _same_error(wanted, got) -> bool:
+    """Both refuse the arguments; which of several mistakes is told may differ, and what was written before."""
+    if not isinstance(wanted, Exception) or not isinstance(got, Exception):
+        return False
+    expected = (TypeError, ValueError, IndexError, OverflowError)
+    return isinstance(wanted, expected) and isinstance(got, expected)
+
+
+def _copies(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Copies with the same strides."""
+    result = {}
+    for name, array in given.items():
+        room = np.lib.stride_tricks.as_strided(array)
+        copied = np.empty_like(room)
+        if array.size and not (array.flags.c_contiguous or array.flags.f_contiguous):
+            whole = np.zeros(tuple(2 * n for n in array.shape), array.dtype)
+            copied = whole[(slice(None, None, 2),) * array.ndim]
+        copied[...] = array
+        result[name] = copied
+    return result
+
+
+def _result(function, arguments: dict[str, np.ndarray]):
+    try:
+        return function(*arguments.values())
+    except PolymlError as problem:
+        return problem
+    except Exception as problem:
+        return problem
+
+
+def _difference(wanted, got) -> str:
+    if isinstance(wanted, Exception) or isinstance(got, Exception):
+        return f"{wanted!r} against {got!r}"
+    if isinstance(wanted, tuple):
+        if not isinstance(got, tuple) or len(wanted) != len(got):
+            return "results"
+        found = (_difference(a, b) for a, b in zip(wanted, got))
+        return next((f"{position}: {problem}" for position, problem in enumerate(found) if problem), "")
+    if type(wanted) is not type(got):
+        return f"{type(wanted).__name__} against {type(got).__name__}"
+    if wanted is None:
+        return ""
+    wanted_array, got_array = np.asarray(wanted), np.asarray(got)
+    if (wanted_array.dtype, wanted_array.shape) != (got_array.dtype, got_array.shape):
+        return f"{wanted_array.dtype}{wanted_array.shape} against {got_array.dtype}{got_array.shape}"
+    if wanted_array.dtype.kind != "f":
+        return "" if np.array_equal(wanted_array, got_array) else f"{wanted_array} against {got_array}"
+    # the order of a sum is NumPy's own: values that cancel differ by an ulp of the largest
+    scale = float(np.nanmax(np.abs(wanted_array), initial=1.0, where=np.isfinite(wanted_array)))
+    narrow = wanted_array.dtype == np.float32
+    close = np.isclose(got_array, wanted_array, rtol=1e-4 if narrow else 1e-9, atol=(1e-4 if narrow else 1e-9) * scale, equal_nan=True)
+    return "" if close.all() else f"{wanted_array} against {got_array}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.arrays.differential", description=__doc__)
+    parser.add_argument("--programs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
+    options = parser.parse_args()
+    if options.show:
+        print(generate(options.seed).source, generate(options.seed), sep="\n")
+        return 0
+    outcomes: Counter = Counter()
+    reasons: Counter = Counter()
+    for seed in range(options.seed, options.seed + options.programs):
+        program = generate(seed)
+        try:
+            outcome, what = check(program)
+        except Exception:
+            outcome, what = "failed", traceback.format_exc()[-2000:]
+        outcomes[outcome] += 1
+        if outcome == "failed":
+            print(f"seed {seed} failed: {what}\n{program.source}", flush=True)
+        elif outcome != "ok":
+            reasons[f"{outcome}: {what}"] += 1
+    print(dict(outcomes))
+    for what, count in reasons.most_common(20):
+        print(f"{count:6d} {what}")
+    return 1 if outcomes["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

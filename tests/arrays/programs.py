@@ -1,0 +1,278 @@
+"""Functions of arrays as NumPy users write them, each with arguments; what NumPy gives is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+_rng = np.random.default_rng(20)
+
+
+@dataclass(frozen=True)
+class Program:
+    function: Callable
+    arguments: tuple
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+PROGRAMS: list[Program] = []
+
+
+def program(*arguments):
+    def add(function):
+        PROGRAMS.append(Program(function, arguments))
+        return function
+
+    return add
+
+
+def floats(*shape, dtype="f8"):
+    return _rng.normal(size=shape).astype(dtype)
+
+
+def integers(*shape, dtype="i8"):
+    return _rng.integers(0 if dtype[0] == "u" else -9, 9, shape).astype(dtype)
+
+
+# Slices as values and as targets
+
+
+@program(floats(9), floats(9))
+def copied(A, B):
+    A[:] = B
+
+
+@program(floats(9), floats(9))
+def strided_and_reversed(A, B):
+    A[::2] = B[::-2]
+    A[1::3] = B[-2::-3]
+    A[7:2:-2] -= B[:3]
+
+
+@program(floats(9), floats(4))
+def constant_ends(A, B):
+    A[1:5] += B * 2
+    A[-3:] = B[:-1]
+    A[:-6] -= A[-3:]
+
+
+@program(floats(6, 7), floats(7), floats(6))
+def broadcast(A, b, c):
+    A[...] = A + b
+    A -= c[:, None]
+    A[None, 2:, :] += 1
+
+
+@program(floats(6, 7), floats(7, 6), floats(6, 6))
+def transposed(A, B, C):
+    A[:] = B.T
+    C[:] = C.T
+    C[1:, :-1] = C.T[:-1, 1:]
+
+
+@program(floats(6, 6))
+def shifted_over_itself(A):
+    A[1:] = A[:-1]
+    A[:, :-1] += A[:, 1:]
+    A[2] = A[:, 2]
+
+
+@program(floats(5, 6))
+def views_and_copies(A):
+    x = A[2]
+    x[1:3] = 7.0
+    y = A[:, 3].copy()
+    y += 1
+    z = A
+    z[0] = 2.0
+    part = A[1:4, ::2]
+    part *= 3
+    return y, x[1] + part[0, 0]
+
+
+@program(floats(8, 8))
+def slices_of_loop_variables(A):
+    n = A.shape[0]
+    for i in range(n):
+        A[i, :i] *= 2
+        A[i, i:] += A[i, i]
+        A[i:, i] -= A[i, : n - i]
+
+
+@program(floats(9), floats(9))
+def both_at_once(A, B):
+    A[1:], B[1:] = B[:-1] * 1, A[:-1] * 1
+    x, y = A, B
+    x, y = y, x
+    x[0] = 5.0
+    return y[0]
+
+
+@program(floats(7, 8), 2.5, 3)
+def allocated(A, x, n):
+    B = np.zeros_like(A)
+    B[:] = x
+    B[n] = A[n] * x
+    C = np.ones((A.shape[0], A.shape[1]))
+    C *= n
+    D = np.full((n, n), x)
+    D[1:, 1:] = D[:-1, :-1] * 2
+    return B, C, D
+
+
+@program(integers(7, dtype="i1"), floats(7) * 300, floats(7, dtype="f4"))
+def converted(A, B, C):
+    A[:] = B * 0.1
+    A[0:3] = 5
+    A += True
+    C[:] = B
+    C += B
+    return B.astype(np.float32), A.astype(np.int16) * 100
+
+
+@program(floats(0), floats(0))
+def empty(A, B):
+    A[:] = B + 1
+    return A.sum(), A[1:].sum(), A[::-1] * 2
+
+
+@program(floats(3, 1), floats(1, 4), floats(3, 4))
+def sizes_of_one(A, B, C):
+    C += A
+    C *= B
+    return A + B, C - B
+
+
+# Elementwise
+
+
+@program(floats(5, 6), integers(5, 6), 3)
+def operators(a, b, n):
+    return a + b, a > b, b // 3, b % 4, -b, ~b, b & n, (a > 0) & (b > 0), b**2, a / n, 2.0**a, b << 2
+
+
+@program(floats(5, 6))
+def functions(a):
+    return np.where(a > 0, a, 0.0), np.where(a > 0, 1, 0), np.clip(a, -0.3, 0.3), np.minimum(a, 0), np.sqrt(np.abs(a))
+
+
+@program(np.array([True, False, True]), np.array([True, True, False]))
+def truth_values(a, b):
+    return a & b, a | b, ~a, a ^ b, a.sum(), a.any(), a.all(), np.where(a, b, True)
+
+
+@program(floats(5, 6, dtype="f4"), integers(5, 6, dtype="u1"))
+def mixed_types(a, b):
+    return a + b, a * 2, b + 1, a.mean(axis=0), b.sum(axis=1), b.mean(), np.where(b > 4, a, 0.5), (a * b).sum()
+
+
+# Reductions
+
+
+@program(floats(5, 6))
+def reductions(A):
+    return A.sum(), A.sum(axis=0), A.sum(axis=1, keepdims=True), A.mean(), A.mean(axis=(0, 1)), A.max(axis=0), A.min()
+
+
+@program(integers(5, 6, dtype="i1"))
+def reductions_of_integers(A):
+    return A.sum(), A.sum(axis=0), A.mean(axis=1), A.prod(axis=1), A.max(), np.any(A > 3, axis=0), np.all(A > -10)
+
+
+@program(floats(4, 5, 6))
+def moments(A):
+    return A.var(), A.std(axis=1), np.var(A, axis=(0, 2), ddof=1), np.std(A, axis=-1, keepdims=True)
+
+
+@program(floats(4, 5), integers(6))
+def running_sums(A, b):
+    return np.cumsum(A, axis=1), A.cumsum(axis=0), np.cumsum(A[0]), b.cumsum()
+
+
+@program(floats(5, 6), floats(5))
+def reductions_of_expressions(A, y):
+    return ((A.mean(axis=1) - y) ** 2).mean(), np.sqrt(((A - y[:, None]) ** 2).sum()), (A > 0).sum(axis=0)
+
+
+@program(floats(5, 6))
+def reductions_in_loops(A):
+    s = 0.0
+    for i in range(A.shape[0]):
+        if A[i].max() > 0.5:
+            s += A[i].sum() * A[i, ::2].mean()
+    return s
+
+
+# Products
+
+
+@program(floats(5, 6), floats(6, 4), floats(6), floats(5))
+def products(A, B, x, y):
+    return A @ B, A @ x, y @ A, y @ y, A.dot(x), np.outer(x, y), np.inner(y, y), np.dot(A, B), np.vdot(x, x)
+
+
+@program(floats(4, 5, 6), floats(4, 6, 3), floats(6, 3), floats(6))
+def batched_products(A, B, C, x):
+    return A @ B, A @ C, A @ x, np.inner(A, B.transpose(0, 2, 1)[0])
+
+
+@program(1.5, 1.2, floats(7, 9), floats(7, 5), floats(5, 9))
+def gemm(alpha, beta, C, A, B):
+    C *= beta
+    C += alpha * A @ B
+
+
+@program(integers(4, 5, dtype="i2"), integers(5, 3, dtype="i2"))
+def product_of_integers(A, B):
+    return A @ B, (A + 1) @ (B * 2)
+
+
+# Whole kernels
+
+
+@program(3, floats(9, 11), floats(9, 11))
+def jacobi(T, A, B):
+    for t in range(T):
+        B[1:-1, 1:-1] = 0.2 * (A[1:-1, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] + A[2:, 1:-1] + A[:-2, 1:-1])
+        A[1:-1, 1:-1] = 0.2 * (B[1:-1, 1:-1] + B[1:-1, :-2] + B[1:-1, 2:] + B[2:, 1:-1] + B[:-2, 1:-1])
+
+
+@program(floats(7, 9))
+def softmax(x):
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@program(floats(7, 9), floats(9), floats(9))
+def layernorm(x, g, b):
+    m = x.mean(axis=1)
+    v = x.var(axis=1)
+    return (x - m[:, None]) / np.sqrt(v[:, None] + 1e-5) * g + b
+
+
+@program(floats(6, 6))
+def elimination(A):
+    for k in range(A.shape[0]):
+        A[k + 1 :, k] /= A[k, k] + 20
+        A[k + 1 :, k + 1 :] -= np.outer(A[k + 1 :, k], A[k, k + 1 :])
+
+
+@program(floats(5, 6, 2))
+def shapes(A):
+    x = A.transpose(1, 2, 0).copy()
+    y = np.swapaxes(A, 0, 2) * 1
+    z = A[..., 0] + A[..., 1]
+    return x, y, z, A[:, None, :, 0] * 2, np.flip(z, 0) * 1, z.T.T + 0, x.size, y.ndim, len(z), np.expand_dims(z, 1) + 0
+
+
+@program(floats(9), 4)
+def time_loop(u, steps):
+    un = u.copy()
+    for t in range(steps):
+        un[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u[:] = un
