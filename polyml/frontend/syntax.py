@@ -235,7 +235,7 @@ class Assign:
     """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
 
     in_place: it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
-    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does.
+    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does (but for a Python number).
     """
 
     target: Name | Subscript | Part

@@ -105,7 +105,7 @@ class _Inference:
                     return stmt
                 if stmt.in_place:
                     operations.check_kind(stmt, value, target.dtype)
-                store = operations.filled if stmt.whole else operations.stored
+                store = operations.filled if stmt.whole and not value.is_weak else operations.stored
                 typed = store(value, target.dtype)
                 return dataclasses.replace(stmt, target=target.expr, value=typed, in_place=False, whole=False)
             case syntax.Alloc():

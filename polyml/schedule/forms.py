@@ -21,7 +21,7 @@ from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_band
 
 PERMUTABLE_OPERATIONS = 128_000  # isl operations for the permutable form: twice what the kernels need
 PARALLEL_OPERATIONS = 512_000  # the same for the parallel form
-_FIRST_OPERATIONS = 64_000  # most kernels need fewer, which takes isl 10 ms
+_FIRST_OPERATIONS = 256_000  # what the largest kernel needs, which takes isl 50 ms
 _SLOW_SECONDS = 1.0  # where isl takes so long for its first operations, its integers grow: it will not get far
 
 

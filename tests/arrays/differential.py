@@ -66,7 +66,7 @@ def _same_error(wanted, got) -> bool:
     """Both refuse the arguments; which of several mistakes is told may differ, and what was written before."""
     if not isinstance(wanted, Exception) or not isinstance(got, Exception):
         return False
-    expected = (TypeError, ValueError, IndexError, OverflowError)
+    expected = (TypeError, ValueError, IndexError, OverflowError, AttributeError)
     return isinstance(wanted, expected) and isinstance(got, expected)
 
 
