@@ -10,8 +10,8 @@ an array that is assigned to a name, operands and results of reductions and prod
 * NumPy computes the right side before it stores anything. Where the right side reads the array that it is stored into
   elsewhere than at the element itself, or (aliased) perhaps through another argument, it goes through a temporary.
 * `x = A[1:]` is a view, `x = A[1:] + 1` a new array, `x += 1` changes the array that x is.
-* What holds in the usual call and would cost code otherwise (sizes that broadcast are equal, slices of a constant length
-  fit) is a Require: calls for which it does not hold run as plain Python, which decides what happens.
+* What holds in the usual call and would cost code otherwise (sizes that broadcast are equal, slices of a constant
+  length fit) is a Require: calls for which it does not hold run as plain Python, which decides what happens.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Lowering:
                 self._storage[param.name] = stored(param.name, extents)
         self._arrays.update(self._storage)
         self._out: list[Stmt] = []
-        self._needed: set[tuple] = set()
+        self._needed: set[Expr] = set()  # conditions that are required already
         self._counter = 0
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -153,7 +153,9 @@ class Lowering:
             value = self.value(stmt.value)
             if isinstance(value, Elements):
                 if any(not extent.is_one for extent in value.shape):
-                    raise PolymlTypeError("an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"])
+                    raise PolymlTypeError(
+                        "an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"]
+                    )
                 value = value.sample
             self._out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return
@@ -276,10 +278,16 @@ class Lowering:
         shape = self._known(expr.array, known, expr.loc).shape
         if expr.ndim is not None and expr.ndim != len(shape):
             raise PolymlTypeError(
-                f"`{expr.array}` has {len(shape)} dimensions, and its shape is unpacked into {expr.ndim}", loc=expr.loc
+                f"`{expr.array}` has {len(shape)} dimensions, and its shape is unpacked into {expr.ndim}",
+                loc=expr.loc,
+                notes=[f"accepted: {len(shape)} targets"],
             )
         if not -len(shape) <= expr.dim < len(shape):
-            raise PolymlTypeError(f"`{expr.array}` has {len(shape)} dimensions, so no dimension {expr.dim}", loc=expr.loc)
+            raise PolymlTypeError(
+                f"`{expr.array}` has {len(shape)} dimensions, so no dimension {expr.dim}",
+                loc=expr.loc,
+                notes=[f"accepted: {-len(shape)} to {len(shape) - 1}"],
+            )
         return shape[expr.dim].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
@@ -321,7 +329,9 @@ class Lowering:
         value = self.value(expr)
         if isinstance(value, Elements):
             raise NotAffineError(
-                "a subscript that is an array is not affine", loc=expr.loc, notes=["polyml compiles: numbers and slices"]
+                "a subscript that is an array is not affine",
+                loc=expr.loc,
+                notes=["polyml compiles: numbers and slices"],
             )
         return value
 
@@ -348,13 +358,10 @@ class Lowering:
 
     def need(self, condition: Expr, what: str, loc: Loc | None) -> None:
         """Compile for calls in which the condition holds; it is tested once, at entry."""
-        key = (condition, len(self._out) if self._has_names(condition) else 0)
-        if key not in self._needed:
-            self._needed.add(key)
+        changes = any(isinstance(node, syntax.Name) for node in walk.nodes(condition))
+        if changes or condition not in self._needed:
+            self._needed.add(condition)
             self._out.append(syntax.Require(condition, what, loc=loc))
-
-    def _has_names(self, expr: Expr) -> bool:
-        return any(isinstance(node, syntax.Name) for node in walk.nodes(expr))
 
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
         """The array in memory of its own."""
@@ -368,7 +375,9 @@ class Lowering:
         """The array where its elements can be read many times: as it is if they are stored."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
-    def allocated(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc) -> Elements:
+    def allocated(
+        self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc: Loc | None
+    ) -> Elements:
         """A new array."""
         return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
 

@@ -56,7 +56,8 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc |
         chosen = next((s for s in long if s.positive), long[0]) if long else sizes[0]
         for size in long:
             if size.length != chosen.length:
-                need(syntax.Compare("==", size.expr, chosen.expr), "shapes that broadcast only where they are equal", loc)
+                equal = syntax.Compare("==", size.expr, chosen.expr)
+                need(equal, "shapes that broadcast only where they are equal", loc)
         result.append(chosen)
     return tuple(result)
 
@@ -153,7 +154,9 @@ def with_axis(base: Elements, axis: int) -> Elements:
     return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
 
 
-def elementwise(operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None) -> Elements:
+def elementwise(
+    operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None
+) -> Elements:
     """make(*elements) at every point of the broadcast shape.
 
     An element among the operands is read also where the shape is empty: outside its array, Python raises.

@@ -110,8 +110,8 @@ class Cut:
 def cut(extent: Extent, part: syntax.Slice) -> Cut:
     """The slice of a dimension as Python clips it.
 
-    Ends that are constants or counted from the end are exact for every size; where a size or a loop variable would have to
-    be compared first, the usual case is taken and `needs` says so.
+    Ends that are constants or counted from the end are exact for every size; where a size or a loop variable would have
+    to be compared first, the usual case is taken and `needs` says so.
     """
     size, needs = extent.length, []
     if not extent.positive:

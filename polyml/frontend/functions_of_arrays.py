@@ -87,7 +87,8 @@ def _variance(root: bool):
         mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
         distance = elements.elementwise((array, mean), lambda a, b: syntax.Binary("-", a, b), lowering.need, loc)
         square = Elements(distance.shape, lambda point: syntax.Call("square", (distance.at(point),)))
-        total = _sum_as_mean(lowering, [square], {"axis": options.get("axis"), "keepdims": options.get("keepdims")}, loc)
+        kept = {"axis": options.get("axis"), "keepdims": options.get("keepdims")}
+        total = _sum_as_mean(lowering, [square], kept, loc)
         ddof = options.get("ddof", 0)
 
         def finished(part: Expr) -> Expr:
@@ -167,17 +168,24 @@ def _product(lowering: Lowering, args: list, loc: Loc | None) -> Value:
 
 
 def contraction(
-    lowering: Lowering, arrays: Sequence[Elements], labels: Sequence[Sequence[str]], result: Sequence[str], loc: Loc | None
+    lowering: Lowering,
+    arrays: Sequence[Elements],
+    labels: Sequence[Sequence[str]],
+    result: Sequence[str],
+    loc: Loc | None,
 ) -> Value:
-    """The sum over the labels that the result does not have of the product of the arrays' elements."""
+    """The sum over the labels that the result does not have of the product of the arrays' elements.
+
+    Labels that start with b are batch dimensions, which broadcast.
+    """
     arrays = [lowering.in_memory(array, loc) for array in arrays]
     sizes: dict[str, Extent] = {}
     for array, own in zip(arrays, labels):
         for label, extent in zip(own, array.shape):
-            known = sizes.get(label)
-            if known is None or known.is_one and label not in ("k",):
+            known, broadcasts = sizes.get(label), label.startswith("b")
+            if known is None or broadcasts and known.is_one:
                 sizes[label] = extent
-            elif known.length != extent.length and not (extent.is_one and label.startswith("b")):
+            elif known.length != extent.length and not (broadcasts and extent.is_one):
                 equal = syntax.Compare("==", known.expr, extent.expr)
                 lowering.need(equal, "a product of arrays whose sizes differ", loc)
     order = (*result, *(label for label in sizes if label not in result))

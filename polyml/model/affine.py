@@ -9,6 +9,7 @@ Values are normal forms: equal expressions of names alone are equal objects. `to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -189,6 +190,32 @@ def negate(formula: Formula) -> Formula:
         return conjunction(*(negate(part) for part in formula.parts))
     below = non_negative(-formula.affine - 1)
     return disjunction(below, non_negative(formula.affine - 1)) if formula.equality else below
+
+
+def substituted(value: Affine, values: Mapping[str, Affine]) -> Affine:
+    """The value with some variables replaced, all at once."""
+    total = Affine(value.constant)
+    for atom, coefficient in value.terms:
+        total = total + _substituted_atom(atom, values).scaled(coefficient)
+    return total
+
+
+def _substituted_atom(atom: Atom, values: Mapping[str, Affine]) -> Affine:
+    if isinstance(atom, str):
+        return values.get(atom) or variable(atom)
+    if isinstance(atom, Floor):
+        return floor_div(substituted(atom.numerator, values), atom.divisor)
+    if isinstance(atom, Extreme):
+        return extreme(atom.op, substituted(atom.left, values), substituted(atom.right, values))
+    then, orelse = substituted(atom.then, values), substituted(atom.orelse, values)
+    return choice(substituted_formula(atom.condition, values), then, orelse)
+
+
+def substituted_formula(formula: Formula, values: Mapping[str, Affine]) -> Formula:
+    if isinstance(formula, Compare):
+        return (zero if formula.equality else non_negative)(substituted(formula.affine, values))
+    parts = (substituted_formula(part, values) for part in formula.parts)
+    return conjunction(*parts) if isinstance(formula, And) else disjunction(*parts)
 
 
 def names(value: Affine | Formula) -> frozenset[str]:

@@ -14,6 +14,7 @@ from polyml.model import affine as af
 from polyml.model.affine import Affine
 from polyml.model.checks import argument_checks, checks, size_pw_aff
 from polyml.model.context import Context, Setting, outermost
+from polyml.model.contract import contract
 from polyml.model.forward import forward
 from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves
 from polyml.model.order import Order, Sequence, band, schedule_tree
@@ -36,7 +37,8 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = resolve(kernel)
-    nest = without_value_arguments(forward(written, aliased=aliased), written)
+    simple = forward(written, aliased=aliased)
+    nest = without_value_arguments(simple if aliased else contract(simple), written)
     places = setting(nest, written)
     top = outermost(places)
     if not aliased:
@@ -117,7 +119,7 @@ class _Builder:
             key = (part.array, part.subscripts)
             if key not in places:
                 places[key] = len(accesses)
-                accesses.append(self.access(name, *key, may, part.loc, context))
+                accesses.append(self.access(name, *key, may, part.loc, context, part.inside))
             elif accesses[places[key]].may and not may:
                 accesses[places[key]] = replace(accesses[places[key]], may=False)
 
@@ -131,16 +133,18 @@ class _Builder:
             name=name,
             iterators=context.iterators,
             domain=context.domain.set_tuple_name(name),
-            write=self.access(name, assign.array, assign.subscripts, assign.may, target_loc, context),
+            write=self.access(
+                name, assign.array, assign.subscripts, assign.may, target_loc, context, assign.inside
+            ),
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
         )
 
-    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: Context) -> Access:
-        key = (id(context), array, subscripts)
+    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: Context, inside: bool) -> Access:
+        key = (id(context), array, subscripts, inside)
         if key not in self._accesses:
-            self._accesses[key] = self._relation(array, subscripts, context)
+            self._accesses[key] = self._relation(array, subscripts, context, inside)
         relation, wrapped = self._accesses[key]
         return Access(
             array=array,
@@ -150,9 +154,14 @@ class _Builder:
             loc=loc,
         )
 
-    def _relation(self, array: str, subscripts, context: Context) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
-        shape = self.nest.arrays[array].shape
-        wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
+    def _relation(
+        self, array: str, subscripts, context: Context, inside: bool
+    ) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
+        if inside:
+            wrapped = tuple(map(context.pw_aff, subscripts))
+        else:
+            shape = self.nest.arrays[array].shape
+            wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
         return polyhedra.relation(context.frame.space, array, wrapped), wrapped
 
     def wrap(self, subscript: Affine, size: Affine, context: Context) -> isl.PwAff:

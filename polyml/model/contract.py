@@ -1,0 +1,191 @@
+"""Arrays that only hold a value on its way to where it is used leave the nest.
+
+        for i: T[i] = A[i] + 1
+        for i: B[i] = T[N - 1 - i] * 2      ->      for i: B[i] = (A[N - 1 - i] + 1) * 2
+
+Forward substitution as in `model.forward`, for local arrays: T is written by one nest that covers all of it, everything
+that reads it stands behind that nest in the same block, nothing between writes what the value reads, and computing the
+value again is no more work than reading it: each element is read once, or the value is hardly more than a read. (Array
+contraction: Lewis, Lin and Snyder, "The implementation and evaluation of fusion and contraction in array languages",
+PLDI 1998; here the value moves instead of the loops.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyml.frontend import syntax
+from polyml.model import affine as af
+from polyml.model.affine import Affine
+from polyml.model.nest import (
+    Assign,
+    Guard,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    ReadNames,
+    Truth,
+    Value,
+    assigns,
+    map_leaves,
+    reads,
+    size,
+    subvalues,
+)
+from polyml.model.scop import Role
+from polyml.model.values import may_raise
+
+_CHEAP_OPERATIONS = 1  # of a value that may be computed several times
+_SIZE_LIMIT = 200  # nodes of the value that results
+
+
+def contract(nest: Nest) -> Nest:
+    """The nest without such arrays. Not for arguments that may share memory."""
+    body = _Contraction(nest).block(nest.body)
+    if body is nest.body:
+        return nest
+    used = {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
+    arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL}
+    return replace(nest, body=body, arrays=arrays)
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """array[iterators] = value for all of the array."""
+
+    array: str
+    iterators: tuple[str, ...]
+    value: Value
+
+
+class _Contraction:
+    def __init__(self, nest: Nest):
+        self._arrays = nest.arrays
+        self._read_names = ReadNames()
+        self._writes: dict[str, int] = {}
+        self._reads: dict[str, int] = {}
+        for assign in assigns(nest.body):
+            self._writes[assign.array] = self._writes.get(assign.array, 0) + 1
+            for name in self._read_names(assign.value):
+                self._reads[name] = self._reads.get(name, 0) + 1
+
+    def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
+        changed = any(a is not b for a, b in zip(nodes, body))
+        position = 0
+        while position < len(nodes):
+            definition = self._definition(nodes[position])
+            if definition is not None and self._moved(nodes, position, definition):
+                changed = True
+                continue
+            position += 1
+        return tuple(nodes) if changed else body
+
+    def _inside(self, node: Loop | Guard) -> Node:
+        body = self.block(node.body)
+        return node if body is node.body else replace(node, body=body)
+
+    def _definition(self, node: Node) -> _Definition | None:
+        """The local array that the node fills, if that is all that writes it."""
+        loops: list[Loop] = []
+        while isinstance(node, Loop) and len(node.body) == 1:
+            loops.append(node)
+            node = node.body[0]
+        if not isinstance(node, Assign) or not loops or node.may or self._writes[node.array] != 1:
+            return None
+        info, own = self._arrays[node.array], tuple(loop.iterator for loop in loops)
+        if info.role is not Role.LOCAL or node.subscripts != tuple(map(af.variable, own)):
+            return None
+        for loop, extent in zip(loops, info.shape):
+            whole = loop.start == Affine(0) and loop.step == 1
+            if not whole or extent not in (loop.stop, af.extreme("max", loop.stop, Affine(0))):
+                return None
+        if node.array in self._read_names(node.value) or may_raise(node.value):
+            return None
+        return _Definition(node.array, own, node.value)
+
+    def _moved(self, nodes: list[Node], position: int, definition: _Definition) -> bool:
+        """Put the value into every use and remove the definition, or change nothing."""
+        name, operands = definition.array, self._read_names(definition.value)
+        found: dict[int, Node] = {}
+        uses, stale = 0, False
+        for later in range(position + 1, len(nodes)):
+            node = nodes[later]
+            here = [a for a in _assigns_of(node) if name in self._read_names(a.value)]
+            stale = stale or any(a.array in operands for a in _assigns_of(node))
+            if here:
+                if stale or not all(self._fits(read, loops, definition) for read, loops in _uses(node, name, ())):
+                    return False
+                found[later] = _substituted(node, definition)
+            uses += len(here)
+        if uses != self._reads.get(name, 0) or uses > 1 and not _is_cheap(definition.value):
+            return False
+        if any(size(a.value) > _SIZE_LIMIT for node in found.values() for a in _assigns_of(node)):
+            return False
+        for later, node in found.items():
+            nodes[later] = node
+        del nodes[position]
+        for operand in operands:
+            self._reads[operand] += uses - 1
+        return True
+
+    def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _Definition) -> bool:
+        """Whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
+        if not read.inside:
+            return False
+        moving = frozenset().union(*(af.names(s) for s in read.subscripts))
+        return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
+
+
+def _is_cheap(value: Value) -> bool:
+    operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
+    heavy = any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in "/**//%" for v in operations)
+    return not heavy and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
+
+
+def _assigns_of(node: Node) -> tuple[Assign, ...]:
+    return (node,) if isinstance(node, Assign) else tuple(assigns(node.body))
+
+
+def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:
+    """Every read of the array with the loops of the node around it."""
+    if isinstance(node, Assign):
+        yield from ((read, loops) for read in reads(node.value) if read.array == name)
+        return
+    inside = (*loops, node) if isinstance(node, Loop) else loops
+    for inner in node.body:
+        yield from _uses(inner, name, inside)
+
+
+def _substituted(node: Node, definition: _Definition) -> Node:
+    if not isinstance(node, Assign):
+        return replace(node, body=tuple(_substituted(inner, definition) for inner in node.body))
+    known: dict[tuple[Affine, ...], Value] = {}
+
+    def leaf(value: Value) -> Value:
+        if not isinstance(value, Read) or value.array != definition.array:
+            return value
+        if value.subscripts not in known:
+            known[value.subscripts] = _at(definition, value.subscripts)
+        return known[value.subscripts]
+
+    return replace(node, value=map_leaves(node.value, leaf))
+
+
+def _at(definition: _Definition, point: tuple[Affine, ...]) -> Value:
+    """The value for one element."""
+    names = dict(zip(definition.iterators, point))
+
+    def leaf(value: Value) -> Value:
+        if isinstance(value, Read):
+            return replace(value, subscripts=tuple(af.substituted(s, names) for s in value.subscripts))
+        if isinstance(value, Integer):
+            return replace(value, affine=af.substituted(value.affine, names))
+        if isinstance(value, Truth):
+            return replace(value, formula=af.substituted_formula(value.formula, names))
+        return value
+
+    return map_leaves(definition.value, leaf)
