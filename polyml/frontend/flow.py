@@ -64,14 +64,16 @@ def runs(loop: syntax.For) -> bool:
 class Flow:
     """The reaching definitions of one kernel. A definition is the same object whichever way it is reached.
 
-    loops_run: suppose that every loop runs at least once.
+    loops_run: suppose that every loop runs at least once. twin: another flow of the same kernel, with which this one
+    shares its definitions.
     """
 
-    def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False):
+    def __init__(self, params: Sequence[syntax.Param], *, loops_run: bool = False, twin: Flow | None = None):
         self._loops_run = loops_run
-        self.start: Reaching = {param.name: frozenset((Argument(param),)) for param in params}
-        self._assigned: dict[int, Assigned] = {}
-        self._loop_variables: dict[tuple[int, bool], LoopVariable] = {}
+        fresh = {param.name: frozenset((Argument(param),)) for param in params}
+        self.start: Reaching = twin.start if twin else fresh
+        self._assigned: dict[int, Assigned] = twin._assigned if twin else {}
+        self._loop_variables: dict[tuple[int, bool], LoopVariable] = twin._loop_variables if twin else {}
         self._effects: dict[int, tuple[Stmt, _Effect]] = {}
 
     def after(self, stmt: Stmt, state: Reaching) -> Reaching:

@@ -69,6 +69,17 @@ def holds(outer: DType, dtype: DType, known: Known) -> bool:
     return embeds(representation(dtype), outer)
 
 
+def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
+    """True if a number of type `outer` may stand for each of these values: it is the same number, or the nearest one to
+    a Python float, or a Python int that will be checked.
+    """
+    if dtype.weak and outer.is_float or dtype == PYINT and outer.is_integer and known is None:
+        return True
+    if known is not None and outer.is_integer:
+        return all(float(value).is_integer() and int(value) in integer_range(outer) for value in known)
+    return holds(outer, dtype, known)
+
+
 def exact(value: object, to: DType) -> object | None:
     """The Python number `value` as one of type `to` that equals it, or None."""
     if to == BOOL or to.is_integer and isinstance(value, float):

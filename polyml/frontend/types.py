@@ -16,7 +16,8 @@ follows from them:
   is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
   depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
   (`kinds`, `operations`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
-  A's type even in a call whose loop happens to run zero times.
+  A's type even in a call whose loop happens to run zero times. Only where a number of that type may stand for what `s`
+  was before, though: not where it was a NumPy scalar that the type cannot hold.
 * A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the
   language lacks (float16), PolymlOverflowError for a constant that does not fit.
 """
@@ -25,11 +26,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import arrays, flow, operations, syntax, walk, webs
-from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, storage, union
+from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, stands_for, storage, union
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
 from polyml.frontend.values import UNKNOWN, Value, converted, held, narrowed, truth
@@ -51,12 +53,20 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
     return _Inference(webs.split(elementwise), tuple(types)).kernel()
 
 
+class _State(NamedTuple):
+    """The reaching definitions at one place. usual: where every loop runs; any: whether loops run or not."""
+
+    usual: flow.Reaching
+    any: flow.Reaching
+
+
 class _Inference:
     def __init__(self, kernel: syntax.Kernel, types: tuple[ArgType, ...]):
         self._untyped, self._types = kernel, types
         self._params = {p.name: t for p, t in zip(kernel.params, types, strict=True)}
         self._arrays = {name: t for name, t in self._params.items() if isinstance(t, ArrayType)}
         self._flow = flow.Flow(kernel.params, loops_run=True)
+        self._any_flow = flow.Flow(kernel.params, twin=self._flow)
         self._assigned: dict[flow.Assigned, Kinds] = {}  # grows from pass to pass
         self._webs: dict[str, list[flow.Assigned]] = {}  # local number -> its assignments
         self._final = False
@@ -65,10 +75,10 @@ class _Inference:
         growing = True
         while growing:
             before = dict(self._assigned)
-            self._body(self._untyped.body, self._flow.start)
+            self._body(self._untyped.body, self._start)
             growing = before != self._assigned
         self._final = True
-        body = self._body(self._untyped.body, self._flow.start)
+        body = self._body(self._untyped.body, self._start)
         _check_constants(body)
         scalars = tuple((name, storage(self._kinds(name))) for name in self._webs)
         return dataclasses.replace(self._untyped, body=body, types=self._types, scalars=scalars)
@@ -79,19 +89,24 @@ class _Inference:
 
     # Statements
 
-    def _body(self, stmts: Sequence[Stmt], state: flow.Reaching) -> tuple[Stmt, ...]:
+    @property
+    def _start(self) -> _State:
+        return _State(self._flow.start, self._any_flow.start)
+
+    def _body(self, stmts: Sequence[Stmt], state: _State) -> tuple[Stmt, ...]:
         result = []
         for stmt in stmts:
             self._state = state
             result.append(self._stmt(stmt, state))
-            state = self._flow.after(stmt, state)
+            state = _State(self._flow.after(stmt, state.usual), self._any_flow.after(stmt, state.any))
         return tuple(result)
 
-    def _stmt(self, stmt: Stmt, state: flow.Reaching) -> Stmt:
+    def _stmt(self, stmt: Stmt, state: _State) -> Stmt:
         match stmt:
             case syntax.For():
                 start, stop = (self._integer(bound, "a bound of range") for bound in (stmt.start, stmt.stop))
-                body = self._body(stmt.body, self._flow.inside(stmt, state))
+                inside = _State(self._flow.inside(stmt, state.usual), self._any_flow.inside(stmt, state.any))
+                body = self._body(stmt.body, inside)
                 return dataclasses.replace(stmt, start=start, stop=stop, body=body)
             case syntax.If():
                 condition = self._condition(stmt.condition)
@@ -237,15 +252,31 @@ class _Inference:
         if expr.name in self._params:
             dtype = self._params[expr.name].dtype
             return Value(dataclasses.replace(expr, dtype=representation(dtype)), of_type(dtype))
-        definitions = flow.reaching(self._state, expr.name)
+        definitions = flow.reaching(self._state.usual, expr.name)
         if any(isinstance(d, flow.LoopVariable) for d in definitions):
             return Value(dataclasses.replace(expr, dtype=PYINT), of_type(PYINT))
         kinds = union(self._assigned.get(d, {}) for d in definitions)
+        others = flow.reaching(self._state.any, expr.name) - definitions
+        kinds = self._without_loops(kinds, others)
         if not kinds or storage(kinds) is None or storage(self._kinds(expr.name)) is None:
             if self._final:
                 raise self._no_common_type(expr.name, expr.loc)
             return UNKNOWN
-        return narrowed(dataclasses.replace(expr, dtype=storage(self._kinds(expr.name))), kinds)
+        typed: syntax.Expr = dataclasses.replace(expr, dtype=storage(self._kinds(expr.name)))
+        if typed.dtype == I64 and any(self._assigned.get(d, {}).get(PYINT, ()) is None for d in others):
+            typed = syntax.Cast(typed, PYINT, True, dtype=PYINT, loc=expr.loc)  # it may not fit: then it raises
+        return narrowed(typed, kinds)
+
+    def _without_loops(self, kinds: Kinds, others: frozenset[flow.Definition]) -> Kinds:
+        """The kinds with those of `others`, which reach the read only where a loop does not run, unless a number of the
+        type of `kinds` may stand for theirs.
+        """
+        dtype = storage(kinds) if kinds else None
+        for definition in others:
+            more = self._assigned.get(definition, {})
+            lost = {k: known for k, known in more.items() if dtype is None or not stands_for(dtype, k, known)}
+            kinds = union((kinds, lost)) if lost else kinds
+        return kinds
 
     def _array(self, name: str, loc: Loc | None) -> ArrayType | None:
         """The type of an array, None while it is not known."""

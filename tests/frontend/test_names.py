@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+import polyml
+
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.argtypes import arg_type
@@ -206,6 +208,31 @@ def test_a_number_has_the_type_that_holds_all_of_it(text, types):
     kernel = parse(define(f"def f(F, I, n):\n    {text}\n    return s\n"))
     typed = infer(kernel, [arg_type(np.zeros(2, "f4")), arg_type(np.zeros(2, "i4")), arg_type(3)])
     assert {name: str(dtype) for name, dtype in typed.scalars} == types
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "n", "wanted"),
+    [
+        ("0", "I[i]", 0, 0),
+        ("0.0", "I[i]", 0, 0),
+        ("0.1", "F[i]", 0, np.float32(0.1)),
+        ("k", "I[i]", 0, 7),
+        ("k", "I[i]", 2, 4),
+        ("F[0] / 2", "D[i]", 0, 0.5),
+    ],
+)
+def test_a_number_from_before_a_loop_that_does_not_run_is_still_that_number(before, inside, n, wanted):
+    text = f"def f(F, I, D, n, k):\n    s = {before}\n    for i in range(n): s = {inside}\n    return s\n"
+    arrays = np.ones(2, "f4"), np.array([3, 4], "i4"), np.ones(2)
+    assert polyml.kernel(cache=False)(define(text))(*arrays, n, 7) == wanted
+
+
+@pytest.mark.parametrize(("before", "inside"), [("D[0]", "I[i]"), ("D[0]", "F[i]"), ("0.5", "I[i]"), ("I[0]", "U[i]")])
+def test_a_number_that_a_loop_would_change_without_running_has_no_one_type(before, inside):
+    text = f"def f(F, I, D, U, n):\n    s = {before}\n    for i in range(n): s = {inside}\n    return s\n"
+    types = [arg_type(np.zeros(2, dtype)) for dtype in ("f4", "i4", "f8", "u1")]
+    with pytest.raises(PolymlTypeError):
+        infer(parse(define(text)), [*types, arg_type(3)])
 
 
 def test_two_types_on_two_paths_are_held_in_one_that_has_both():
