@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import islpy as isl
@@ -19,45 +18,25 @@ from polyml.schedule.options import isl_options
 from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
-PERMUTABLE_OPERATIONS = 128_000  # isl operations for the permutable form: twice what the kernels need
-PARALLEL_OPERATIONS = 512_000  # the same for the parallel form
-_FIRST_OPERATIONS = 256_000  # what the largest kernel needs, which takes isl 50 ms
-_SLOW_SECONDS = 1.0  # where isl takes so long for its first operations, its integers grow: it will not get far
+OPERATIONS = 64_000  # isl operations for one form of a schedule, and OPERATIONS_PER_STATEMENT for each statement:
+OPERATIONS_PER_STATEMENT = 12_000  # what the kernels need. Beyond it isl's integers may grow, and an operation take 1 ms
 
 
 def affine_schedule(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, tuple[str, ...]]:
     """The loops of each component, before tiling; and what was given up on the way, for `explain`."""
     notes: tuple[str, ...] = ()
-    form = _within(
-        PARALLEL_OPERATIONS,
-        lambda: _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1),
-    )
+    operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
+    with polyhedra.budget(operations):
+        form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
     sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
     if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
         try:
-            permutable_form = _within(
-                PERMUTABLE_OPERATIONS, lambda: _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
-            )
+            with polyhedra.budget(operations):
+                permutable_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
             form = _choose(form, permutable_form, scop)
         except polyhedra.BudgetExceeded as problem:
             notes = (f"loops that may be exchanged: given up ({problem})",)
     return fuse(_unskewed(form, scop, dependences), scop, dependences), notes
-
-
-def _within(operations: int, run: Callable[[], isl.Schedule]) -> isl.Schedule:
-    """run() with at most so many isl operations, begun with few of them: an operation takes 0.1 us, or 100 us where isl's
-    integers are long, and then no number of them that a kernel may need is safe. Raises BudgetExceeded.
-    """
-    given = min(_FIRST_OPERATIONS, operations)
-    while True:
-        start = time.perf_counter()
-        try:
-            with polyhedra.budget(given):
-                return run()
-        except polyhedra.BudgetExceeded:
-            if given >= operations or time.perf_counter() - start > _SLOW_SECONDS:
-                raise
-        given *= 2
 
 
 def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:

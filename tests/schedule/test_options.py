@@ -4,7 +4,7 @@ import islpy as isl
 import pytest
 
 from polyml import machine
-from polyml.polyhedra import CONTEXT
+from polyml.polyhedra import CONTEXT, BudgetExceeded
 from polyml.schedule import compute as computing
 from polyml.schedule import forms
 from polyml.schedule.forms import affine_schedule
@@ -63,7 +63,8 @@ def test_scheduling_leaves_isl_as_it_was(name):
 @pytest.mark.parametrize("name", ["gemm", "lu"])
 def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch, name, operations):
     monkeypatch.setattr(computing, "OPERATIONS", operations)
-    monkeypatch.setattr(forms, "PARALLEL_OPERATIONS", operations)
+    monkeypatch.setattr(forms, "OPERATIONS", operations)
+    monkeypatch.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
     before, result = options(), scheduled(name)
     assert str(result.tree) == str(modelled(name).scop.schedule)
     assert result.notes == (f"scheduling given up (isl exceeded {operations} operations): source order",)
@@ -71,7 +72,14 @@ def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch
 
 
 def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_and_a_note_says_so(monkeypatch):
-    monkeypatch.setattr(forms, "PERMUTABLE_OPERATIONS", 500)
+    original = forms._isl_schedule
+
+    def only_parallel(scop, deps, **options):
+        if "schedule_outer_coincidence" not in options:
+            raise BudgetExceeded("isl exceeded 500 operations")
+        return original(scop, deps, **options)
+
+    monkeypatch.setattr(forms, "_isl_schedule", only_parallel)
     notes = scheduled("lu").notes
     assert notes[0] == "loops that may be exchanged: given up (isl exceeded 500 operations)"
     assert any("strips" in note for note in notes[1:])
@@ -80,7 +88,8 @@ def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_
 def test_isl_works_normally_after_the_budget_was_exceeded(monkeypatch):
     wanted = scheduled("lu")
     with monkeypatch.context() as small:
-        small.setattr(forms, "PARALLEL_OPERATIONS", 500)
+        small.setattr(forms, "OPERATIONS", 500)
+        small.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
         assert str(scheduled("lu").tree) != str(wanted.tree)
     assert str(scheduled("lu").tree) == str(wanted.tree)
 
