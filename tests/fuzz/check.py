@@ -13,7 +13,7 @@ from polyml.frontend.argtypes import arg_type
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 from tests.fuzz import engines as engine_table
-from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact
+from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact, skips_a_loop
 from tests.fuzz.program import Program, function, make_arguments
 
 
@@ -115,6 +115,8 @@ def _judge(program: Program, engine, run: int, want: Run, got: Run, within: Boun
         return _judge_error(program, engine, run, want.error, got, failed)
     names = [a.name for a in program.arguments]
     found = difference(want, got, within, names)
+    if found.startswith("returned value") and skips_a_loop(program, run):
+        found = difference(want, got, within, names, other_types=True)
     return failed("value", found) if found else None
 
 
