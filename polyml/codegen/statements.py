@@ -333,7 +333,7 @@ class Evaluator:
     def _number(self, e: ScalarArg) -> Val:
         """A number argument, from its slot."""
         body, scope = self._body, self._body.scopes[0]
-        key = ("number", e.name)
+        key = ("number", e.name, e.dtype)
         if key not in scope.known:
             index = body.module.slots.number(e.name)
             if e.dtype.is_float:

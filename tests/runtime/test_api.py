@@ -343,6 +343,18 @@ def test_a_call_out_of_bounds_writes_nothing_and_says_where():
         shift(np.zeros(6), B)
 
 
+def widened(C, alpha):
+    for i in range(C.shape[0]):
+        C[i] = (alpha if C[i] <= 1 else i) + alpha
+
+
+def test_an_integer_argument_may_be_used_in_two_types():
+    wanted, got = np.arange(5, dtype=np.int16), np.arange(5, dtype=np.int16)
+    widened(wanted, np.int16(3))
+    polyml.kernel(widened)(got, np.int16(3))
+    assert got.tolist() == wanted.tolist()
+
+
 def wasted(A, scale, go):
     T = np.zeros(A.shape[0], np.int32)
     x = np.int32(0)
