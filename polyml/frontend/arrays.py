@@ -300,6 +300,7 @@ class Lowering:
         base = self._known(expr.array, known, expr.loc)
         if len(indices) >= base.rank and base.whole:
             return dataclasses.replace(expr, array=base.storage, indices=indices)
+        indices = tuple(map(self._fixed, indices))
         return self._taken_part(base, indices, expr.loc)
 
     def _part(self, expr: syntax.Part) -> Value:

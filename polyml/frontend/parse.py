@@ -25,7 +25,7 @@ from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant import constant
 from polyml.frontend.expressions import BINARY, Expressions, is_number, spelled
 from polyml.frontend.text import text_of
-from polyml.frontend.walk import nodes, operands
+from polyml.frontend.walk import name_of, nodes, operands
 from polyml.source import Loc
 
 _STATEMENTS = "for, if, assignments, pass, and return at the end"
@@ -260,7 +260,7 @@ def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part]
         subscripts = (i for t in targets[position + 1 :] for i in operands(t))
         later = [node for expr in (*values[position + 1 :], *subscripts) for node in nodes(expr)]
         if isinstance(target, syntax.Name):
-            conflicts = (isinstance(node, syntax.Name) and node.name == target.name for node in later)
+            conflicts = (name_of(node) == target.name for node in later)
         else:  # two arrays may be one
             conflicts = (isinstance(node, (syntax.Subscript, syntax.Part, syntax.Function)) for node in later)
         if any(conflicts):

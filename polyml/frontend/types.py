@@ -41,7 +41,8 @@ from polyml.source import Loc
 def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
     """The kernel for arguments of these types, typed throughout, its array expressions as loops over elements.
 
-    aliased: arguments may share memory. Raises PolymlTypeError or PolymlOverflowError, with the place and what would be accepted.
+    aliased: arguments may share memory. Raises PolymlTypeError or PolymlOverflowError, with the place and what would be
+    accepted.
     """
     if len(types) != len(kernel.params):
         names = ", ".join(p.name for p in kernel.params)

@@ -142,7 +142,7 @@ class _Contraction:
 
 def _is_cheap(value: Value) -> bool:
     operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
-    heavy = any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in "/**//%" for v in operations)
+    heavy = any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in ("/", "//", "%", "**") for v in operations)
     return not heavy and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
 
 

@@ -113,6 +113,18 @@ def both_at_once(A, B):
     return y[0]
 
 
+@program(floats(4, 5))
+def rows_held_while_their_number_changes(A):
+    k = 0
+    x = A[k]
+    k = 2
+    x[1:] = 5.0
+    y, z = A[1], A[2]
+    y, z = z, y[0]
+    y[3] = z
+    return x[0] + k
+
+
 @program(floats(7, 8), 2.5, 3)
 def allocated(A, x, n):
     B = np.zeros_like(A)
