@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FunctionType
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from polyml import config
 from polyml.config import Options, active
 from polyml.errors import CompileError, NotAffineError, PolymlError, PolymlPerformanceWarning, PolymlTypeError
+from polyml.frontend.argtypes import with_ones
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.runtime import arguments, calling, explain, key, load, results, threads, violations
 from polyml.runtime.arguments import Argument
@@ -185,7 +186,7 @@ class Kernel:
         given = self._arguments(values)
         types, layouts = _types(given)
         result = self._call_specialised(types, layouts, given)
-        if type(result) is Outcome and (exact := _with_ones(given)) != types:
+        if type(result) is Outcome and (exact := tuple(with_ones(a.type, a.value) for a in given)) != types:
             result = self._call_specialised(exact, layouts, given)
         return self._failed(self._last, result.status, given) if type(result) is Outcome else result
 
@@ -437,16 +438,6 @@ def _from_cache(cache, name: str | None) -> Artifact | None:
 
 def _types(given: tuple[Argument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
-
-
-def _with_ones(given: tuple[Argument, ...]) -> tuple[ArgType, ...]:
-    """The types with the dimensions of size 1, which decide how arrays broadcast."""
-    return tuple(
-        replace(a.type, ones=frozenset(dim for dim, size in enumerate(a.value.shape) if size == 1))
-        if isinstance(a.type, ArrayType)
-        else a.type
-        for a in given
-    )
 
 
 def _is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:

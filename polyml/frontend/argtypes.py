@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from polyml.dtypes import BY_NUMPY_NAME, PYBOOL, PYFLOAT, PYINT
@@ -26,6 +28,13 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
         f"`{name}` is a {type(value).__name__}",
         notes=["accepted: a NumPy array, an int, float or bool, or a NumPy scalar"],
     )
+
+
+def with_ones(kind: ArgType, value: object) -> ArgType:
+    """The type of `value` with its dimensions of size 1, which decide how arrays broadcast."""
+    if not isinstance(kind, ArrayType):
+        return kind
+    return replace(kind, ones=frozenset(dim for dim, size in enumerate(value.shape) if size == 1))
 
 
 def _array_type(array: np.ndarray, name: str) -> ArrayType:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, subscripted
-from polyml.frontend.extents import Extent, Linear
+from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, Stmt
 from polyml.source import Loc
@@ -242,7 +242,7 @@ class Lowering:
         value = self.value(expr)
         if isinstance(value, Elements):
             raise PolymlTypeError(
-                f"an array of {value.rank} dimension{'s' if value.rank != 1 else ''} stands where a number is needed",
+                f"an array of {dimensions(value.rank)} stands where a number is needed",
                 loc=expr.loc,
                 notes=["accepted: a number, an element of an array, a reduction such as A.sum() or A.any()"],
             )
@@ -276,19 +276,7 @@ class Lowering:
         if known is None or expr.array in self._params and known is self._storage.get(expr.array):
             return expr  # type inference says what is wrong with it
         shape = self._known(expr.array, known, expr.loc).shape
-        if expr.ndim is not None and expr.ndim != len(shape):
-            raise PolymlTypeError(
-                f"`{expr.array}` has {len(shape)} dimensions, and its shape is unpacked into {expr.ndim}",
-                loc=expr.loc,
-                notes=[f"accepted: {len(shape)} targets"],
-            )
-        if not -len(shape) <= expr.dim < len(shape):
-            raise PolymlTypeError(
-                f"`{expr.array}` has {len(shape)} dimensions, so no dimension {expr.dim}",
-                loc=expr.loc,
-                notes=[f"accepted: {-len(shape)} to {len(shape) - 1}"],
-            )
-        return shape[expr.dim].expr
+        return shape[checked_dim(expr, len(shape), expr.array)].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
         known = self._arrays.get(expr.array)

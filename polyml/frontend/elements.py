@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyml.errors import BoundsError, LanguageError
 from polyml.frontend import syntax, walk
-from polyml.frontend.extents import Extent, Linear, cut
+from polyml.frontend.extents import Extent, Linear, cut, dimensions
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -103,7 +103,7 @@ def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
     given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
     if len(given) > base.rank:
         raise BoundsError(
-            f"an array of {base.rank} dimension{'s' if base.rank != 1 else ''} has {len(given)} subscripts",
+            f"an array of {dimensions(base.rank)} has {len(given)} subscripts",
             loc=loc,
             notes=["accepted: at most one subscript per dimension"],
         )

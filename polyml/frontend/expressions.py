@@ -297,8 +297,8 @@ class Expressions:
             if dtype is not None or isinstance(node, ast.Constant) and node.value is None:
                 return dtype
             raise self.error(node, "this is not an element type of the language", _TYPES)
-        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str)):
-            return node.value
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
         if isinstance(node, (ast.Tuple, ast.List)):
             return tuple(self._option(part, option) for part in node.elts)
         value = constant(self.expr(node))

@@ -5,8 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
+
+
+def dimensions(rank: int) -> str:
+    """ "1 dimension", "2 dimensions"."""
+    return f"{rank} dimension{'' if rank == 1 else 's'}"
+
+
+def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
+    """Which dimension, from 0, `expr` asks for. PolymlTypeError where an array of that rank has none such."""
+    if expr.ndim is not None and expr.ndim != rank:
+        raise PolymlTypeError(
+            f"`{name}` has {dimensions(rank)}, and its shape is unpacked into {expr.ndim}",
+            loc=expr.loc,
+            notes=[f"accepted: {rank} targets"],
+        )
+    if not -rank <= expr.dim < rank:
+        accepted = f"{-rank} to {rank - 1}" if rank else "an array with dimensions"
+        raise PolymlTypeError(
+            f"`{name}` has {dimensions(rank)}, so no dimension {expr.dim}",
+            loc=expr.loc,
+            notes=[f"accepted: {accepted}"],
+        )
+    return expr.dim % rank
 
 
 @dataclass(frozen=True)

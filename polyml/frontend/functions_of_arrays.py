@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError
 from polyml.frontend import elements, syntax
 from polyml.frontend.elements import Elements, Point
-from polyml.frontend.extents import Extent
+from polyml.frontend.extents import Extent, dimensions
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -226,8 +226,7 @@ def _clip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     array, low, high = args
     value = array
     for function, bound in (("maximum", low), ("minimum", high)):
-        if not (isinstance(bound, syntax.Const) and bound.value is None):
-            value = _mapped(lowering, [value, bound], lambda *p, f=function: syntax.Call(f, p, loc=loc), loc)
+        value = _mapped(lowering, [value, bound], lambda *p, f=function: syntax.Call(f, p, loc=loc), loc)
     return value
 
 
@@ -334,7 +333,7 @@ def _axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
 def _axis(axis: object, rank: int, loc: Loc | None) -> int:
     if type(axis) is not int or not -rank <= axis < rank:
         raise PolymlValueError(
-            f"axis {axis} of an array of {rank} dimension{'s' if rank != 1 else ''}",
+            f"axis {axis} of an array of {dimensions(rank)}",
             loc=loc,
             notes=[f"accepted: {-rank} to {rank - 1}" if rank else "accepted: no axis"],
         )

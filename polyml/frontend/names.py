@@ -13,8 +13,8 @@ from polyml.frontend.syntax import Stmt
 def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     """The statements with each local array renamed to a name of its own: T, T.1, T.2.
 
-    Raises LanguageError where a read may see no value, the variable of a loop that is over, a number where an array
-    is meant (or the reverse), or one of several arrays.
+    Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
+    array is meant, and NotAffineError where it may see one of several arrays.
     """
     resolver = _Resolver(params, body)
     return resolver.body(body, resolver.flow.start)

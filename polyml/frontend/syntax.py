@@ -198,7 +198,7 @@ class Part:
 class Function:
     """A function of whole arrays by its NumPy name, whichever way it is written: np.sum(A, axis=0), A.sum(0), A.T, a @ b.
 
-    options: what else was given, by the name of the parameter: constants of Python (an axis, a DType), or an Expr.
+    options: what else was given, by the name of the parameter: constants of Python, or a DType.
     """
 
     function: str

@@ -31,6 +31,7 @@ from typing import NamedTuple
 from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import arrays, flow, operations, syntax, walk, webs
+from polyml.frontend.extents import checked_dim, dimensions
 from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, stands_for, storage, union
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
@@ -295,23 +296,8 @@ class _Inference:
         array = self._array(expr.array, expr.loc)
         if array is None:
             return UNKNOWN
-        name = f"`{_source_name(expr.array)}`"
-        if expr.ndim is not None and expr.ndim != array.ndim:
-            raise PolymlTypeError(
-                f"{name} has {_dimensions(array)}, and its shape is unpacked into {expr.ndim}",
-                loc=expr.loc, notes=[f"accepted: {array.ndim} targets"],
-            )  # fmt: skip
-        if not -array.ndim <= expr.dim < array.ndim:
-            raise PolymlTypeError(
-                f"{name} has {_dimensions(array)}, so no dimension {expr.dim}",
-                loc=expr.loc,
-                notes=[
-                    f"accepted: {-array.ndim} to {array.ndim - 1}"
-                    if array.ndim
-                    else "accepted: an array with dimensions"
-                ],
-            )
-        typed = dataclasses.replace(expr, dim=expr.dim % array.ndim, ndim=None, dtype=PYINT)
+        dim = checked_dim(expr, array.ndim, _source_name(expr.array))
+        typed = dataclasses.replace(expr, dim=dim, ndim=None, dtype=PYINT)
         return Value(typed, of_type(PYINT))
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
@@ -322,7 +308,7 @@ class _Inference:
         if len(indices) != array.ndim:
             given = f"{len(indices)} subscript{'s are' if len(indices) != 1 else ' is'}"
             raise PolymlTypeError(
-                f"`{_source_name(expr.array)}` has {_dimensions(array)}, and {given} given",
+                f"`{_source_name(expr.array)}` has {dimensions(array.ndim)}, and {given} given",
                 loc=expr.loc,
                 notes=["accepted: one subscript per dimension"],
             )
@@ -401,10 +387,6 @@ class _Inference:
                 notes=["accepted: operands of one type; convert one, for instance np.float64(x)"],
             )
         return tuple(held(v, dtype) for v in values), kinds
-
-
-def _dimensions(array: ArrayType) -> str:
-    return f"{array.ndim} dimension{'' if array.ndim == 1 else 's'}"
 
 
 def _source_name(name: str) -> str:

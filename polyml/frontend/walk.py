@@ -78,8 +78,10 @@ def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Lik
         case syntax.Alloc():
             shape = stmt.shape if isinstance(stmt.shape, tuple) else (stmt.shape,)
             element = ()
-            if isinstance(stmt.element, (syntax.Like, syntax.TypeOf)):
-                element = (stmt.element.of if isinstance(stmt.element, syntax.TypeOf) else stmt.element,)
+            if isinstance(stmt.element, syntax.TypeOf):
+                element = (stmt.element.of,)
+            elif isinstance(stmt.element, syntax.Like):
+                element = (stmt.element,)
             return (*shape, *element, *(() if stmt.fill is None else (stmt.fill,)))
         case syntax.Require():
             return (stmt.condition,)

@@ -76,6 +76,16 @@ class _Found:
         self.checks.append(check)
 
 
+def _check(context: Context, outside: isl.Set, **facts: object) -> Check:
+    """The check that no point of the context is in `outside`."""
+    return Check(
+        violated=outside.params().coalesce(),
+        instances=outside.set_tuple_name("S"),
+        iterators=context.iterators,
+        **facts,
+    )
+
+
 def _requirement(requirement: Requirement, top: Context, found: _Found) -> None:
     here = top
     for outer in requirement.around:
@@ -83,18 +93,8 @@ def _requirement(requirement: Requirement, top: Context, found: _Found) -> None:
     outside = _instances(here, [af.negate(requirement.condition)])
     if outside is None:
         return
-    found.add(
-        Check(
-            kind="usual",
-            violated=outside.params().coalesce(),
-            instances=outside.set_tuple_name("S"),
-            iterators=here.iterators,
-            what=requirement.what,
-            may=True,
-            loc=requirement.loc,
-        ),
-        ("usual",),
-    )
+    check = _check(here, outside, kind="usual", what=requirement.what, may=True, loc=requirement.loc)
+    found.add(check, ("usual",))
 
 
 def _walk(body, nest: Nest, context: Context, found: _Found) -> None:
@@ -134,11 +134,10 @@ def _access(array: str, subscripts, may: bool, loc, nest: Nest, context: Context
             continue
         what = loc.text if loc else f"{nest.arrays[array].source_name}[{', '.join(map(str, subscripts))}]"
         found.add(
-            Check(
+            _check(
+                context,
+                outside,
                 kind="bounds",
-                violated=outside.params().coalesce(),
-                instances=outside.set_tuple_name("S"),
-                iterators=context.iterators,
                 what=what,
                 may=may,
                 dim=dim,
@@ -175,11 +174,10 @@ def _cast(cast: syntax.Cast, may: bool, context: Context, found: _Found) -> None
     if outside is None:
         return
     found.add(
-        Check(
+        _check(
+            context,
+            outside,
             kind="range",
-            violated=outside.params().coalesce(),
-            instances=outside.set_tuple_name("S"),
-            iterators=context.iterators,
             what=f"{cast.loc.text if cast.loc else value} as {to.numpy_name}",
             may=may,
             subscript=polyhedra.rename_domain(context.pw_aff(value), "S"),

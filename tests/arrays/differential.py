@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import linecache
 import sys
 import traceback
@@ -41,19 +40,15 @@ def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
     kernel = polyml.kernel(cache=False, fp="strict", **options)(defined(program.seed, program.source))
     outcome, reason = "ok", ""
     for run in range(len(program.sizes)):
-        given = program.arguments(run)
-        wanted_arguments, got_arguments = copy.deepcopy(given), _copies(given)
+        wanted_arguments, got_arguments = program.arguments(run), program.arguments(run)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             wanted = _result(meaning, wanted_arguments)
-            try:
-                got = _result(kernel, got_arguments)
-            except PolymlError as problem:
-                return "refused", str(problem).splitlines()[0]
+            got = _result(kernel, got_arguments)
         if isinstance(got, PolymlError) and not isinstance(wanted, Exception):
             return "refused", type(got).__name__ + ": " + got.message
         if kernel.compiled is False:
-            wanted_arguments = _copies(given)
+            wanted_arguments = program.arguments(run)
             wanted = _result(defined(program.seed, program.source), wanted_arguments)
         problem = _difference(wanted, got) or _difference(
             tuple(wanted_arguments.values()), tuple(got_arguments.values())
@@ -73,26 +68,10 @@ def _same_error(wanted, got) -> bool:
     return isinstance(wanted, expected) and isinstance(got, expected)
 
 
-def _copies(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Copies with the same strides."""
-    result = {}
-    for name, array in given.items():
-        room = np.lib.stride_tricks.as_strided(array)
-        copied = np.empty_like(room)
-        if array.size and not (array.flags.c_contiguous or array.flags.f_contiguous):
-            whole = np.zeros(tuple(2 * n for n in array.shape), array.dtype)
-            copied = whole[(slice(None, None, 2),) * array.ndim]
-        copied[...] = array
-        result[name] = copied
-    return result
-
-
 def _result(function, arguments: dict[str, np.ndarray]):
     try:
         return function(*arguments.values())
-    except PolymlError as problem:
-        return problem
-    except Exception as problem:
+    except Exception as problem:  # what is raised is compared too
         return problem
 
 

@@ -1,13 +1,12 @@
 """Array programs give what NumPy gives: values, types, shapes, changed arguments."""
 
 import copy
-import dataclasses
 
 import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.argtypes import arg_type
+from polyml.frontend.argtypes import arg_type, with_ones
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
@@ -52,15 +51,9 @@ def other_layout(value):
     return view
 
 
-def _with_ones(kind, value):
-    if not isinstance(value, np.ndarray):
-        return kind
-    return dataclasses.replace(kind, ones=frozenset(dim for dim, size in enumerate(value.shape) if size == 1))
-
-
 @named
 def test_the_loops_mean_what_the_arrays_mean(program):
-    kernel = lowered(parse(program.function), [_with_ones(arg_type(a), a) for a in program.arguments])
+    kernel = lowered(parse(program.function), [with_ones(arg_type(a), a) for a in program.arguments])
     compare(program, lambda *arguments: interpret(kernel, arguments), program.arguments)
 
 
