@@ -14,8 +14,9 @@ from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear
 from polyml.codegen.ir import Block, Function
+from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
-from polyml.codegen.statements import Evaluator
+from polyml.codegen.statements import CannotRunTogether, Evaluator
 from polyml.codegen.values import Arithmetic, Val, memory_type, register_type, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
@@ -232,6 +233,7 @@ class Body:
 
     def load(self, place: Place) -> Val:
         """The elements of a place, from registers where they are there."""
+        self._not_partial(place)
         if not self.module.aliased:
             held = self.cells.value(place)
             if held is not None:
@@ -244,12 +246,18 @@ class Body:
 
     def store(self, place: Place, value: Val) -> None:
         """Give the place a new value, in a register until the region ends or something may share its elements."""
+        self._not_partial(place)
         value = self.math.splat(value, place.lanes)
         if self.module.aliased:
             self._store(place, value)
             return
         self._write_back(self.cells.overlapping(place), drop=True)
         self.cells.put(place, value, dirty=True)
+
+    def _not_partial(self, place: Place) -> None:
+        """A partial result is in a register of the loop around or nowhere: memory has the element alone."""
+        if place.part is not None and place not in self.cells.pinned:
+            raise CannotRunTogether(f"a partial result of {place.array} has no register")
 
     def _write_back(self, places: list[Place], drop: bool) -> None:
         for place in places:
@@ -490,7 +498,7 @@ class Body:
 
     def _held(self, node: Loop) -> dict[Place, str | None]:
         """The places an innermost loop keeps in registers, each with the operator of the reduction it is a part of."""
-        if self.module.aliased or any(True for _ in loops(node.body)) or _has_guard(node.body):
+        if self.module.aliased or any(True for _ in loops(node.body)) or has_guard(node.body):
             return {}
         return self.values.held(node)
 
@@ -522,10 +530,6 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
-
-
-def _has_guard(nodes: tuple[Node, ...]) -> bool:
-    return any(isinstance(n, Guard) or (not isinstance(n, Instance) and _has_guard(n.body)) for n in nodes)
 
 
 def _suffix(kind: str) -> str:

@@ -145,6 +145,10 @@ def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:
     return tuple(chain), chain[-1].body
 
 
+def has_guard(nodes: tuple[Node, ...]) -> bool:
+    return any(isinstance(n, Guard) or (not isinstance(n, Instance) and has_guard(n.body)) for n in nodes)
+
+
 def guard_names(nodes: tuple[Node, ...]) -> frozenset[str]:
     """Every name a guard below tests."""
     found: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Instance, Loop, Node, Program, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import CostModel, Shape
-from polyml.codegen.nest import Nest, chain_of, guard_names
+from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
 from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.slots import SlotMap
 from polyml.machine import CpuMachine
@@ -179,7 +179,7 @@ class _Vectorizer:
             if innermost in free:
                 yield from self._counts(model, base, jammed)
                 yield from self._unrolled(nest, model, base, free)
-            elif nest.free(innermost, tuple(range(start)), reorder=True):
+            elif not has_guard(nest.body) and nest.free(innermost, tuple(range(start)), reorder=True):
                 updated = [r for r in model.reaches if r.touch.accumulates and r.touch.writes]
                 carried = [r for r in updated if r.moves[innermost] == 0]
                 if carried == updated and all(nest.alone(r.touch.access.array, fixed) for r in carried):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import polyml
 from polyml import pipeline
 from polyml.config import Options
 from polyml.frontend.argtypes import arg_type
@@ -21,3 +22,17 @@ def test_one_hard_question_about_a_nest_does_not_cost_the_kernel_its_schedule():
     made = pipeline.compile(parse(skewed_stencil), (arg_type(np.ones((3, 3, 3))),), ("C",), Options(fp="strict"))
     assert not [note for note in made.artifact.notes if "given up" in note]
     assert made.timings["vectorize"] < 5
+
+
+def counted_under_a_condition(B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[0] - 1, -1, -1):
+            if 1 <= i < 3:
+                C[i] += 1
+            B[j] = i
+
+
+def test_iterations_that_add_to_one_element_under_a_guard_do_not_lose_any():
+    B, C = np.zeros(15, int), np.zeros(15, int)
+    polyml.kernel(cache=False, schedule="source")(counted_under_a_condition)(B, C)
+    assert C.tolist() == [0, 15, 15] + 12 * [0]

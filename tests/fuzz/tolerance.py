@@ -313,7 +313,10 @@ class _NumPy:
         if not any(isinstance(a, Number) for a in args):
             with np.errstate(all="ignore"):
                 result = real(*args)
-            return Number(float(result), None, 4) if isinstance(result, np.floating) else result
+            if not isinstance(result, np.floating):
+                return result
+            wider = float(np.finfo(result.dtype).eps) / Number.eps  # np.exp of an int16 is a float32
+            return Number(float(result), None, math.ceil(4 * wider))
         if name in ("absolute", "abs", "fabs"):
             return abs(args[0])
         if name == "square":
