@@ -9,7 +9,7 @@ import builtins
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 
 class _Missing:
@@ -18,6 +18,7 @@ class _Missing:
 
 
 MISSING = _Missing()
+_LIBRARIES = ("numpy", "math", "builtins")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,23 @@ class Captured:
     kind: str
     name: str
     value: object
+
+
+def python_function(value: object) -> FunctionType | None:
+    """The Python function that `value` is, or that it was compiled from (py_func); None of libraries' functions."""
+    function = value if isinstance(value, FunctionType) else getattr(value, "py_func", None)
+    return None if not isinstance(function, FunctionType) or is_library(function) else function
+
+
+def is_library(value: object) -> bool:
+    """A function or type of NumPy, math or Python itself: it never changes while its versions do not."""
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and hasattr(value, "__qualname__") and module.partition(".")[0] in _LIBRARIES
+
+
+def is_library_module(module: ModuleType) -> bool:
+    """NumPy, math, and their submodules."""
+    return module.__name__.partition(".")[0] in _LIBRARIES
 
 
 class Scope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from polyml.dtypes import PYBOOL, PYFLOAT, PYINT
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import array_functions, functions, syntax
-from polyml.frontend.captures import MISSING, Scope
+from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
 from polyml.frontend.constant import constant
 from polyml.frontend.text import Text
 
@@ -40,18 +41,32 @@ _SPELLED = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Inlined:
+    """What a call of a Python function gives: no values for None."""
+
+    values: tuple[syntax.Expr, ...]
+    is_tuple: bool
+
+
 class Expressions:
     """Reads the expressions of one function.
 
-    renamed: what the text calls a loop variable -> what the kernel calls it, where the two differ.
+    renamed: what the text calls a local -> what the kernel calls it, where the two differ.
+    known: parameters of an inlined function that always have the same value, whatever Python object it is.
+    taken: the names that the kernel uses.
+    before: statements that must run before the one that is read. inline: reads a call of a Python function.
     """
 
-    def __init__(self, function: FunctionType, text: Text):
+    def __init__(self, function: FunctionType, text: Text, taken: set[str], inline: Callable[[ast.Call], Inlined]):
         self.text, self.scope = text, Scope(function)
         code = function.__code__
         self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
         self.renamed: dict[str, str] = {}
-        self._taken = {*self.locals, *code.co_names, *code.co_freevars}
+        self.known: dict[str, object] = {}
+        self.taken = taken
+        self.before: list[syntax.Stmt] = []
+        self._inline = inline
 
     def expr(self, node: ast.expr) -> syntax.Expr:
         """A number. LanguageError if it is something else."""
@@ -98,37 +113,56 @@ class Expressions:
         """The name of the array that `node` is."""
         if not isinstance(node, ast.Name):
             raise self.error(node, "only an array that has a name can be used here", "a parameter, or a local array")
-        if node.id in self.locals:
+        if self.is_local(node):
             return self.renamed.get(node.id, node.id)
-        value = self.scope.lookup(node.id)
+        value = self.value(node)
         self._refuse_array(node, value)
         what = "is not defined" if value is MISSING else f"is {_described(value)}, not an array"
         raise self.error(node, f"`{node.id}` {what}", "a parameter, or a local array")
 
     def value(self, node: ast.expr) -> object:
-        """What a name from outside the kernel, or an attribute of numpy or math, is; MISSING for everything else."""
+        """What a name from outside the kernel, or an attribute of a module, is; MISSING for everything else."""
         if isinstance(node, ast.Name):
-            return MISSING if node.id in self.locals else self.scope.lookup(node.id)
-        if not isinstance(node, ast.Attribute):
+            return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
+        owner = self.value(node.value) if isinstance(node, ast.Attribute) else MISSING
+        if not isinstance(owner, ModuleType):
             return MISSING
-        owner = self.value(node.value)
-        known = isinstance(owner, ModuleType) and owner.__name__.partition(".")[0] in ("numpy", "math")
-        return getattr(owner, node.attr, MISSING) if known else MISSING
+        return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)
+
+    def constant(self, node: ast.expr) -> object:
+        """The Python object that `node` always is, None and text too; MISSING for what the kernel computes."""
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = tuple(map(self.constant, parts))
+                return MISSING if any(value is MISSING for value in values) else values
+            case ast.Name() | ast.Attribute() if not self.is_computed(node):
+                return self.value(node)
+        return MISSING
+
+    def python_function(self, node: ast.expr) -> FunctionType | None:
+        """The function that a call inlines, if `node` is such a call."""
+        return python_function(self.value(node.func)) if isinstance(node, ast.Call) else None
+
+    def call(self, node: ast.Call) -> Inlined:
+        """What a call of a Python function gives. It is the only place where None or several values may be."""
+        return self._inline(node)
 
     def is_local(self, node: ast.expr) -> bool:
         """True of a parameter or a local, and of their attributes, elements and methods."""
         while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
-        return isinstance(node, ast.Name) and node.id in self.locals
+        return isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.known
 
-    def _is_value(self, node: ast.expr) -> bool:
+    def is_computed(self, node: ast.expr) -> bool:
         """True of what the kernel computes, against a module or something in it."""
         return self.is_local(node) or not isinstance(node, (ast.Name, ast.Attribute))
 
     def fresh(self, stem: str) -> str:
         """stem1, stem2, ...: a name that the function does not use."""
-        number = next(n for n in range(1, len(self._taken) + 2) if f"{stem}{n}" not in self._taken)
-        self._taken.add(f"{stem}{number}")
+        number = next(n for n in range(1, len(self.taken) + 2) if f"{stem}{n}" not in self.taken)
+        self.taken.add(f"{stem}{number}")
         return f"{stem}{number}"
 
     def no_keywords(self, node: ast.Call, name: str) -> None:
@@ -148,9 +182,9 @@ class Expressions:
     # Names, attributes, subscripts
 
     def _name(self, node: ast.Name) -> syntax.Expr:
-        if node.id in self.locals:
+        if self.is_local(node):
             return syntax.Name(self.renamed.get(node.id, node.id), loc=self.text.loc(node))
-        value = self.scope.lookup(node.id)
+        value = self.value(node)
         if value is MISSING:
             raise self.error(
                 node,
@@ -167,7 +201,7 @@ class Expressions:
             )
 
     def _attribute(self, node: ast.Attribute) -> syntax.Expr:
-        if self._is_value(node.value):
+        if self.is_computed(node.value):
             if node.attr not in array_functions.ATTRIBUTES:
                 known = ", ".join(f"`A.{name}`" for name in array_functions.ATTRIBUTES)
                 raise self.error(
@@ -180,7 +214,7 @@ class Expressions:
             raise self.error(
                 node,
                 f"`{ast.unparse(node)}` is not part of the language",
-                "numbers that are attributes of numpy or math, and `A.shape[0]`",
+                "numbers that are attributes of a module, and `A.shape[0]`",
             )
         return self.number(node, value)
 
@@ -208,8 +242,10 @@ class Expressions:
             if type(step) is not int or step == 0:
                 raise self.error(node.step, "the step of a slice must be a constant that is not zero", "an int")
             return syntax.Slice(*bounds, step, loc=self.text.loc(node))
-        if isinstance(node, ast.Constant) and node.value in (None, ...):
-            return syntax.NewAxis() if node.value is None else syntax.Dots()
+        if self.constant(node) is None:
+            return syntax.NewAxis()
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return syntax.Dots()
         return self.expr(node)
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
@@ -222,8 +258,11 @@ class Expressions:
     # Operators
 
     def _compare(self, node: ast.Compare) -> syntax.Expr:
+        known = self._known_comparison(node)
+        if known is not None:
+            return syntax.Const(known, loc=self.text.loc(node))
         if any(type(op) not in _COMPARE for op in node.ops):
-            raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=")
+            raise self.error(node, "`is` and `in` are not part of the language", "< <= > >= == !=, `x is None`")
         sides = (node.left, *node.comparators)
         values = [self.expr(side) for side in sides]
         pairs = []
@@ -232,17 +271,42 @@ class Expressions:
             pairs.append(syntax.Compare(_COMPARE[type(op)], values[position], values[position + 1], loc=loc))
         return pairs[0] if len(pairs) == 1 else syntax.Logical("and", tuple(pairs), loc=self.text.loc(node))
 
+    def _known_comparison(self, node: ast.Compare) -> bool | None:
+        """The truth of a comparison with None, or of one between objects that are not numbers."""
+        if len(node.ops) != 1:
+            return None
+        left, right = self.constant(node.left), self.constant(node.comparators[0])
+        match node.ops[0]:
+            case ast.Is() if right is None:
+                return left is None
+            case ast.IsNot() if right is None:
+                return left is not None
+            case ast.Eq() | ast.NotEq() if isinstance(left, str) and isinstance(right, str):
+                return (left == right) is isinstance(node.ops[0], ast.Eq)
+        return None
+
     def _choice(self, node: ast.IfExp) -> syntax.Expr:
-        condition = self.expr(node.test)
+        condition, loc = self.expr(node.test), self.text.loc(node)
         known = constant(condition)
         if known is not MISSING:
             return self.expr(node.body if known else node.orelse)
-        return syntax.IfExp(condition, self.expr(node.body), self.expr(node.orelse), loc=self.text.loc(node))
+        before, chosen, blocks = self.before, [], []
+        for part in (node.body, node.orelse):
+            self.before = []
+            chosen.append(self.expr(part))
+            blocks.append(self.before)
+        self.before = before
+        if not any(blocks):
+            return syntax.IfExp(condition, *chosen, loc=loc)
+        result = syntax.Name(self.fresh("_chosen"), loc=loc)
+        then, orelse = ((*block, syntax.Assign(result, value, loc=loc)) for block, value in zip(blocks, chosen))
+        self.before.append(syntax.If(condition, then, orelse, loc=loc))
+        return result
 
     # Calls
 
     def _call(self, node: ast.Call) -> syntax.Expr:
-        if isinstance(node.func, ast.Attribute) and self._is_value(node.func.value):
+        if isinstance(node.func, ast.Attribute) and self.is_computed(node.func.value):
             return self._method(node, node.func)
         function, name = self.value(node.func), ast.unparse(node.func)
         signature = lookup(array_functions.FUNCTIONS, function)
@@ -251,9 +315,17 @@ class Expressions:
         special = self._special(function)
         known = lookup(functions.FUNCTIONS, function)
         if special is None and known is None:
+            if python_function(function) is not None:
+                return self._only_value(node, self.call(node))
             raise self._unknown(node, name, function)
         self.no_keywords(node, name)
         return special(node) if special else self._elementwise(node, name, known)
+
+    def _only_value(self, node: ast.Call, result: Inlined) -> syntax.Expr:
+        if len(result.values) == 1 and not result.is_tuple:
+            return result.values[0]
+        what = f"a tuple of {len(result.values)}" if result.is_tuple else "None"
+        raise self.error(node, f"`{ast.unparse(node.func)}` gives {what} where a value is needed", "one number or array")
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> syntax.Expr:
         signature = array_functions.METHODS.get(method.attr)
@@ -292,13 +364,15 @@ class Expressions:
     def _option(self, node: ast.expr, option: str) -> object:
         """The Python constant that is given for an option."""
         if option == "dtype":
-            value = node.value if isinstance(node, ast.Constant) else self.value(node)
+            value = self.constant(node)
             dtype = None if value is MISSING or value is None else functions.dtype_of(value)
-            if dtype is not None or isinstance(node, ast.Constant) and node.value is None:
+            if dtype is not None or value is None:
                 return dtype
             raise self.error(node, "this is not an element type of the language", _TYPES)
-        if isinstance(node, ast.Constant) and node.value is None:
+        if self.constant(node) is None:
             return None
+        if isinstance(self.constant(node), tuple):
+            return self.constant(node)
         if isinstance(node, (ast.Tuple, ast.List)):
             return tuple(self._option(part, option) for part in node.elts)
         value = constant(self.expr(node))

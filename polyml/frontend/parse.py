@@ -6,24 +6,27 @@ Decisions that the grammar does not tell:
   constants keeps its live branch only (the other one is not even looked at), as `if VERBOSE: ...` suggests.
 * `a = b = v` and `a, b = x, y` evaluate the right side once and first, through temporaries where it matters.
 * An annotation means nothing. The `else` of a loop always runs, as there is no break.
-* A `while`, `break`, `continue`, early `return`, a loop over something that is not a range, and NumPy functions that
-  are not elementwise are legal Python that is not affine: NotAffineError. What is outside the language altogether is
-  a LanguageError.
+* The call of a Python function is replaced by its statements, its locals renamed. A parameter whose argument is a
+  constant of any kind (None, text, a function) is that constant, so that `if bias is None` is decided here.
+* A `while`, `break`, `continue`, a `return` in a loop, a loop over something that is not a range, and NumPy functions
+  that are not known are legal Python that is not affine: NotAffineError. What is outside the language altogether is a
+  LanguageError.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 
 import numpy as np
 
-from polyml.frontend import names, syntax
+from polyml.errors import LanguageError
+from polyml.frontend import exits, inlining, names, syntax
 from polyml.frontend.allocations import alloc, allocation
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant import constant
-from polyml.frontend.expressions import BINARY, Expressions, is_number, spelled
+from polyml.frontend.expressions import BINARY, Expressions, Inlined, is_number, spelled
 from polyml.frontend.text import text_of
 from polyml.frontend.walk import name_of, nodes, operands
 from polyml.source import Loc
@@ -35,7 +38,6 @@ _OUTSIDE = {
     ast.While: ("a while loop is not static control", _RANGES),
     ast.Break: ("break is not static control", "loops that run all of their range, with `if` inside"),
     ast.Continue: ("continue is not static control", "loops that run all of their range, with `if` inside"),
-    ast.Return: ("an early return is not static control", "return as the last statement of the kernel"),
 }
 
 
@@ -60,16 +62,82 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
 
 
 class _Parser:
-    def __init__(self, function: FunctionType):
-        self._function = function
-        self.read = Expressions(function, text_of(function))
-        self._text = self.read.text
+    """Reads one function. caller: the parser of the function that it is inlined into."""
+
+    def __init__(self, function: FunctionType, caller: _Parser | None = None):
+        self._function, self._caller = function, caller
+        self._text = text_of(function)
+        code = function.__code__
+        taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
+        self.read = Expressions(function, self._text, caller.read.taken if caller else taken, self._inlined)
         self._loops: list[str] = []  # the variables of the loops around
+        self._branches = 0  # how many conditions are around
+        self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
         params = self._params(self._text.tree.args)
-        body = names.resolved(params, self._top_level(self._text.tree.body))
-        return syntax.Kernel(self._function.__name__, params, body, self._text.source)
+        body = self._body(self._text.tree.body)
+        end = exits.single(body, self.read.fresh)
+        if end is not None:
+            body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
+        return syntax.Kernel(self._function.__name__, params, names.resolved(params, body), self._text.source)
+
+    # Calls of Python functions
+
+    def _inlined(self, call: ast.Call) -> Inlined:
+        function, loc = self.read.python_function(call), self._text.loc(call)
+        if any(parser._function is function for parser in self._chain):
+            raise self.read.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not")
+        callee = _Parser(function, self)
+        first = callee._bound(inlining.given(self.read, call, function, callee._text.tree.args))
+        try:
+            body = callee._body(callee._text.tree.body)
+            end = exits.single(body, self.read.fresh)
+        except LanguageError as problem:
+            called = f"`{function.__name__}` is called at {loc}"
+            raise type(problem)(problem.message, loc=problem.loc, notes=[*problem.notes, called]) from None
+        if call is not self._first and inlining.changes(body, callee._parameters):
+            raise self.read.not_affine(
+                call,
+                f"`{function.__name__}`, which changes its arguments, is called inside an expression",
+                "`f(A)` and `x = f(A)` as statements of their own",
+            )
+        self.read.before += [*first, *(body if end is None else end.body)]
+        return Inlined((), False) if end is None else Inlined(end.values, end.is_tuple)
+
+    @property
+    def _chain(self) -> Iterator[_Parser]:
+        parser: _Parser | None = self
+        while parser is not None:
+            yield parser
+            parser = parser._caller
+
+    def _bound(self, given: Mapping[str, ast.expr | inlining.Default]) -> list[syntax.Stmt]:
+        """The assignments to the parameters, by the caller; the names of the locals are chosen here.
+
+        A parameter that is never assigned needs no name of its own where the argument has one or is constant.
+        """
+        assigned, read = inlining.assigned(self._text.tree), self.read
+        first: list[syntax.Stmt] = []
+        for name, argument in given.items():
+            value = argument.value if isinstance(argument, inlining.Default) else self._caller.read.constant(argument)
+            expr: syntax.Expr | None = None
+            if value is MISSING:
+                expr = self._caller.read.expr(argument)
+                value = expr.value if isinstance(expr, syntax.Const) else MISSING
+            if value is not MISSING and not (name in assigned and is_number(value)):
+                read.known[name] = value
+                continue
+            if isinstance(expr, syntax.Name) and name not in assigned:
+                read.renamed[name] = expr.name
+                continue
+            read.renamed[name] = names.unused(name, read.taken)
+            held = syntax.Const(value) if expr is None else expr
+            first.append(syntax.Assign(syntax.Name(read.renamed[name], loc=held.loc), held, loc=held.loc))
+        self._parameters = set(read.renamed.values())
+        for name in sorted(read.locals - read.renamed.keys()):
+            read.renamed[name] = names.unused(name, read.taken)
+        return first
 
     def _params(self, args: ast.arguments) -> tuple[syntax.Param, ...]:
         for star, what in ((args.vararg, "*"), (args.kwarg, "**")):
@@ -89,21 +157,21 @@ class _Parser:
         loc = self._text.loc(arg)  # with its annotation
         return Loc(loc.source, loc.line, loc.column, len(arg.arg))
 
-    def _top_level(self, stmts: Sequence[ast.stmt]) -> list[syntax.Stmt]:
-        body: list[syntax.Stmt] = []
-        for position, stmt in enumerate(stmts):
-            if not isinstance(stmt, ast.Return):
-                body += self._stmt(stmt)
-                continue
-            if position + 1 < len(stmts):
-                raise self.read.error(stmts[position + 1], "this never runs: it stands after return", _STATEMENTS)
-            body.append(self._return(stmt))
-        return body
-
     def _body(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
+        for stmt, after in zip(stmts, stmts[1:]):
+            if isinstance(stmt, ast.Return):
+                raise self.read.error(after, "this never runs: it stands after return", _STATEMENTS)
         return tuple(made for stmt in stmts for made in self._stmt(stmt))
 
     def _stmt(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
+        outer, self.read.before = self.read.before, []
+        reads_first = isinstance(stmt, ast.AugAssign) and not isinstance(stmt.target, ast.Name)
+        self._first = None if reads_first else getattr(stmt, "value", None)
+        made = self._made(stmt)
+        made, self.read.before = (*self.read.before, *made), outer
+        return made
+
+    def _made(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
         match stmt:
             case ast.For():
                 return self._for(stmt)
@@ -116,6 +184,11 @@ class _Parser:
             case ast.AugAssign():
                 return (self._augmented(stmt),)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return ()
+            case ast.Return():
+                return (self._return(stmt),)
+            case ast.Expr(value=call) if self.read.python_function(call):
+                self.read.call(call)
                 return ()
         if type(stmt) in _OUTSIDE:
             raise self.read.not_affine(stmt, *_OUTSIDE[type(stmt)])
@@ -181,7 +254,10 @@ class _Parser:
         known = constant(condition)
         if known is not MISSING:
             return self._body(stmt.body if known else stmt.orelse)
-        return (syntax.If(condition, self._body(stmt.body), self._body(stmt.orelse), loc=condition.loc),)
+        self._branches += 1
+        then, orelse = self._body(stmt.body), self._body(stmt.orelse)
+        self._branches -= 1
+        return (syntax.If(condition, then, orelse, loc=condition.loc),)
 
     def _return(self, stmt: ast.Return) -> syntax.Return:
         value, loc = stmt.value, self._text.loc(stmt)
@@ -189,6 +265,9 @@ class _Parser:
             return syntax.Return((), False, loc=loc)
         if isinstance(value, ast.Tuple):
             return syntax.Return(tuple(map(self.read.expr, value.elts)), True, loc=loc)
+        if self.read.python_function(value):
+            result = self.read.call(value)
+            return syntax.Return(result.values, result.is_tuple, loc=loc)
         return syntax.Return((self.read.expr(value),), False, loc=loc)
 
     # Assignments
@@ -209,17 +288,25 @@ class _Parser:
             array, ndim = self.read.array(value.value), len(target.elts)
             shapes = [syntax.Shape(array, dim, ndim, loc=self._text.loc(value)) for dim in range(ndim)]
             return [syntax.Assign(self._local(t), shape, loc=loc) for t, shape in zip(target.elts, shapes)]
-        if not isinstance(value, (ast.Tuple, ast.List)):
-            raise self.read.error(value, "this cannot be unpacked", "`a, b = x, y` and `n, m = A.shape`")
-        if len(value.elts) != len(target.elts):
+        values = self._values(value)
+        if len(values) != len(target.elts):
             raise self.read.error(
-                value, f"{len(value.elts)} values for {len(target.elts)} targets", "as many values as targets"
+                value, f"{len(values)} values for {len(target.elts)} targets", "as many values as targets"
             )
-        values = [self.read.expr(v) for v in value.elts]
         targets = [self._target(t) for t in target.elts]
         if _independent(targets, values):
             return [syntax.Assign(t, v, loc=loc) for t, v in zip(targets, values)]
         return self._through_temporaries(values, [(t, k) for k, t in enumerate(target.elts)], loc)
+
+    def _values(self, value: ast.expr) -> list[syntax.Expr]:
+        """The parts of a tuple."""
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return [self.read.expr(v) for v in value.elts]
+        result = self.read.call(value) if self.read.python_function(value) else None
+        if result is None or not result.is_tuple:
+            accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
+            raise self.read.error(value, "this cannot be unpacked", accepted)
+        return list(result.values)
 
     def _through_temporaries(
         self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc
@@ -231,11 +318,11 @@ class _Parser:
 
     def _augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
         loc = self._text.loc(stmt)
-        target, before, value = self._target(stmt.target), self.read.expr(stmt.target), self.read.expr(stmt.value)
+        target, value = self._target(stmt.target), self.read.expr(stmt.value)
         if isinstance(stmt.op, ast.MatMult):
-            result: syntax.Expr = syntax.Function("matmul", (before, value), loc=loc)
+            result: syntax.Expr = syntax.Function("matmul", (target, value), loc=loc)
         else:
-            result = syntax.Binary(BINARY[type(stmt.op)], before, value, loc=loc)
+            result = syntax.Binary(BINARY[type(stmt.op)], target, value, loc=loc)
         return syntax.Assign(target, result, in_place=True, loc=loc)
 
     def _target(self, node: ast.expr) -> syntax.Name | syntax.Subscript | syntax.Part:
@@ -251,7 +338,12 @@ class _Parser:
             raise self.read.error(node, f"cannot assign to {spelled(node)} in a kernel", _STORES)
         if node.id in self._loops:
             raise self.read.error(node, f"the loop variable `{node.id}` is assigned inside its loop", "another name")
-        return syntax.Name(node.id, loc=self._text.loc(node))
+        if node.id in self.read.known:
+            if self._loops or self._branches:
+                kept = f"`{node.id}` is {self.read.known[node.id]!r} on one path and something else on another"
+                raise self.read.not_affine(node, kept, "a name for each")
+            del self.read.known[node.id]
+        return syntax.Name(self.read.renamed.get(node.id, node.id), loc=self._text.loc(node))
 
 
 def _independent(targets: Sequence[syntax.Name | syntax.Subscript | syntax.Part], values: Sequence[syntax.Expr]) -> bool:

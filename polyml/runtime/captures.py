@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from polyml.frontend.captures import MISSING, current
+from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
 from polyml.runtime.binding import ABSENT, Guard
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
@@ -47,14 +47,28 @@ def _collect(function: FunctionType, guards: list[Guard], lines: list[str], seen
             if kind == "global" and value is MISSING:
                 continue  # an attribute's name
             guards.append(_guard(function, kind, name, position, value))
-            text = _text(value)
-            if isinstance(value, FunctionType) and not _is_library(value) and value not in seen:
-                seen.add(value)
-                text = hashlib.sha256("".join(_source(value)).encode()).hexdigest()
-                portable &= _collect(value, guards, lines, seen)
-            portable &= text is not None
-            lines.append(f"{kind} {name} {type(value).__name__} {id(value) if text is None else text}")
+            portable &= _described(f"{kind} {name}", value, guards, lines, seen)
+            if isinstance(value, ModuleType) and not is_library_module(value):
+                for attribute in sorted({*names} & {*vars(value)}):
+                    held = vars(value)[attribute]
+                    guards.append(Guard(vars(value), attribute, held))
+                    portable &= _described(f"{kind} {name}.{attribute}", held, guards, lines, seen)
     return portable
+
+
+def _described(name: str, value: object, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
+    """Adds a line for the value, and for what it depends on if it is a function."""
+    text, called, portable = _text(value), python_function(value), True
+    if called is not None:
+        text = _digest(called)
+        if called not in seen:
+            seen.add(called)
+            portable = _collect(called, guards, lines, seen)
+            defaults = (*(called.__defaults__ or ()), *(called.__kwdefaults__ or {}).values())
+            for number, default in enumerate(defaults):
+                portable &= _described(f"default {number} of {name}", default, guards, lines, seen)
+    lines.append(f"{name} {type(value).__name__} {id(value) if text is None else text}")
+    return portable and text is not None
 
 
 def _guard(function: FunctionType, kind: str, name: str, position: int, value: object) -> Guard:
@@ -73,20 +87,17 @@ def _text(value: object) -> str | None:
         return value.__name__
     if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
         return f"numpy.{value.__name__}" if getattr(np, value.__name__, None) is value else None
-    if _is_library(value) or isinstance(value, FunctionType):
+    if is_library(value):
         return f"{value.__module__}.{value.__qualname__}"
     return "" if value is MISSING else None
 
 
-def _is_library(value: object) -> bool:
-    """A function or type of NumPy, math or Python itself: it never changes while its versions do not."""
-    module = getattr(value, "__module__", None)
-    named = isinstance(module, str) and hasattr(value, "__qualname__")
-    return named and module.partition(".")[0] in ("numpy", "math", "builtins")
-
-
-def _source(function: FunctionType) -> list[str]:
+def _digest(function: FunctionType) -> str:
+    """Of its text and its place in its file, which messages name."""
+    code = function.__code__
     try:
-        return inspect.getsourcelines(function)[0]
+        text = inspect.getsourcelines(function)[0]
     except (OSError, TypeError):  # text that is nowhere to be found
-        return [function.__code__.co_code.hex(), repr(function.__code__.co_consts), repr(function.__code__.co_names)]
+        text = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
+    place = f"{code.co_filename}:{code.co_firstlineno}\n"
+    return hashlib.sha256("".join((place, *text)).encode()).hexdigest()

@@ -1,43 +1,8 @@
-"""Functions of arrays as NumPy users write them, each with arguments; what NumPy gives is right."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
+"""Functions of arrays as NumPy users write them; what NumPy gives is right."""
 
 import numpy as np
 
-_rng = np.random.default_rng(20)
-
-
-@dataclass(frozen=True)
-class Program:
-    function: Callable
-    arguments: tuple
-
-    @property
-    def name(self) -> str:
-        return self.function.__name__
-
-
-PROGRAMS: list[Program] = []
-
-
-def program(*arguments):
-    def add(function):
-        PROGRAMS.append(Program(function, arguments))
-        return function
-
-    return add
-
-
-def floats(*shape, dtype="f8"):
-    return _rng.normal(size=shape).astype(dtype)
-
-
-def integers(*shape, dtype="i8"):
-    return _rng.integers(0 if dtype[0] == "u" else -9, 9, shape).astype(dtype)
-
+from tests.arrays.corpus import floats, integers, program
 
 # Slices as values and as targets
 

@@ -10,9 +10,10 @@ from polyml.frontend.argtypes import arg_type, with_ones
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
+from tests.arrays import calls, programs  # noqa: F401  they fill the corpus
+from tests.arrays.corpus import PROGRAMS
 from tests.arrays.differential import check
 from tests.arrays.generate import generate
-from tests.arrays.programs import PROGRAMS
 
 named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 

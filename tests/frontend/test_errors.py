@@ -90,16 +90,33 @@ kernel.py:4:13: error: continue is not static control
         "early return",
         """
 def f(A):
-    if A[0] > 0:
-        return 1
+    for i in range(3):
+        if A[i] > 0:
+            return 1
     return 2
 """,
         NotAffineError,
         """
-kernel.py:3:9: error: an early return is not static control
+kernel.py:4:13: error: an early return is not static control
+                  return 1
+                  ^^^^^^^^
+  note: polyml compiles: return at the end, or at the end of a branch of an `if` outside loops
+""",
+    ),
+    Case(
+        "return on one path",
+        """
+def f(A):
+    if A[0] > 0:
+        return 1
+    A[0] = 1
+""",
+        NotAffineError,
+        """
+kernel.py:3:9: error: what is returned depends on the path
               return 1
               ^^^^^^^^
-  note: polyml compiles: return as the last statement of the kernel
+  note: polyml compiles: as many values on each path, or none on any
 """,
     ),
     Case(
@@ -501,22 +518,22 @@ def f(A):
 kernel.py:2:12: error: `math.sqroot` is not part of the language
           A[0] = math.sqroot
                  ^^^^^^^^^^^
-  note: accepted: numbers that are attributes of numpy or math, and `A.shape[0]`
+  note: accepted: numbers that are attributes of a module, and `A.shape[0]`
 """,
     ),
     Case(
-        "attribute of a foreign module",
+        "attribute of an object",
         """
 import sys
 def f(A):
-    A[0] = sys.maxsize
+    A[0] = sys.version_info.major
 """,
         LanguageError,
         """
-kernel.py:3:12: error: `sys.maxsize` is not part of the language
-          A[0] = sys.maxsize
-                 ^^^^^^^^^^^
-  note: accepted: numbers that are attributes of numpy or math, and `A.shape[0]`
+kernel.py:3:12: error: `sys.version_info.major` is not part of the language
+          A[0] = sys.version_info.major
+                 ^^^^^^^^^^^^^^^^^^^^^^
+  note: accepted: numbers that are attributes of a module, and `A.shape[0]`
 """,
     ),
     Case(
@@ -548,20 +565,146 @@ kernel.py:2:5: error: this expression has no effect on the result
 """,
     ),
     Case(
-        "helper",
+        "inside a function that is called",
         """
 def g(x):
+    y = x
+    return sorted(y)
+def f(A):
+    A[0] = g(A[1])
+""",
+        LanguageError,
+        """
+kernel.py:3:12: error: `sorted` is not a function of the language
+          return sorted(y)
+                 ^^^^^^^^^
+  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+  note: `g` is called at kernel.py:5:12""",
+    ),
+    Case(
+        "a function that calls itself",
+        """
+def g(x):
+    return g(x - 1)
+def f(A):
+    A[0] = g(A[1])
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: `g` calls itself
+          return g(x - 1)
+                 ^^^^^^^^
+  note: polyml compiles: functions that do not
+  note: `g` is called at kernel.py:4:12""",
+    ),
+    Case(
+        "a function of any arguments",
+        """
+def g(*x):
+    return 1
+def f(A):
+    A[0] = g(A[1])
+""",
+        NotAffineError,
+        """
+kernel.py:4:12: error: `g` takes any arguments
+          A[0] = g(A[1])
+                 ^^^^^^^
+  note: polyml compiles: functions whose parameters have names""",
+    ),
+    Case(
+        "an argument too many",
+        """
+def g(x, y=1):
+    return x
+def f(A):
+    A[0] = g(A[1], 2, 3)
+""",
+        LanguageError,
+        """
+kernel.py:4:23: error: `g` takes 2 arguments
+          A[0] = g(A[1], 2, 3)
+                            ^
+  note: accepted: `g(x, y=1)`""",
+    ),
+    Case(
+        "an argument too few",
+        """
+def g(x, y):
     return x
 def f(A):
     A[0] = g(A[1])
 """,
         LanguageError,
         """
-kernel.py:4:12: error: `g` is not a function of the language
+kernel.py:4:12: error: `g` needs y
           A[0] = g(A[1])
                  ^^^^^^^
-  note: accepted: elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts such as np.float32
+  note: accepted: `g(x, y)`""",
+    ),
+    Case(
+        "an unknown argument",
+        """
+def g(x, y=1):
+    return x
+def f(A):
+    A[0] = g(A[1], z=2)
 """,
+        LanguageError,
+        """
+kernel.py:4:20: error: `g` does not take this
+          A[0] = g(A[1], z=2)
+                         ^^^
+  note: accepted: `g(x, y=1)`""",
+    ),
+    Case(
+        "a function that gives nothing",
+        """
+def g(x):
+    y = x
+def f(A):
+    A[0] = g(A) + 1
+""",
+        LanguageError,
+        """
+kernel.py:4:12: error: `g` gives None where a value is needed
+          A[0] = g(A) + 1
+                 ^^^^
+  note: accepted: one number or array""",
+    ),
+    Case(
+        "a change inside an expression",
+        """
+def g(x):
+    x[0] = 1
+    return 2
+def f(A):
+    A[0] = A[1] + g(A)
+""",
+        NotAffineError,
+        """
+kernel.py:5:19: error: `g`, which changes its arguments, is called inside an expression
+          A[0] = A[1] + g(A)
+                        ^^^^
+  note: polyml compiles: `f(A)` and `x = f(A)` as statements of their own""",
+    ),
+    Case(
+        "None on one path",
+        """
+def g(x, y=None):
+    if x[0] > 0:
+        y = 1.0
+    return x
+def f(A):
+    return g(A)
+""",
+        NotAffineError,
+        """
+kernel.py:3:9: error: `y` is None on one path and something else on another
+              y = 1.0
+              ^
+  note: polyml compiles: a name for each
+  note: `g` is called at kernel.py:6:12""",
     ),
     Case(
         "linalg",
@@ -925,15 +1068,15 @@ kernel.py:2:5: error: match is not part of the language
         "is",
         """
 def f(A, n):
-    if n is None:
+    if n is True:
         A[0] = 1
 """,
         LanguageError,
         """
 kernel.py:2:8: error: `is` and `in` are not part of the language
-          if n is None:
+          if n is True:
              ^^^^^^^^^
-  note: accepted: < <= > >= == !=
+  note: accepted: < <= > >= == !=, `x is None`
 """,
     ),
     Case(
@@ -947,7 +1090,7 @@ def f(A, n):
 kernel.py:2:17: error: `is` and `in` are not part of the language
           A[0] = 1 if n in (1, 2) else 0
                       ^^^^^^^^^^^
-  note: accepted: < <= > >= == !=
+  note: accepted: < <= > >= == !=, `x is None`
 """,
     ),
     Case(
@@ -1031,7 +1174,7 @@ def f(A, B):
 kernel.py:2:12: error: this cannot be unpacked
           a, b = B
                  ^
-  note: accepted: `a, b = x, y` and `n, m = A.shape`
+  note: accepted: `a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple
 """,
     ),
     Case(

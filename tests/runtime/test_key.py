@@ -1,5 +1,6 @@
 """The content key changes with everything the code depends on, and with nothing else."""
 
+import importlib
 import linecache
 import math
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import polyml
 from polyml.config import Options
 from polyml.runtime import key
 from polyml.runtime.artifact import parse_type
@@ -194,3 +196,32 @@ def test_a_function_of_numpy_is_what_its_name_says():
     text = "from numpy import sqrt, zeros, zeros_like\ndef f(A):\n    return sqrt(A), zeros(3), zeros_like(A)\n"
     found = captures(function(text))
     assert found.portable and "numpy.sqrt" in found.content and "numpy.zeros" in found.content
+
+
+def test_attributes_of_a_module_and_what_its_functions_read_are_guarded(tmp_path, monkeypatch):
+    (tmp_path / "neighbour.py").write_text("K = 2\nL = 3\ndef g(x):\n    return x * L\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    neighbour = importlib.import_module("neighbour")
+    text = "import neighbour\ndef f(A):\n    return neighbour.g(A[0]) + neighbour.K\n"
+    made = function(text)
+    first = captures(made)
+    assert {(g.key, g.expected) for g in first.guards} == {
+        ("neighbour", neighbour), ("g", neighbour.g), ("K", 2), ("L", 3),
+    }  # fmt: skip
+    assert first.portable
+    neighbour.L = 4
+    assert captures(made).content != first.content
+
+
+def test_a_compiled_function_is_known_by_the_function_it_was_made_from():
+    text = "def f(A):\n    return g(A[0])\n"
+    made = []
+    for number, source in enumerate((HELPER, HELPER, OTHER)):
+        helper = function(source, file=f"/virtual/{source is OTHER}.py")
+        made.append(captures(function(text, file=f"/virtual/f{number}.py", g=polyml.kernel(helper))))
+    assert all(m.portable for m in made)
+    assert made[0].content == made[1].content != made[2].content
+
+
+HELPER = "def f(x, n=2):\n    return x * n\n"
+OTHER = "def f(x, n=3):\n    return x * n\n"

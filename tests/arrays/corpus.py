@@ -1,0 +1,39 @@
+"""The list of array programs, each with arguments; the modules beside this one add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+_rng = np.random.default_rng(20)
+
+
+@dataclass(frozen=True)
+class Program:
+    function: Callable
+    arguments: tuple
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+PROGRAMS: list[Program] = []
+
+
+def program(*arguments):
+    def add(function):
+        PROGRAMS.append(Program(function, arguments))
+        return function
+
+    return add
+
+
+def floats(*shape, dtype="f8"):
+    return _rng.normal(size=shape).astype(dtype)
+
+
+def integers(*shape, dtype="i8"):
+    return _rng.integers(0 if dtype[0] == "u" else -9, 9, shape).astype(dtype)
