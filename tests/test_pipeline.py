@@ -124,7 +124,7 @@ def test_the_artifact_says_what_a_caller_needs():
     assert artifact.result_is_tuple and isinstance(artifact.results[0], ScalarResult)
     (returned,) = artifact.result_arrays
     assert (returned.element, returned.shape) == ("int64", ("C_1", "2"))
-    assert {check.kind for check in artifact.checks} <= {"bounds", "range", "shape"} and artifact.checks
+    assert {check.kind for check in artifact.checks} <= {"bounds", "range", "shape", "usual"} and artifact.checks
     assert artifact.object_code[:4] == b"\x7fELF" or artifact.object_code[:4] == b"\xcf\xfa\xed\xfe"
     smoothed = compiled(smooth).artifact
     assert (smoothed.written, smoothed.results, smoothed.result_arrays) == (("A", "B"), (), ())

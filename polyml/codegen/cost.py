@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyml.codegen.ast import Instance, Loop
+from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
@@ -99,14 +100,22 @@ def _operands(value) -> tuple:
 def _price(value) -> tuple[float, float]:
     if isinstance(value, syntax.Cast):
         return 0.5, 0.0
+    if isinstance(value, syntax.Binary) and value.op == "**" and _is_easy_power(value.right):
+        return 1.0 if value.right.value == 2 else 6.0, 0.0
     if isinstance(value, syntax.Binary) and value.op in _SLOW:
         return 0.0, _SLOW[value.op]
+    if isinstance(value, syntax.Call) and value.function in OPERATIONS:
+        return OPERATIONS[value.function], 0.0
     if isinstance(value, syntax.Call):
         if value.function in _SLOW_CALLS:
             return 0.0, _SLOW_CALLS[value.function]
         if value.function not in _QUICK_CALLS:
             return 0.0, 40.0
     return 1.0, 0.0
+
+
+def _is_easy_power(exponent) -> bool:
+    return isinstance(exponent, syntax.Const) and exponent.value in EASY_POWERS
 
 
 def _lanes_may(value) -> bool:

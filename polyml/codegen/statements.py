@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from polyml.codegen import elementary
 from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll, substitute
 from polyml.codegen.cells import Place, disjoint
 from polyml.codegen.integers import Lin, var
@@ -301,6 +302,8 @@ class Evaluator:
             args = [self._value(a, context) for a in e.args]
             if e.function in ("pow",) and not e.dtype.is_float:
                 return self._binary("**", e.dtype, *args)
+            if e.function in elementary.FUNCTIONS and args[0].dtype.is_float:
+                return elementary.function(math, e.function, args[0])
             return math.function(e.function, list(math.together(*args)))
         raise TypeError(f"not a value: {e!r}")
 
@@ -448,9 +451,8 @@ class Evaluator:
     def _power(self, dtype: DType, left: Val, right: Val) -> Val:
         math = self._body.math
         if dtype.is_float:
-            if right.ssa == literal(2, dtype) or right.ssa.startswith(f"<{register_type(dtype)} {literal(2, dtype)},"):
-                return math.plain("*", left, left)
-            return math.library("pow", left, right)
+            easy = elementary.power(math, left, right)
+            return math.library("pow", left, right) if easy is None else easy
         exponent = _constant_exponent(right)
         if exponent is None:
             return self._integer_power(dtype, left, right)

@@ -269,6 +269,9 @@ class Lowering:
         if not any(isinstance(operand, Elements) for operand in operands):
             return walk.with_operands(expr, operands)
         _check_elementwise(expr)
+        if isinstance(expr, syntax.Binary) and expr.op == "**" and expr.right == syntax.Const(0.5):
+            expr = syntax.Call("sqrt", (expr.left,), loc=expr.loc)  # as NumPy does, not as its numbers do
+            operands = operands[:1]
         return elementwise(operands, lambda *parts: walk.with_operands(expr, parts), self.need, expr.loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:

@@ -16,8 +16,10 @@ follows from them:
   is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
   depend on the path is refused, unless the Python number is a constant for which NumPy's type gives the same
   (`kinds`, `operations`). For this, every loop is taken to run: after `s = 0.0` and `for ...: s += A[i]`, `s` is of
-  A's type even in a call whose loop happens to run zero times. Only where a number of that type may stand for what `s`
-  was before, though: not where it was a NumPy scalar that the type cannot hold.
+  A's type. Where the loop's bounds are known at entry a `Require` says so, and a call in which it does not run is one
+  for plain Python; a loop whose bounds depend on others (`range(i)`) is not looked at, and `s` is of A's type anyway.
+  Only where a number of that type may stand for what `s` was before, though: not where it was a NumPy scalar that the
+  type cannot hold.
 * A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the
   language lacks (float16), PolymlOverflowError for a constant that does not fit.
 """
@@ -25,7 +27,7 @@ follows from them:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
@@ -71,6 +73,9 @@ class _Inference:
         self._any_flow = flow.Flow(kernel.params, twin=self._flow)
         self._assigned: dict[flow.Assigned, Kinds] = {}  # grows from pass to pass
         self._webs: dict[str, list[flow.Assigned]] = {}  # local number -> its assignments
+        self._around: tuple[syntax.For, ...] = ()  # the loops around what is typed now
+        self._inside = dict(_loops_around(kernel.body, ()))
+        self._run: dict[syntax.Expr, syntax.Require] = {}  # that a loop runs, on which types depend
         self._final = False
 
     def kernel(self) -> syntax.Kernel:
@@ -81,6 +86,7 @@ class _Inference:
             growing = before != self._assigned
         self._final = True
         body = self._body(self._untyped.body, self._start)
+        body = (*self._body(tuple(self._run.values()), self._start), *body)
         _check_constants(body)
         scalars = tuple((name, storage(self._kinds(name))) for name in self._webs)
         return dataclasses.replace(self._untyped, body=body, types=self._types, scalars=scalars)
@@ -108,7 +114,9 @@ class _Inference:
             case syntax.For():
                 start, stop = (self._integer(bound, "a bound of range") for bound in (stmt.start, stmt.stop))
                 inside = _State(self._flow.inside(stmt, state.usual), self._any_flow.inside(stmt, state.any))
+                self._around += (stmt,)
                 body = self._body(stmt.body, inside)
+                self._around = self._around[:-1]
                 return dataclasses.replace(stmt, start=start, stop=stop, body=body)
             case syntax.If():
                 condition = self._condition(stmt.condition)
@@ -260,6 +268,8 @@ class _Inference:
         kinds = union(self._assigned.get(d, {}) for d in definitions)
         others = flow.reaching(self._state.any, expr.name) - definitions
         kinds = self._without_loops(kinds, others)
+        if self._final and not union(self._assigned.get(d, {}) for d in others).keys() <= kinds.keys():
+            self._need_loops(definitions)
         if not kinds or storage(kinds) is None or storage(self._kinds(expr.name)) is None:
             if self._final:
                 raise self._no_common_type(expr.name, expr.loc)
@@ -279,6 +289,25 @@ class _Inference:
             lost = {k: known for k, known in more.items() if dtype is None or not stands_for(dtype, k, known)}
             kinds = union((kinds, lost)) if lost else kinds
         return kinds
+
+    def _need_loops(self, definitions: frozenset[flow.Definition]) -> None:
+        """Calls in which a loop before this read does not run, so that the number has another type, run as Python.
+
+        Only where the bounds are known at entry: a loop that another one cuts short is taken to run.
+        """
+        for definition in definitions:
+            for loop in self._inside.get(id(definition.stmt), ()) if isinstance(definition, flow.Assigned) else ():
+                known = all(self._at_entry(n) for bound in (loop.start, loop.stop) for n in walk.nodes(bound))
+                if known and loop not in self._around:
+                    runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)
+                    what = "a loop that does not run leaves a number of another type"
+                    self._run.setdefault(runs, syntax.Require(runs, what, loc=loop.loc))
+
+    def _at_entry(self, node: syntax.Expr) -> bool:
+        if isinstance(node, syntax.Shape):
+            return node.array in self._params
+        number = isinstance(node, syntax.Name) and node.name in self._params
+        return number or isinstance(node, (syntax.Const, syntax.Binary, syntax.Unary))
 
     def _array(self, name: str, loc: Loc | None) -> ArrayType | None:
         """The type of an array, None while it is not known."""
@@ -387,6 +416,17 @@ class _Inference:
                 notes=["accepted: operands of one type; convert one, for instance np.float64(x)"],
             )
         return tuple(held(v, dtype) for v in values), kinds
+
+
+def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:
+    """(the identity of a statement, the loops around it), of all statements."""
+    for stmt in body:
+        yield id(stmt), around
+        match stmt:
+            case syntax.For():
+                yield from _loops_around(stmt.body, (*around, stmt))
+            case syntax.If():
+                yield from _loops_around((*stmt.then, *stmt.orelse), around)
 
 
 def _source_name(name: str) -> str:

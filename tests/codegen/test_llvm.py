@@ -110,6 +110,47 @@ def test_powers_and_angles_are_right_to_one_unit_in_the_last_place(preset):
             assert units_apart(row, exact).max() <= 1
 
 
+def powers(A, R):
+    n = A.shape[0]
+    for i in range(n):
+        R[0, i] = A[i] ** 0.5
+    for i in range(n):
+        R[1, i] = A[i] ** -1.0
+    for i in range(n):
+        R[2, i] = A[i] ** 3.0
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_constant_powers_are_right_to_one_unit_in_the_last_place(dtype, preset):
+    rng = np.random.default_rng(5)
+    values = np.concatenate([floats(dtype), rng.uniform(-9, 9, 400)]).astype(dtype)
+    args = {"A": values, "R": np.zeros((3, len(values)), dtype)}
+    status, _ = compiled(powers, args, preset, form="source")(args)
+    assert status == 0
+    with np.errstate(all="ignore"):
+        for row, exponent in zip(args["R"], (0.5, -1, 3)):
+            exact = values.astype(np.longdouble) ** np.longdouble(exponent)
+            exact = np.where(np.abs(exact) > np.finfo(dtype).max, np.copysign(np.inf, exact), exact)
+            assert units_apart(row, exact).max() <= 1
+            assert np.array_equal(np.signbit(row) | np.isnan(row), np.signbit(exact) | np.isnan(exact))
+
+
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("row, low, high", [(ONE.index(np.exp), -800, 800), (ONE.index(np.log), 0, 1e300)])
+def test_exp_and_log_are_right_over_their_whole_range(dtype, preset, row, low, high):
+    rng = np.random.default_rng(6)
+    spread = [rng.uniform(low, high, 300), 10 ** rng.uniform(-320, 300, 300), 1 + 10 ** rng.uniform(-17, -1, 99)]
+    with np.errstate(all="ignore"):
+        values = np.concatenate(spread).astype(dtype)
+        args = {"A": values, "R": np.zeros((len(ONE), len(values)), dtype)}
+        status, _ = compiled(functions_of_one, args, preset, form="source")(args)
+        exact = ONE[row](values.astype(np.longdouble))
+        exact = np.where(np.abs(exact) > np.finfo(dtype).max, np.copysign(np.inf, exact), exact)
+        assert status == 0 and units_apart(args["R"][row], exact).max() <= 1
+
+
 @pytest.mark.parametrize("preset", WIDE)
 def test_conversions_between_types_are_numpy_s(preset):
     rng = np.random.default_rng(2)

@@ -210,21 +210,33 @@ def test_a_number_has_the_type_that_holds_all_of_it(text, types):
     assert {name: str(dtype) for name, dtype in typed.scalars} == types
 
 
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("n", [0, 2])
 @pytest.mark.parametrize(
-    ("before", "inside", "n", "wanted"),
+    ("before", "inside", "after"),
     [
-        ("0", "I[i]", 0, 0),
-        ("0.0", "I[i]", 0, 0),
-        ("0.1", "F[i]", 0, np.float32(0.1)),
-        ("k", "I[i]", 0, 7),
-        ("k", "I[i]", 2, 4),
-        ("F[0] / 2", "D[i]", 0, 0.5),
+        ("0", "I[i]", "s"),
+        ("0.0", "I[i]", "s"),
+        ("0.1", "F[i]", "s"),
+        ("k", "I[i]", "s"),
+        ("F[0] / 2", "D[i]", "s"),
+        ("0.1", "D[i]", "s * F[0]"),
     ],
 )
-def test_a_number_from_before_a_loop_that_does_not_run_is_still_that_number(before, inside, n, wanted):
-    text = f"def f(F, I, D, n, k):\n    s = {before}\n    for i in range(n): s = {inside}\n    return s\n"
-    arrays = np.ones(2, "f4"), np.array([3, 4], "i4"), np.ones(2)
-    assert polyml.kernel(cache=False)(define(text))(*arrays, n, 7) == wanted
+def test_a_number_from_before_a_loop_that_does_not_run_is_pythons(before, inside, after, n):
+    text = f"def f(F, I, D, n, k):\n    s = {before}\n    for i in range(n): s = {inside}\n    return {after}\n"
+    arguments = np.full(2, 0.7, "f4"), np.array([3, 4], "i4"), np.ones(2), n, 7
+    function = define(text)
+    wanted, got = function(*arguments), polyml.kernel(cache=False)(function)(*arguments)
+    assert type(wanted) is type(got) and wanted == got
+
+
+def test_a_loop_that_others_cut_short_is_taken_to_run():
+    text = "def f(F):\n    for i in range(2):\n        s = 0.1\n        for j in range(i): s = F[j]\n        F[i] = s\n"
+    function, one, other = define(text), np.full(2, 0.7, "f4"), np.full(2, 0.7, "f4")
+    polyml.kernel(cache=False, fallback="error")(function)(one)
+    function(other)
+    assert one.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize(("before", "inside"), [("D[0]", "I[i]"), ("D[0]", "F[i]"), ("0.5", "I[i]"), ("I[0]", "U[i]")])
