@@ -216,6 +216,12 @@ def is_full(value: isl.Set) -> bool:
     return hull.is_equal(isl.BasicSet(f"{{ {value.get_tuple_name() or ''}[{', '.join(names)}] }}"))
 
 
+def hull_dimension(value: isl.Set) -> int:
+    """Of the smallest affine space that holds the set, whatever the sizes: 1 for { S[i, j] : j = i }."""
+    hull = value.affine_hull().project_out(_D.param, 0, value.dim(_D.param))
+    return value.dim(_D.set) - sum(constraint.is_equality() for constraint in hull.get_constraints())
+
+
 def iterator_coefficients(value: isl.PwAff) -> list[tuple[int, ...]]:
     """Of each piece { S[i, j] -> [(2i + j + N)] } the coefficients of the iterators: (2, 1)."""
     found: list[tuple[int, ...]] = []

@@ -184,7 +184,7 @@ class Lowering:
                     self.need(equal, "an array that is assigned to a part of another size", loc)
         else:
             need_inside(value, self.need)
-        point = self._point(target)
+        point = self._point(target.shape)
         place, here = target.at(point), element(value, point)
         if self._reads_elsewhere(here, place):
             full = self._storage[target.storage].shape  # which does not change with the loops around
@@ -192,7 +192,7 @@ class Lowering:
             temporary = self._fresh_array("_value", full, kind, None, loc)
             held = syntax.Subscript(temporary, place.indices, inside=True)
             self._loops(point, target.shape, [syntax.Assign(held, here, loc=loc)], loc)
-            point = self._point(target)
+            point = self._point(target.shape)
             place = target.at(point)
             here = syntax.Subscript(temporary, place.indices, inside=True)
         made = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=here, whole=True)
@@ -358,7 +358,7 @@ class Lowering:
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
         """The array in memory of its own."""
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
-        point = self._point(value)
+        point = self._point(value.shape)
         place = syntax.Subscript(name, point, inside=True)
         self._loops(point, value.shape, [syntax.Assign(place, value.at(point), whole=True, loc=loc)], loc)
         return self._storage[name]
@@ -375,7 +375,7 @@ class Lowering:
 
     def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
         """for every point of the shape: body(point), a list of statements."""
-        point = tuple(syntax.Name(self.fresh("_i"), loc=loc) for _ in shape)
+        point = self._point(shape)
         self._loops(point, shape, body(point), loc)
 
     def fresh(self, stem: str) -> str:
@@ -391,13 +391,15 @@ class Lowering:
         self._storage[name] = stored(name, shape)
         return name
 
-    def _point(self, value: Elements) -> Point:
-        return tuple(syntax.Name(self.fresh("_i")) for _ in value.shape)
+    def _point(self, shape: tuple[Extent, ...]) -> Point:
+        """A loop variable for each dimension, 0 for one of size 1."""
+        return tuple(syntax.Const(0) if extent.is_one else syntax.Name(self.fresh("_i")) for extent in shape)
 
     def _loops(self, point: Point, shape: tuple[Extent, ...], body: list[Stmt], loc: Loc | None) -> None:
         made: tuple[Stmt, ...] = tuple(body)
         for index, extent in zip(reversed(point), reversed(shape)):
-            made = (syntax.For(index.name, syntax.Const(0), extent.length.expr, 1, made, loc=loc),)
+            if isinstance(index, syntax.Name):
+                made = (syntax.For(index.name, syntax.Const(0), extent.length.expr, 1, made, loc=loc),)
         self._out.extend(made)
 
 

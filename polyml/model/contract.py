@@ -33,6 +33,7 @@ from polyml.model.nest import (
     map_leaves,
     reads,
     size,
+    substituted,
     subvalues,
 )
 from polyml.model.scop import Role
@@ -54,10 +55,10 @@ def contract(nest: Nest) -> Nest:
 
 @dataclass(frozen=True)
 class _Definition:
-    """array[iterators] = value for all of the array."""
+    """array[iterators] = value for all of the array; the iterator of a dimension of size 1 is None."""
 
     array: str
-    iterators: tuple[str, ...]
+    iterators: tuple[str | None, ...]
     value: Value
 
 
@@ -96,16 +97,15 @@ class _Contraction:
             node = node.body[0]
         if not isinstance(node, Assign) or not loops or node.may or self._writes[node.array] != 1:
             return None
-        info, own = self._arrays[node.array], tuple(loop.iterator for loop in loops)
-        if info.role is not Role.LOCAL or node.subscripts != tuple(map(af.variable, own)):
+        info, around = self._arrays[node.array], {af.variable(loop.iterator): loop for loop in loops}
+        if info.role is not Role.LOCAL:
             return None
-        for loop, extent in zip(loops, info.shape):
-            whole = loop.start == Affine(0) and loop.step == 1
-            if not whole or extent not in (loop.stop, af.extreme("max", loop.stop, Affine(0))):
-                return None
+        own = [around.pop(s, None) for s in node.subscripts]
+        if around or not all(map(_covers, own, node.subscripts, info.shape)):
+            return None
         if node.array in self._read_names(node.value) or may_raise(node.value):
             return None
-        return _Definition(node.array, own, node.value)
+        return _Definition(node.array, tuple(loop and loop.iterator for loop in own), node.value)
 
     def _moved(self, nodes: list[Node], position: int, definition: _Definition) -> bool:
         """Put the value into every use and remove the definition, or change nothing."""
@@ -138,6 +138,14 @@ class _Contraction:
             return False
         moving = frozenset().union(*(af.names(s) for s in read.subscripts))
         return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
+
+
+def _covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
+    """Whether the subscript runs through the whole dimension."""
+    if loop is None:
+        return subscript == Affine(0) and extent == Affine(1)
+    whole = loop.start == Affine(0) and loop.step == 1
+    return whole and extent in (loop.stop, af.extreme("max", loop.stop, Affine(0)))
 
 
 def _is_cheap(value: Value) -> bool:
@@ -177,15 +185,4 @@ def _substituted(node: Node, definition: _Definition) -> Node:
 
 def _at(definition: _Definition, point: tuple[Affine, ...]) -> Value:
     """The value for one element."""
-    names = dict(zip(definition.iterators, point))
-
-    def leaf(value: Value) -> Value:
-        if isinstance(value, Read):
-            return replace(value, subscripts=tuple(af.substituted(s, names) for s in value.subscripts))
-        if isinstance(value, Integer):
-            return replace(value, affine=af.substituted(value.affine, names))
-        if isinstance(value, Truth):
-            return replace(value, formula=af.substituted_formula(value.formula, names))
-        return value
-
-    return map_leaves(definition.value, leaf)
+    return substituted(definition.value, {name: index for name, index in zip(definition.iterators, point) if name})

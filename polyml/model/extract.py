@@ -23,6 +23,7 @@ from polyml.model.place import place
 from polyml.model.resolve import resolve
 from polyml.model.scop import Access, Array, Check, Index, Load, Scop, Statement
 from polyml.model.select import explicit, split
+from polyml.model.sizes import unified
 from polyml.model.values import operations
 
 
@@ -36,7 +37,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     order is right for such a Scop, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    written = resolve(kernel)
+    written = unified(resolve(kernel))
     simple = forward(written, aliased=aliased)
     nest = without_value_arguments(simple if aliased else contract(simple), written)
     places = setting(nest, written)

@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Union
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax
+from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.scop import Role, ScalarArg
@@ -133,6 +134,21 @@ class Nest:
     results: tuple[ScalarResult | ArrayResult, ...]
     result_is_tuple: bool
     requirements: tuple[Requirement, ...] = ()
+
+
+def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
+    """The value with some variables replaced, all at once."""
+
+    def leaf(part: Value) -> Value:
+        if isinstance(part, Read):
+            return replace(part, subscripts=tuple(af.substituted(s, names) for s in part.subscripts))
+        if isinstance(part, Integer):
+            return replace(part, affine=af.substituted(part.affine, names))
+        if isinstance(part, Truth):
+            return replace(part, formula=af.substituted_formula(part.formula, names))
+        return part
+
+    return map_leaves(value, leaf)
 
 
 def children(value: Value) -> tuple[Value, ...]:

@@ -146,8 +146,12 @@ class _Resolver:
         condition = self.truth(stmt.condition)
         if not isinstance(condition, Truth):
             raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[_BOUND_NOTE])
-        if condition.formula != af.TRUE:
-            self.requirements.append(Requirement(tuple(self.around), condition.formula, stmt.what, stmt.loc))
+        if condition.formula == af.TRUE:
+            return
+        around, used = tuple(self.around), af.names(condition.formula)
+        if all(isinstance(node, Loop) and node.iterator not in used for node in around):
+            around = ()  # asked once, also of a call in which the loops do not run
+        self.requirements.append(Requirement(around, condition.formula, stmt.what, stmt.loc))
 
     def _assign(self, stmt: syntax.Assign, predicate: Value | None) -> tuple[Node, ...]:
         value = self.value(stmt.value)

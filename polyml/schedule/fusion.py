@@ -71,9 +71,14 @@ class _Facts:
             if not self._scop.arrays[array].shape:
                 continue
             together = mine[array].apply_range(theirs[array].reverse()).eq_at_multi_union_pw_aff(member)
-            if any(polyhedra.is_full(piece.domain()) for piece in polyhedra.pieces(together)):
+            if any(self._are_most(piece.domain()) for piece in polyhedra.pieces(together)):
                 return True
         return False
+
+    def _are_most(self, instances: isl.Set) -> bool:
+        """Whether they are not thinner than all instances of their statement."""
+        every = self._scop.statements[instances.get_tuple_name()].domain
+        return polyhedra.hull_dimension(instances) == polyhedra.hull_dimension(every)
 
     def _touches(self, group: Tree) -> dict[str, isl.UnionMap]:
         """array -> { S[i] -> A[j] } of the group's statements."""
