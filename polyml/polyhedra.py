@@ -216,6 +216,11 @@ def is_full(value: isl.Set) -> bool:
     return hull.is_equal(isl.BasicSet(f"{{ {value.get_tuple_name() or ''}[{', '.join(names)}] }}"))
 
 
+def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
+    """The positions of the iterators that { S[i, j] -> [(i // 2 + N)] } depends on: (0,)."""
+    return tuple(k for k in range(value.dim(_D.in_)) if value.involves_dims(_D.in_, k, 1))
+
+
 def hull_dimension(value: isl.Set) -> int:
     """Of the smallest affine space that holds the set, whatever the sizes: 1 for { S[i, j] : j = i }."""
     hull = value.affine_hull().project_out(_D.param, 0, value.dim(_D.param))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyml import polyhedra
 from polyml.codegen.ast import Instance, Loop
 from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
 from polyml.codegen.nest import Nest, TouchIn
@@ -53,38 +54,40 @@ class Shape:
 class Operation:
     """One operation of an expression. quick: how many simple instructions; slow: cycles of others.
 
-    loads: the reads of the statement it depends on; index: whether it depends on loop variables by itself.
+    loads: the reads of the statement it depends on; indices: the affine integers. in_lanes: whether lanes may run it.
     """
 
     quick: float
     slow: float
     loads: frozenset[int]
-    indices: tuple[object, ...]
+    indices: tuple[Index, ...]
+    in_lanes: bool
 
 
-def operations(value) -> tuple[list[Operation], bool]:
-    """The operations of an expression, and whether lanes may run them. A product that is added at once costs nothing."""
+def operations(value) -> list[Operation]:
+    """The operations of an expression. A product that is added at once costs nothing."""
     found: list[Operation] = []
-    return found, _collect(value, found)[2]
+    _collect(value, found)
+    return found
 
 
-def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[object, ...], bool]:
+def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[Index, ...]]:
     if isinstance(value, Load):
-        return frozenset({value.access}), (), True
+        return frozenset({value.access}), ()
     if isinstance(value, Index):
-        return frozenset(), (value,), True
+        return frozenset(), (value,)
     if isinstance(value, (ScalarArg, syntax.Const)):
-        return frozenset(), (), True
-    loads, indices, lanes = frozenset(), (), True
+        return frozenset(), ()
+    loads, indices = frozenset(), ()
     for part in _operands(value):
-        below, inside, ok = _collect(part, found)
-        loads, indices, lanes = loads | below, (*indices, *inside), lanes and ok
+        below, inside = _collect(part, found)
+        loads, indices = loads | below, (*indices, *inside)
     quick, slow = _price(value)
     if isinstance(value, syntax.Binary) and value.op in "+-" and value.dtype.is_float:
         if any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right)):
             quick = 0.0  # one multiply-add does both
-    found.append(Operation(quick, slow, loads, indices))
-    return loads, indices, lanes and _lanes_may(value)
+    found.append(Operation(quick, slow, loads, indices, _lanes_may(value)))
+    return loads, indices
 
 
 def _operands(value) -> tuple:
@@ -164,6 +167,12 @@ class Reach:
         return Reach(touch, tuple(moves))
 
 
+def _names(index: Index, instance: Instance) -> frozenset[str]:
+    """The loop variables that an affine integer changes with."""
+    used = polyhedra.used_iterators(index.value)
+    return frozenset().union(*(instance.point[k].names for k in used))
+
+
 class CostModel:
     """The cost of each Shape of one nest."""
 
@@ -173,16 +182,13 @@ class CostModel:
         self.trips = [trips(loop) for loop in nest.chain]
         self._registers = registers
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
-        self.lanes_allowed = True
         self._inner_latency: float | None = None
         wide = vector_bytes > 32
         # half of the widest loads cross a cache line
         self._op, self._load, self._store = (1.0, 1.5, 2.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
         for statement, instance, inner in nest.statements():
-            listed, lanes = operations(statement.value)
-            self.lanes_allowed = self.lanes_allowed and lanes
-            for operation in listed:
+            for operation in operations(statement.value):
                 self._arithmetic.append((operation, self._depends(operation, instance), self.weight(inner)))
 
     def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
@@ -191,9 +197,12 @@ class CostModel:
         mine = [r for r in self.reaches if r.touch.instance is instance and not r.touch.writes]
         for index in operation.loads:
             moved |= {v for v, move in enumerate(mine[index].moves) if move != 0}
-        if operation.indices:
-            moved |= set(range(len(self.nest.chain)))
-        return frozenset(moved)
+        names = {name for index in operation.indices for name in _names(index, instance)}
+        return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
+
+    def may_be_lanes(self, loop: int) -> bool:
+        """Whether every operation that changes with the loop can be done on several lanes at once."""
+        return all(operation.in_lanes or loop not in moved for operation, moved, _ in self._arithmetic)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0
@@ -307,7 +316,7 @@ class CostModel:
                 nest = Nest(self.nest.program, self.nest.tests, around, (inner[-1],), inner[-1].body)
                 latency = LATENCY_CYCLES if not nest.free(0, ()) else 0.0
                 if not nest.free(0, (), reorder=True):
-                    costs = [o for statement, _, _ in nest.statements() for o in operations(statement.value)[0]]
+                    costs = [o for statement, _, _ in nest.statements() for o in operations(statement.value)]
                     latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
                 self._inner_latency += latency * self.weight(inner)
         return self._inner_latency

@@ -100,7 +100,7 @@ class _Vectorizer:
     def _best(self, nest: Nest) -> tuple[Shape, float] | None:
         """The cheapest shape and its cycles per iteration of the chain."""
         model = self._model(nest)
-        lanes = self._lanes(nest) if model.lanes_allowed else 1
+        lanes = self._lanes(nest)
         plain = self._plain(nest, model)
         touches = len(model.reaches)
         priced: list[tuple[float, int, Shape]] = []
@@ -200,7 +200,8 @@ class _Vectorizer:
 
     def _lane_ready(self, nest: Nest, model: CostModel, var: int) -> bool:
         """Whether the loop's iterations can be lanes: unit step, every subscript linear in it."""
-        return nest.chain[var].step == 1 and all(r.moves[var] is not None for r in model.reaches)
+        linear = nest.chain[var].step == 1 and all(r.moves[var] is not None for r in model.reaches)
+        return linear and model.may_be_lanes(var)
 
     def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
         """The shape with every number of vectors, and every jam of at most two other loops."""

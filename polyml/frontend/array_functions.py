@@ -35,6 +35,8 @@ def _numpy() -> Iterator[Signature]:
         yield Signature(name, ("a",), (*options, "keepdims"))
     for name in ("var", "std"):
         yield Signature(name, ("a",), ("axis", "ddof", "keepdims"))
+    for name in ("argmax", "argmin"):
+        yield Signature(name, ("a",), ("axis", "keepdims"))
     yield Signature("cumsum", ("a",), ("axis",))
     for name in ("matmul", "dot", "outer", "inner", "vdot"):
         yield Signature(name, ("a", "b"))
@@ -55,7 +57,7 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
 # method name -> Signature, the array itself the first operand
 METHODS = {
     name: _SIGNATURES[name]
-    for name in (*_REDUCTIONS, "var", "std", "cumsum", "dot", "copy", "swapaxes", "squeeze", "clip")
+    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "swapaxes", "squeeze", "clip")
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
     "astype": Signature("astype", ("a",), ("dtype",)),

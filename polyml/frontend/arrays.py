@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from polyml.dtypes import DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, subscripted
@@ -368,7 +369,7 @@ class Lowering:
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
     def allocated(
-        self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc: Loc | None
+        self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc: Loc | None
     ) -> Elements:
         """A new array."""
         return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
@@ -385,7 +386,7 @@ class Lowering:
         self._taken.add(f"{stem}{self._counter}")
         return f"{stem}{self._counter}"
 
-    def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf, fill: Expr | None, loc) -> str:
+    def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
         name = unused(stem, self._taken)
         self._out.append(syntax.Alloc(name, tuple(extent.expr for extent in shape), element, fill, loc=loc))
         self._storage[name] = stored(name, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError
 from polyml.frontend import elements, syntax
 from polyml.frontend.elements import Elements, Point
@@ -66,6 +67,42 @@ def _extremum(function: str):
 
         lowering.loops(array.shape, body, loc)
         return best if best.rank else best.at(())
+
+    return reduce
+
+
+def _place_of(op: str):
+    """np.argmax and np.argmin: the index of the first extremum; the first NaN is one."""
+
+    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        for axis in axes:
+            least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
+            lowering.need(least, "the extremum of no elements", loc)
+        keep = bool(options.get("keepdims"))
+        shape = _reduced_shape(array, axes, keep)
+        first = Elements(
+            shape, lambda point: array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO))
+        )
+        best = lowering.memory(first, "_best", loc)
+        place = lowering.allocated("_place", shape, I64, ZERO, loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            target = _reduced(point, axes, keep)
+            part, old, index = array.at(point), best.at(target), place.at(target)
+            first_nan = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("==", old, old)))
+            better = syntax.Logical("or", (syntax.Compare(op, part, old), first_nan))
+            here: Expr = ZERO
+            for axis in axes:
+                here = syntax.Binary("+", syntax.Binary("*", here, array.shape[axis].expr), point[axis])
+            here = syntax.Cast(here if len(axes) > 1 else point[axes[0]], I64)
+            return [
+                syntax.Assign(index, syntax.IfExp(better, here, index), loc=loc),
+                syntax.Assign(old, syntax.IfExp(better, part, old), loc=loc),
+            ]
+
+        lowering.loops(array.shape, body, loc)
+        return place if place.rank else place.at(())
 
     return reduce
 
@@ -389,6 +426,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "all": _reduction(True, lambda total, part: syntax.Binary("&", total, _truth(part)), "truth"),
     "max": _extremum("maximum"),
     "min": _extremum("minimum"),
+    "argmax": _place_of(">"),
+    "argmin": _place_of("<"),
     "mean": _mean,
     "var": _variance(False),
     "std": _variance(True),

@@ -16,8 +16,34 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
     Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
     array is meant, and NotAffineError where it may see one of several arrays.
     """
+    body = _stores(body)
     resolver = _Resolver(params, body)
     return resolver.body(body, resolver.flow.start)
+
+
+def _stores(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """`T += x` as `T[...] += x` where T is bound by allocations alone: it changes the array and binds nothing."""
+    arrays, others = set(), set()
+    for stmt in statements(body):
+        match stmt:
+            case syntax.Alloc(name=name):
+                arrays.add(name)
+            case syntax.Assign(target=syntax.Name(name=name), in_place=False) | syntax.For(var=name):
+                others.add(name)
+    own = arrays - others
+
+    def stored(stmt: Stmt) -> Stmt:
+        match stmt:
+            case syntax.For():
+                return dataclasses.replace(stmt, body=tuple(map(stored, stmt.body)))
+            case syntax.If():
+                then, orelse = tuple(map(stored, stmt.then)), tuple(map(stored, stmt.orelse))
+                return dataclasses.replace(stmt, then=then, orelse=orelse)
+            case syntax.Assign(target=syntax.Name(name=name) as target, in_place=True) if name in own:
+                return dataclasses.replace(stmt, target=syntax.Part(target, (syntax.Dots(),), loc=target.loc))
+        return stmt
+
+    return tuple(map(stored, body))
 
 
 class _Resolver:

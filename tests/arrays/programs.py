@@ -102,6 +102,18 @@ def allocated(A, x, n):
     return B, C, D
 
 
+@program(floats(6, 7), 3)
+def allocated_and_changed_in_loops(A, n):
+    total = np.zeros(A.shape[0])
+    for j in range(n):
+        total += A[:, j]
+    B = np.ones((n, n))
+    if n > 2:
+        B *= 2
+    B -= B.T * 0.5
+    return total, B
+
+
 @program(integers(7, dtype="i1"), floats(7) * 300, floats(7, dtype="f4"))
 def converted(A, B, C):
     A[:] = B * 0.1
@@ -159,6 +171,11 @@ def reductions(A):
 @program(integers(5, 6, dtype="i1"))
 def reductions_of_integers(A):
     return A.sum(), A.sum(axis=0), A.mean(axis=1), A.prod(axis=1), A.max(), np.any(A > 3, axis=0), np.all(A > -10)
+
+
+@program(floats(5, 6), integers(4, 7, dtype="u1"), np.array([1.0, np.nan, 3.0, np.nan]))
+def places_of_extrema(A, b, c):
+    return A.argmax(axis=1), np.argmin(A, 0, keepdims=True), A.argmax(), b.argmin(), b.argmax(-1), c.argmax(), c.argmin()
 
 
 @program(floats(4, 5, 6))

@@ -27,7 +27,7 @@ class Proposals(vectorizing._Vectorizer):
 
     def _best(self, nest):
         model = self._model(nest)
-        lanes = self._lanes(nest) if model.lanes_allowed else 1
+        lanes = self._lanes(nest)
         self.found += [(nest, shape) for shape in self._shapes(nest, model, lanes)]
 
 
