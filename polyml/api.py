@@ -23,8 +23,15 @@ import numpy as np
 
 from polyml import config
 from polyml.config import Options, active
-from polyml.errors import CompileError, NotAffineError, PolymlError, PolymlPerformanceWarning, PolymlTypeError
-from polyml.frontend.argtypes import with_ones
+from polyml.errors import (
+    CompileError,
+    NotAffineError,
+    PolymlError,
+    PolymlPerformanceWarning,
+    PolymlTypeError,
+    SizesNeeded,
+)
+from polyml.frontend.argtypes import with_ones, with_sizes
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.runtime import arguments, calling, explain, key, load, results, threads, violations
 from polyml.runtime.arguments import Argument
@@ -197,13 +204,16 @@ class Kernel:
         options = config.resolve(self.settings)
         found = captures(self.py_func)
         chosen = self._specialised(types, layouts, options, found, aliased=False)
+        if isinstance(chosen.reason, SizesNeeded):
+            exact = tuple(with_sizes(a.type, a.value) for a in given)
+            chosen = self._specialised(exact, layouts, options, found, aliased=False)
         self._last = chosen
         if chosen.artifact is None:
             return self._run_as_python(given, str(chosen.reason))
         self._check_written(chosen.artifact, given)
         arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
         if arguments.overlap(arrays, chosen.artifact.written):
-            chosen = self._last = self._specialised(types, layouts, options, found, aliased=True)
+            chosen = self._last = self._specialised(chosen.types, layouts, options, found, aliased=True)
             if chosen.artifact is None:
                 return self._run_as_python(given, str(chosen.reason))
         else:
@@ -283,7 +293,8 @@ class Kernel:
                     if len(self._specialisations) >= SPECIALISATIONS:
                         self._specialisations.pop(next(iter(self._specialisations)))
                     self._specialisations[place] = chosen
-        if chosen.reason is not None and options.fallback == "error":
+        refused = chosen.reason is not None and not isinstance(chosen.reason, SizesNeeded)
+        if refused and options.fallback == "error":
             raise NotAffineError(chosen.reason.message, loc=chosen.reason.loc, notes=chosen.reason.notes)
         return chosen
 

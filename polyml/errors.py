@@ -34,6 +34,10 @@ class NotAffineError(LanguageError):
     unless `fallback="error"`."""
 
 
+class SizesNeeded(NotAffineError):
+    """It is affine where the sizes of the arrays are known: the kernel is compiled for those of each call."""
+
+
 class PolymlTypeError(PolymlError, TypeError):
     """Argument types, or an operation between types, that the language does not have."""
 

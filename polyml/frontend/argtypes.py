@@ -34,7 +34,14 @@ def with_ones(kind: ArgType, value: object) -> ArgType:
     """The type of `value` with its dimensions of size 1, which decide how arrays broadcast."""
     if not isinstance(kind, ArrayType):
         return kind
-    return replace(kind, ones=frozenset(dim for dim, size in enumerate(value.shape) if size == 1))
+    return replace(kind, sizes=frozenset((dim, 1) for dim, size in enumerate(value.shape) if size == 1))
+
+
+def with_sizes(kind: ArgType, value: object) -> ArgType:
+    """The type of `value` with all its sizes, or its value if it is a Python int."""
+    if isinstance(kind, ArrayType):
+        return replace(kind, sizes=frozenset(enumerate(value.shape)))
+    return replace(kind, value=value) if kind.dtype == PYINT else kind
 
 
 def _array_type(array: np.ndarray, name: str) -> ArrayType:

@@ -15,13 +15,15 @@ import numpy as np
 class Signature:
     """name: in NumPy. operands: the arrays, in order. options: the other parameters, in NumPy's order.
 
-    variadic: the option may be given as several arguments, A.transpose(1, 0).
+    variadic: the option may be given as several arguments, A.transpose(1, 0). shape: the option whose sizes, which need
+    not be constants, follow the operands.
     """
 
     name: str
     operands: tuple[str, ...]
     options: tuple[str, ...] = ()
     variadic: bool = False
+    shape: str | None = None
 
 
 _REDUCTIONS = {
@@ -43,6 +45,8 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("where", ("condition", "x", "y"))
     yield Signature("clip", ("a", "a_min", "a_max"))
     yield Signature("transpose", ("a",), ("axes",))
+    yield Signature("reshape", ("a",), ("shape",), shape="shape")
+    yield Signature("ravel", ("a",))
     yield Signature("copy", ("a",))
     yield Signature("flip", ("m",), ("axis",))
     for name in ("swapaxes", "expand_dims", "squeeze"):
@@ -57,9 +61,10 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
 # method name -> Signature, the array itself the first operand
 METHODS = {
     name: _SIGNATURES[name]
-    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "swapaxes", "squeeze", "clip")
+    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip")
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
+    "reshape": Signature("reshape", ("a",), ("shape",), variadic=True, shape="shape"),
     "astype": Signature("astype", ("a",), ("dtype",)),
     "flatten": Signature("flatten", ("a",)),
 }

@@ -22,10 +22,12 @@ from collections.abc import Sequence
 from polyml.dtypes import DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
+from polyml.frontend.captures import MISSING
+from polyml.frontend.constant import constant
 from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, subscripted
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
-from polyml.frontend.syntax import ArgType, ArrayType, Expr, Stmt
+from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
 Value = Expr | Elements
@@ -62,8 +64,15 @@ class Lowering:
             match stmt:
                 case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
                     self._taken.add(name)
-        self._ones: list[syntax.Require] = []
+        self._known_sizes: list[syntax.Require] = []
+        self._numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
+        self._bound_once = _bound_once(kernel)
+        self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
+        self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
+            if isinstance(kind, ScalarType) and kind.value is not None and param.name in self._bound_once:
+                self._numbers[param.name] = syntax.Const(kind.value, loc=param.loc)
+                self._know(syntax.Name(param.name, loc=param.loc), kind.value)
             if isinstance(kind, ArrayType):
                 extents = tuple(self._argument_extent(param, kind, dim) for dim in range(kind.ndim))
                 self._storage[param.name] = stored(param.name, extents)
@@ -74,15 +83,19 @@ class Lowering:
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         """All statements of the kernel."""
-        return (*self._ones, *self.block(body))
+        return (*self._known_sizes, *self.block(body))
 
     def _argument_extent(self, param: syntax.Param, kind: ArrayType, dim: int) -> Extent:
         size = syntax.Shape(param.name, dim, loc=param.loc)
-        if dim not in kind.ones:
+        known = dict(kind.sizes).get(dim)
+        if known is None:
             return Extent(Linear(((size, 1),)), True)
-        one = syntax.Compare("==", size, syntax.Const(1))
-        self._ones.append(syntax.Require(one, "an array that is not of size 1", loc=param.loc))
-        return Extent.constant(1)
+        self._know(size, known)
+        return Extent.constant(known)
+
+    def _know(self, number: Expr, value: int) -> None:
+        same = syntax.Compare("==", number, syntax.Const(value))
+        self._known_sizes.append(syntax.Require(same, "a size or number that is not the one compiled for", loc=number.loc))
 
     # Statements
 
@@ -144,6 +157,8 @@ class Lowering:
             return
         if not isinstance(value, Elements):
             self._arrays.pop(name, None)
+            if name in self._bound_once and all(_is_size(node) for node in walk.nodes(value)):
+                self._numbers[name] = value
             self._out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
         self._arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
@@ -169,6 +184,12 @@ class Lowering:
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """target[...] = value, all of the value first."""
         loc = stmt.loc
+        if target.storage in self._perhaps_viewed:
+            raise NotAffineError(
+                "an array is changed of which a reshape may be a view or a copy",
+                loc=loc,
+                notes=["polyml compiles: reshapes of arrays that do not change, and `A.reshape(...).copy()`"],
+            )
         if isinstance(value, Elements):
             extra = value.rank - target.rank
             if extra > 0 and not all(extent.is_one for extent in value.shape[:extra]):
@@ -185,19 +206,28 @@ class Lowering:
                     self.need(equal, "an array that is assigned to a part of another size", loc)
         else:
             need_inside(value, self.need)
-        point = self._point(target.shape)
-        place, here = target.at(point), element(value, point)
-        if self._reads_elsewhere(here, place):
-            full = self._storage[target.storage].shape  # which does not change with the loops around
-            kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
-            temporary = self._fresh_array("_value", full, kind, None, loc)
-            held = syntax.Subscript(temporary, place.indices, inside=True)
-            self._loops(point, target.shape, [syntax.Assign(held, here, loc=loc)], loc)
-            point = self._point(target.shape)
+        held: list[str] = []
+
+        def direct(point: Point) -> list[Stmt]:
+            place, here = target.at(point), element(value, point)
+            if self._reads_elsewhere(here, place):
+                full = self._storage[target.storage].shape  # which does not change with the loops around
+                kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
+                held.append(self._fresh_array("_value", full, kind, None, loc))
+                place = syntax.Subscript(held[0], place.indices, inside=True)
+                return [syntax.Assign(place, here, loc=loc)]
+            return [store(place, here)]
+
+        def back(point: Point) -> list[Stmt]:
             place = target.at(point)
-            here = syntax.Subscript(temporary, place.indices, inside=True)
-        made = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=here, whole=True)
-        self._loops(point, target.shape, [made], loc)
+            return [store(place, syntax.Subscript(held[0], place.indices, inside=True))]
+
+        def store(place: syntax.Subscript, here: Expr) -> Stmt:
+            return dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=here, whole=True)
+
+        self.loops(target.shape, direct, loc)
+        if held:
+            self.loops(target.shape, back, loc)
 
     def _reads_elsewhere(self, value: Expr, place: syntax.Subscript) -> bool:
         for node in walk.nodes(value):
@@ -253,6 +283,8 @@ class Lowering:
         match expr:
             case syntax.Const():
                 return expr
+            case syntax.Name() if expr.name in self._numbers:
+                return self._numbers[expr.name]
             case syntax.Name():
                 known = self._arrays.get(expr.name)
                 return expr if known is None else self._known(expr.name, known, expr.loc)
@@ -268,7 +300,9 @@ class Lowering:
                 return walk.with_operands(expr, tuple(map(self.number, walk.operands(expr))))
         operands = tuple(map(self.value, walk.operands(expr)))
         if not any(isinstance(operand, Elements) for operand in operands):
-            return walk.with_operands(expr, operands)
+            made = walk.with_operands(expr, operands)
+            known = constant(made) if isinstance(made, syntax.Binary) else MISSING
+            return syntax.Const(known, loc=expr.loc) if type(known) is int else made
         _check_elementwise(expr)
         if isinstance(expr, syntax.Binary) and expr.op == "**" and expr.right == syntax.Const(0.5):
             expr = syntax.Call("sqrt", (expr.left,), loc=expr.loc)  # as NumPy does, not as its numbers do
@@ -277,7 +311,7 @@ class Lowering:
 
     def _shape(self, expr: syntax.Shape) -> Expr:
         known = self._arrays.get(expr.array)
-        if known is None or expr.array in self._params and known is self._storage.get(expr.array):
+        if known is None:
             return expr  # type inference says what is wrong with it
         shape = self._known(expr.array, known, expr.loc).shape
         return shape[checked_dim(expr, len(shape), expr.array)].expr
@@ -359,14 +393,25 @@ class Lowering:
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
         """The array in memory of its own."""
         name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
-        point = self._point(value.shape)
-        place = syntax.Subscript(name, point, inside=True)
-        self._loops(point, value.shape, [syntax.Assign(place, value.at(point), whole=True, loc=loc)], loc)
+
+        def body(point: Point) -> list[Stmt]:
+            place = syntax.Subscript(name, point, inside=True)
+            return [syntax.Assign(place, value.at(point), whole=True, loc=loc)]
+
+        self.loops(value.shape, body, loc)
         return self._storage[name]
 
     def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
         """The array where its elements can be read many times: as it is if they are stored."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
+
+    def view_or_copy(self, base: Elements, made: Elements) -> Elements:
+        """What NumPy makes a view if the strides allow it. Of an argument or a part that is not known: neither may change."""
+        if base.storage is None:
+            return made
+        if not base.whole or base.storage in self._params:
+            self._perhaps_viewed.add(base.storage)
+        return dataclasses.replace(made, storage=base.storage)
 
     def allocated(
         self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc: Loc | None
@@ -376,8 +421,24 @@ class Lowering:
 
     def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
         """for every point of the shape: body(point), a list of statements."""
-        point = self._point(shape)
-        self._loops(point, shape, body(point), loc)
+        point, counters = [], []
+        for extent in shape:
+            index = Linear((), 0)
+            for length in extent.parts or (extent,):
+                part = Extent.constant(length) if isinstance(length, int) else length
+                index = index * (part.known if extent.parts else 1)
+                if part.is_one:
+                    continue
+                name = syntax.Name(self.fresh("_i"))
+                if part.known is not None:
+                    self.lengths[name] = part.known
+                counters.append((name, part))
+                index += Linear.of(name)
+            point.append(index.expr)
+        made: tuple[Stmt, ...] = tuple(body(tuple(point)))
+        for name, part in reversed(counters):
+            made = (syntax.For(name.name, syntax.Const(0), part.length.expr, 1, made, loc=loc),)
+        self._out.extend(made)
 
     def fresh(self, stem: str) -> str:
         self._counter += 1
@@ -391,17 +452,6 @@ class Lowering:
         self._out.append(syntax.Alloc(name, tuple(extent.expr for extent in shape), element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
         return name
-
-    def _point(self, shape: tuple[Extent, ...]) -> Point:
-        """A loop variable for each dimension, 0 for one of size 1."""
-        return tuple(syntax.Const(0) if extent.is_one else syntax.Name(self.fresh("_i")) for extent in shape)
-
-    def _loops(self, point: Point, shape: tuple[Extent, ...], body: list[Stmt], loc: Loc | None) -> None:
-        made: tuple[Stmt, ...] = tuple(body)
-        for index, extent in zip(reversed(point), reversed(shape)):
-            if isinstance(index, syntax.Name):
-                made = (syntax.For(index.name, syntax.Const(0), extent.length.expr, 1, made, loc=loc),)
-        self._out.extend(made)
 
 
 def _check_elementwise(expr: Expr) -> None:
@@ -417,6 +467,24 @@ def _check_elementwise(expr: Expr) -> None:
         raise PolymlTypeError(
             f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
         )
+
+
+def _is_size(node: Expr) -> bool:
+    """Whether the node is part of an integer that is made of sizes and constants."""
+    if isinstance(node, syntax.Const):
+        return type(node.value) is int
+    return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
+
+
+def _bound_once(kernel: syntax.Kernel) -> set[str]:
+    """The names with one value in all of the kernel: parameters, and locals assigned outside loops."""
+    bound = [param.name for param in kernel.params]
+    top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
+    for stmt in statements(kernel.body):
+        match stmt:
+            case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
+                bound.append(name)
+    return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
 
 
 def _bound_names(body: Sequence[Stmt]) -> set[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyml.errors import BoundsError, LanguageError
+from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, walk
-from polyml.frontend.extents import Extent, Linear, cut, dimensions
+from polyml.frontend.extents import Extent, Linear, cut, dimensions, divided
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -53,7 +53,7 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc |
     for dim in range(rank):
         sizes = [s[dim - rank + len(s)] for s in shapes if dim - rank + len(s) >= 0]
         long = [size for size in sizes if not size.is_one]
-        chosen = next((s for s in long if s.positive), long[0]) if long else sizes[0]
+        chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
             if size.length != chosen.length:
                 equal = syntax.Compare("==", size.expr, chosen.expr)
@@ -152,6 +152,68 @@ def with_axis(base: Elements, axis: int) -> Elements:
     """A dimension of size 1 at `axis`."""
     shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
     return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
+
+
+def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int], loc: Loc | None) -> Elements:
+    """The same elements in another shape, in the order of rows. lengths: loop variable -> what it stays below."""
+    groups = list(_groups(base.shape, shape, loc))
+    made: list[Extent] = []
+    for old, new in groups:
+        merged = tuple(extent.known for extent in old if not extent.is_one)
+        whole = len(new) == 1 and len(merged) > 1
+        made += [Extent.constant(new[0].known, merged)] if whole else new
+
+    def at(point: Point) -> Expr:
+        picked: list[Expr] = []
+        rest = list(point)
+        for old, new in groups:
+            own, rest = rest[: len(new)], rest[len(new) :]
+            picked += _along_group(old, new, own, lengths)
+        return base.at(tuple(picked))
+
+    return Elements(tuple(made), at)
+
+
+def _groups(
+    old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None
+) -> Iterator[tuple[list[Extent], list[Extent]]]:
+    """Dimensions side by side that have as many elements: (the old ones, the new ones)."""
+    old, new = list(old), list(new)
+    while old or new:
+        if old and new and old[0].length == new[0].length:
+            yield [old.pop(0)], [new.pop(0)]
+            continue
+        mine, theirs = [], []
+        have = want = 1
+        while have != want or not (mine or theirs):
+            side = (mine, old) if (have <= want and old) or not new else (theirs, new)
+            if not side[1]:
+                raise PolymlValueError("the sizes of a reshape do not match", loc=loc, notes=["accepted: as many elements"])
+            extent = side[1].pop(0)
+            if extent.known is None:
+                raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])
+            side[0].append(extent)
+            if side[0] is mine:
+                have *= extent.known
+            else:
+                want *= extent.known
+        yield mine, theirs
+
+
+def _along_group(
+    old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]
+) -> list[Expr]:
+    """The indices along the old dimensions of a group, at a point of the new ones."""
+    if len(old) == 1 and len(new) == 1:
+        return list(point)
+    place = Linear((), 0)
+    for index, extent in zip(point, new):
+        place = place * extent.known + Linear.of(index)
+    picked: list[Expr] = []
+    for extent in reversed(old[1:]):
+        place, index = divided(place, extent.known, lengths)
+        picked.append(index.expr)
+    return [place.expr, *reversed(picked)] if old else []
 
 
 def elementwise(

@@ -358,6 +358,11 @@ class Expressions:
             if operand not in given:
                 raise self.error(node, f"`{name}` needs {operand}", accepted)
         args = (*first, *(self.expr(given[operand]) for operand in operands))
+        if signature.shape is not None:
+            if signature.shape not in given:
+                raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
+            sizes = given.pop(signature.shape)
+            args += tuple(map(self.expr, sizes.elts if isinstance(sizes, (ast.Tuple, ast.List)) else (sizes,)))
         read = {option: self._option(given[option], option) for option in options if option in given}
         return syntax.Function(signature.name, args, tuple(read.items()), loc=self.text.loc(node))
 

@@ -90,6 +90,24 @@ class Linear:
         return total
 
 
+def divided(value: Linear, divisor: int, lengths: Mapping[Expr, int]) -> tuple[Linear, Linear]:
+    """(value // divisor, value % divisor) of a value that is not negative. lengths: name -> what it stays below.
+
+    8 * i + j by 8 is (i, j) where j stays below 8.
+    """
+    if divisor == 1:
+        return value, Linear((), 0)
+    whole = tuple((atom, c // divisor) for atom, c in value.terms if c % divisor == 0)
+    rest = tuple((atom, c) for atom, c in value.terms if c % divisor)
+    low = value.constant % divisor
+    if all(c > 0 and atom in lengths for atom, c in rest):
+        most = low + sum(c * (lengths[atom] - 1) for atom, c in rest)
+        if most < divisor:
+            return Linear(whole, value.constant // divisor), Linear(rest, low)
+    number = syntax.Const(divisor)
+    return Linear.of(syntax.Binary("//", value.expr, number)), Linear.of(syntax.Binary("%", value.expr, number))
+
+
 def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
     kept = sorted(((a, c) for a, c in terms.items() if c), key=lambda term: (-term[1], str(term[0])))
     return Linear(tuple(kept), constant)
@@ -97,14 +115,23 @@ def _linear(terms: Mapping[Expr, int], constant: int) -> Linear:
 
 @dataclass(frozen=True)
 class Extent:
-    """How many indices a dimension has: max(0, length). positive: length is known not to be negative."""
+    """How many indices a dimension has: max(0, length). positive: length is known not to be negative.
+
+    parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each.
+    """
 
     length: Linear
     positive: bool = False
+    parts: tuple[int, ...] = ()
 
     @staticmethod
-    def constant(length: int) -> Extent:
-        return Extent(Linear((), length), True)
+    def constant(length: int, parts: tuple[int, ...] = ()) -> Extent:
+        return Extent(Linear((), length), True, parts)
+
+    @property
+    def known(self) -> int | None:
+        """The size, if it is a number."""
+        return self.length.constant if self.length.is_constant else None
 
     @property
     def is_one(self) -> bool:

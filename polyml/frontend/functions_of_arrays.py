@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from polyml.dtypes import I64
-from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
 from polyml.frontend import elements, syntax
 from polyml.frontend.elements import Elements, Point
-from polyml.frontend.extents import Extent, dimensions
+from polyml.frontend.extents import Extent, Linear, dimensions
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -220,7 +221,8 @@ def contraction(
     for array, own in zip(arrays, labels):
         for label, extent in zip(own, array.shape):
             known, broadcasts = sizes.get(label), label.startswith("b")
-            if known is None or broadcasts and known.is_one:
+            same = known is not None and known.length == extent.length
+            if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
             elif known.length != extent.length and not (broadcasts and extent.is_one):
                 equal = syntax.Compare("==", known.expr, extent.expr)
@@ -286,12 +288,42 @@ def _copy(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
 
 
 def _flatten(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    if _array(args[0], loc).rank != 1:
-        raise NotAffineError("flatten of more than one dimension", loc=loc, notes=["polyml compiles: A.copy()"])
-    return _copy(lowering, args, options, loc)
+    return lowering.memory(_as_shape(lowering, _array(args[0], loc), [syntax.Const(-1)], loc), "_copy", loc)
 
 
 # Views
+
+
+def _reshape(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    return lowering.view_or_copy(array, _as_shape(lowering, array, args[1:], loc))
+
+
+def _ravel(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return _reshape(lowering, [args[0], syntax.Const(-1)], options, loc)
+
+
+def _as_shape(lowering: Lowering, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:
+    """The elements in a shape that may have one -1 in it."""
+    shape = [Extent(Linear.of(size), True) for size in sizes]
+    open_at = [k for k, extent in enumerate(shape) if extent.known is not None and extent.known < 0]
+    if len(open_at) > 1 or any(shape[k].known != -1 for k in open_at):
+        raise PolymlValueError("a shape with negative sizes", loc=loc, notes=["accepted: one -1"])
+    if open_at:
+        rest, have = [e for k, e in enumerate(shape) if k not in open_at], list(array.shape)
+        for extent in list(rest):
+            same = next((own for own in have if own.length == extent.length), None)
+            if same is not None:
+                rest.remove(extent)
+                have.remove(same)
+        if len(have) == 1 and not rest:
+            shape[open_at[0]] = have[0]
+        elif any(extent.known is None for extent in (*rest, *have)):
+            raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])
+        else:
+            total, others = (math.prod(extent.known for extent in extents) for extents in (have, rest))
+            shape[open_at[0]] = Extent.constant(total // others if others else 0)
+    return elements.reshaped(array, shape, lowering.lengths, loc)
 
 
 def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -442,6 +474,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "astype": _astype,
     "copy": _copy,
     "flatten": _flatten,
+    "reshape": _reshape,
+    "ravel": _ravel,
     "transpose": _transpose,
     "swapaxes": _swapaxes,
     "flip": _flip,

@@ -317,24 +317,26 @@ Stmt = Union[For, If, Assign, Alloc, Require, Return]
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array argument: element type and number of dimensions (0 allowed). ones: the dimensions known to have size 1."""
+    """An array argument: element type and number of dimensions (0 allowed). sizes: (dimension, size) where known."""
 
     element: DType
     ndim: int
-    ones: frozenset[int] = frozenset()
+    sizes: frozenset[tuple[int, int]] = frozenset()
 
     def __str__(self) -> str:
-        return f"{self.element}[{', '.join('1' if dim in self.ones else ':' for dim in range(self.ndim))}]"
+        known = dict(self.sizes)
+        return f"{self.element}[{', '.join(str(known.get(dim, ':')) for dim in range(self.ndim))}]"
 
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A number argument: PYINT, PYFLOAT, PYBOOL for Python's, a fixed type for a NumPy scalar."""
+    """A number argument: PYINT, PYFLOAT, PYBOOL for Python's, a fixed type for a NumPy scalar. value: if it is known."""
 
     dtype: DType
+    value: int | None = None
 
     def __str__(self) -> str:
-        return str(self.dtype)
+        return str(self.dtype) if self.value is None else f"{self.dtype}={self.value}"
 
 
 ArgType = Union[ArrayType, ScalarType]

@@ -122,21 +122,23 @@ _BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYBOOL)}
 
 
 def parse_type(text: str) -> ArgType:
-    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int". ValueError if none does.
+    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3". ValueError if none does.
 
     >>> str(parse_type("f64[:,:]"))
     'f64[:, :]'
     """
     name, bracket, dims = text.replace(" ", "").partition("[")
-    if name not in _BY_NAME:
+    name, equals, value = name.partition("=")
+    if name not in _BY_NAME or equals and not value.lstrip("-").isdigit():
         raise ValueError(f"{text!r} is not a type; element types: {', '.join(_BY_NAME)}")
     element = _BY_NAME[name]
     if not bracket:
-        return ScalarType(element)
+        return ScalarType(element, int(value) if equals else None)
     extents = dims[:-1].split(",") if dims[:-1] else []
-    if not dims.endswith("]") or element.weak or any(e not in (":", "1") for e in extents):
+    if not dims.endswith("]") or element.weak or equals or not all(e == ":" or e.isdigit() for e in extents):
         raise ValueError(f"{text!r} is not an array type; one is written f64[:, :]")
-    return ArrayType(element, len(extents), frozenset(dim for dim, extent in enumerate(extents) if extent == "1"))
+    sizes = ((dim, int(extent)) for dim, extent in enumerate(extents) if extent != ":")
+    return ArrayType(element, len(extents), frozenset(sizes))
 
 
 def _to_json(artifact: Artifact) -> dict:

@@ -264,6 +264,26 @@ def shapes(A):
     return x, y, z, A[:, None, :, 0] * 2, np.flip(z, 0) * 1, z.T.T + 0, x.size, y.ndim, len(z), np.expand_dims(z, 1) + 0
 
 
+@program(floats(6, 8), floats(4, 3, 2), 4)
+def reshaped(A, B, n):
+    C = A.reshape(6, n, 2).transpose(1, 0, 2) * 2
+    D = C.reshape(n, -1) + B.reshape(4, -1)[0].sum()
+    E = np.reshape(A * 1, (12, 4))
+    E[1:] += D.T[:11]
+    return D, E.ravel(), B.flatten() * 3, np.ravel(B.transpose(2, 0, 1)) * 1, (A @ E.reshape(8, 6)).reshape(2, 3, 6)
+
+
+@program(2, floats(5, 8), floats(8, 24), floats(8, 8))
+def attention(heads, x, w, out):
+    n, d = x.shape
+    qkv = (x @ w).reshape(n, 3, heads, d // heads).transpose(1, 2, 0, 3)
+    q, k, v = qkv[0], qkv[1], qkv[2]
+    scores = q @ k.transpose(0, 2, 1) / np.sqrt(d // heads)
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return (p @ v).transpose(1, 0, 2).reshape(n, d) @ out
+
+
 @program(floats(9), 4)
 def time_loop(u, steps):
     un = u.copy()

@@ -2062,7 +2062,7 @@ def f(A):
 kernel.py:2:12: error: the method `.argsort()` is not part of the language
           return A.argsort()
                  ^^^^^^^^^^^
-  note: polyml compiles: `.all()`, `.any()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
 """,
     ),
     Case(
@@ -2090,7 +2090,7 @@ def f(A):
 kernel.py:2:12: error: the method `.total()` is not part of the language
           return A.total()
                  ^^^^^^^^^
-  note: accepted: `.all()`, `.any()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
 """,
     ),
     Case(

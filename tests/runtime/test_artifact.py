@@ -101,7 +101,7 @@ def test_a_type_prints_as_it_is_read(text):
         ("", "'' is not a type"),
         ("f64[", "'f64[' is not an array type; one is written f64[:, :]"),
         ("f64[:,]", "'f64[:,]' is not an array type"),
-        ("f64[3]", "'f64[3]' is not an array type"),
+        ("f64[x]", "'f64[x]' is not an array type"),
         ("int[:]", "'int[:]' is not an array type"),
     ],
 )
