@@ -79,6 +79,7 @@ class Lowering:
         self._arrays.update(self._storage)
         self._out: list[Stmt] = []
         self._needed: set[Expr] = set()  # conditions that are required already
+        self._depth = 0  # loops around
         self._counter = 0
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -130,7 +131,9 @@ class Lowering:
         for name in _bound_names(stmt.body):
             if name in self._arrays:
                 self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        self._depth += 1
         body = self.block(stmt.body)
+        self._depth -= 1
         self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
 
@@ -447,9 +450,20 @@ class Lowering:
         self._taken.add(f"{stem}{self._counter}")
         return f"{stem}{self._counter}"
 
+    def _room(self, extent: Extent) -> Extent:
+        """The size to allocate: memory does not change with the loops around, so that a slice gets that of its array."""
+        while extent.most is not None and self._depth and any(
+            isinstance(node, syntax.Name) and node.name not in self._params
+            for atom, _ in extent.length.terms
+            for node in walk.nodes(atom)
+        ):
+            extent = extent.most
+        return extent
+
     def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
         name = unused(stem, self._taken)
-        self._out.append(syntax.Alloc(name, tuple(extent.expr for extent in shape), element, fill, loc=loc))
+        sizes = tuple(self._room(extent).expr for extent in shape)
+        self._out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
         return name
 

@@ -312,6 +312,8 @@ class Expressions:
         signature = lookup(array_functions.FUNCTIONS, function)
         if signature is not None:
             return self._array_function(node, name, signature, ())
+        if function is np.einsum:
+            return self._einsum(node, name)
         special = self._special(function)
         known = lookup(functions.FUNCTIONS, function)
         if special is None and known is None:
@@ -365,6 +367,17 @@ class Expressions:
             args += tuple(map(self.expr, sizes.elts if isinstance(sizes, (ast.Tuple, ast.List)) else (sizes,)))
         read = {option: self._option(given[option], option) for option in options if option in given}
         return syntax.Function(signature.name, args, tuple(read.items()), loc=self.text.loc(node))
+
+    def _einsum(self, node: ast.Call, name: str) -> syntax.Function:
+        accepted = f'`{name}("ij,jk->ik", A, B)`'
+        subscripts = self.constant(node.args[0]) if node.args else MISSING
+        if not isinstance(subscripts, str):
+            raise self.error(node, f"`{name}` needs its subscripts as text", accepted)
+        for keyword in node.keywords:
+            if keyword.arg != "optimize":  # which changes the order of the products, not what they are
+                raise self.error(keyword, f"`{name}` does not take this in a kernel", accepted)
+        args = tuple(map(self.expr, node.args[1:]))
+        return syntax.Function("einsum", args, (("subscripts", subscripts),), loc=self.text.loc(node))
 
     def _option(self, node: ast.expr, option: str) -> object:
         """The Python constant that is given for an option."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
@@ -118,11 +118,13 @@ class Extent:
     """How many indices a dimension has: max(0, length). positive: length is known not to be negative.
 
     parts: the sizes whose product it is, where reshape made one dimension of several; loops run over each.
+    most: the dimension that a slice was taken of, which it is no larger than.
     """
 
     length: Linear
     positive: bool = False
     parts: tuple[int, ...] = ()
+    most: Extent | None = field(default=None, compare=False)
 
     @staticmethod
     def constant(length: int, parts: tuple[int, ...] = ()) -> Extent:
@@ -183,7 +185,7 @@ def cut(extent: Extent, part: syntax.Slice) -> Cut:
     if distance > 1:
         steps = Linear.of(syntax.Binary("//", (length + (distance - 1)).expr, syntax.Const(distance)))
         length = Linear((), (length.constant + distance - 1) // distance) if length.is_constant else steps
-    return Cut(first, part.step, Extent(length, whole), tuple(needs))
+    return Cut(first, part.step, Extent(length, whole, most=extent), tuple(needs))
 
 
 def _low(start: Linear, size: Linear, needs: list) -> Linear:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polyml.frontend.arrays import Lowering, Value
 
 ZERO = syntax.Const(0)
+Label = Union[str, int]  # of a dimension in a contraction
 
 
 def called(lowering: Lowering, call: syntax.Function) -> Value:
@@ -171,7 +172,7 @@ def _matmul(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
     rows = "i" if a.rank > 1 else ""
     columns = "j" if b.rank > 1 else ""
     batch = max(a.rank, b.rank) - 2
-    names = [f"b{n}" for n in range(max(batch, 0))]
+    names = list(range(max(batch, 0)))
     left = (*(names[len(names) - (a.rank - 2) :] if a.rank > 2 else ()), *rows, "k")
     right = (*(names[len(names) - (b.rank - 2) :] if b.rank > 2 else ()), "k", *columns)
     return contraction(lowering, [a, b], [left, right], (*names, *rows, *columns), loc)
@@ -208,19 +209,19 @@ def _product(lowering: Lowering, args: list, loc: Loc | None) -> Value:
 def contraction(
     lowering: Lowering,
     arrays: Sequence[Elements],
-    labels: Sequence[Sequence[str]],
-    result: Sequence[str],
+    labels: Sequence[Sequence[Label]],
+    result: Sequence[Label],
     loc: Loc | None,
 ) -> Value:
     """The sum over the labels that the result does not have of the product of the arrays' elements.
 
-    Labels that start with b are batch dimensions, which broadcast.
+    Labels that are numbers are batch dimensions, which broadcast.
     """
     arrays = [lowering.in_memory(array, loc) for array in arrays]
-    sizes: dict[str, Extent] = {}
+    sizes: dict[Label, Extent] = {}
     for array, own in zip(arrays, labels):
         for label, extent in zip(own, array.shape):
-            known, broadcasts = sizes.get(label), label.startswith("b")
+            known, broadcasts = sizes.get(label), isinstance(label, int)
             same = known is not None and known.length == extent.length
             if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
@@ -229,10 +230,10 @@ def contraction(
                 lowering.need(equal, "a product of arrays whose sizes differ", loc)
     order = (*result, *(label for label in sizes if label not in result))
 
-    def part(array: Elements, own: Sequence[str], index: dict[str, Expr]) -> Expr:
+    def part(array: Elements, own: Sequence[Label], index: dict[Label, Expr]) -> Expr:
         return array.at(elements.projected(tuple(index[label] for label in own), array.shape))
 
-    def product(index: dict[str, Expr]) -> Expr:
+    def product(index: dict[Label, Expr]) -> Expr:
         total, *rest = (part(array, own, index) for array, own in zip(arrays, labels))
         for other in rest:
             total = syntax.Binary("*", total, other, loc=loc)
@@ -240,6 +241,8 @@ def contraction(
 
     sample = product(dict.fromkeys(order, ZERO))
     shape = tuple(sizes[label] for label in result)
+    if len(order) == len(result):
+        return Elements(shape, lambda point: product(dict(zip(result, point))))
     total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
@@ -248,6 +251,50 @@ def contraction(
 
     lowering.loops(tuple(sizes[label] for label in order), body, loc)
     return total if result else total.at(())
+
+
+def _einsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    arrays = [_array(arg, loc) for arg in args]
+    labels, result = _einsum_labels(options["subscripts"], [array.rank for array in arrays], loc)
+    if len(arrays) == 1 and sorted(map(str, labels[0])) == sorted(map(str, result)):
+        return elements.permuted(arrays[0], [labels[0].index(label) for label in result])
+    while len(arrays) > 2:  # two at a time: each label is summed as soon as nothing behind needs it
+        needed = {label for own in (*labels[2:], result) for label in own}
+        kept = [label for label in dict.fromkeys((*labels[0], *labels[1])) if label in needed]
+        arrays[:2] = [_array(contraction(lowering, arrays[:2], labels[:2], kept, loc), loc)]
+        labels[:2] = [kept]
+    return contraction(lowering, arrays, labels, result, loc)
+
+
+def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
+    """The labels of each operand and of the result; the dimensions of an ellipsis are numbered from the last one."""
+    sides = text.replace(" ", "").split("->")
+    operands = sides[0].split(",")
+    letters = text.replace(" ", "").replace("->", "").replace(",", "").replace("...", "")
+    if len(sides) > 2 or len(operands) != len(ranks) or letters and not letters.isalpha():
+        raise _bad_subscripts(text, loc)
+    labels = []
+    for operand, rank in zip(operands, ranks):
+        before, dots, after = operand.partition("...")
+        missing = rank - len(before) - len(after)
+        if missing < 0 or missing and not dots:
+            raise _bad_subscripts(text, loc)
+        labels.append([*before, *range(missing - 1, -1, -1), *after])
+    batch = sorted({label for own in labels for label in own if isinstance(label, int)}, reverse=True)
+    if len(sides) == 2:
+        before, dots, after = sides[1].partition("...")
+        result = [*before, *(batch if dots else ()), *after]
+        if batch and not dots or len(set(result)) != len(result) or not set(before + after) <= set(sides[0]):
+            raise _bad_subscripts(text, loc)
+        return labels, result
+    once = [letter for letter in sorted(set(letters)) if letters.count(letter) == 1]
+    return labels, [*batch, *once]
+
+
+def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
+    return PolymlValueError(
+        f"the subscripts {text!r} do not fit the operands", loc=loc, notes=['accepted: "ij,jk->ik", "ii", "...i,i"']
+    )
 
 
 # Elementwise
@@ -464,6 +511,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "var": _variance(False),
     "std": _variance(True),
     "cumsum": _cumsum,
+    "einsum": _einsum,
     "matmul": _matmul,
     "dot": _dot,
     "inner": _inner,

@@ -69,6 +69,14 @@ def slices_of_loop_variables(A):
         A[i:, i] -= A[i, : n - i]
 
 
+@program(floats(7, 7), floats(7, 6))
+def temporaries_of_sizes_that_loops_change(A, B):
+    for i in range(A.shape[0]):
+        A[i, : i + 1] += B[: i + 1] @ B[i]
+        y = A[i, i:] * 2
+        A[i, i:] = y[::-1]
+
+
 @program(floats(9), floats(9))
 def both_at_once(A, B):
     A[1:], B[1:] = B[:-1] * 1, A[:-1] * 1
@@ -213,6 +221,13 @@ def products(A, B, x, y):
 @program(floats(4, 5, 6), floats(4, 6, 3), floats(6, 3), floats(6))
 def batched_products(A, B, C, x):
     return A @ B, A @ C, A @ x, np.inner(A, B.transpose(0, 2, 1)[0])
+
+
+@program(floats(4, 5), floats(5, 6), floats(4, 4), floats(3, 4, 5), floats(5))
+def einstein(A, B, C, D, x):
+    p, q, r, s = np.einsum("ij,jk->ik", A, B), np.einsum("ij,jk", A, B), np.einsum("ii", C), np.einsum("ii->i", C) * 1
+    t, u, v = np.einsum("bij,jk->bik", D, B), np.einsum("...j,j->...", D, x), np.einsum("bij -> jb", D) + 0
+    return p, q, r, s, t, u, v, np.einsum("ij,jk,kl->il", A, B, B.T @ x[:, None]), np.einsum("i,j->ij", x, x)
 
 
 @program(1.5, 1.2, floats(7, 9), floats(7, 5), floats(5, 9))

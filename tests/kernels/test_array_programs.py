@@ -1,0 +1,25 @@
+"""The array programs of kernels.arrays are right, under NumPy and compiled."""
+
+import numpy as np
+import pytest
+
+import polyml
+from kernels.arrays import workloads
+
+AS_PYTHON = {"ell_spmv"}  # they read through index arrays
+
+named = pytest.mark.parametrize("workload", workloads().values(), ids=lambda w: w.name)
+
+
+@named
+def test_numpy_gives_what_the_reference_gives(workload):
+    with np.errstate(all="ignore"):
+        assert workload.problem("SMALL", workload.function) == ""
+
+
+@named
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_compiled_programs_give_what_the_reference_gives(workload):
+    kernel = polyml.kernel(cache=False)(workload.function)
+    assert workload.problem("SMALL", kernel, seed=1) == ""
+    assert kernel.compiled is (workload.name not in AS_PYTHON)
