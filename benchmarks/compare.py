@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy as np
 
 import kernels
 from benchmarks.peers import PEERS
-from benchmarks.worker import Failed, Job, Ready, serve
+from benchmarks.worker import Failed, Job, serve
 
 _PREPARE_LIMIT_S = 1800.0
 _RUN_LIMIT_S = 600.0
@@ -54,25 +54,25 @@ class Row:
     note: str = ""
 
 
-class _Process:
+class Process:
     """A worker, as the rounds see it. `failure` is set once it cannot run any more."""
 
-    def __init__(self, job: Job):
+    def __init__(self, job: Job, serve: Callable[..., None] = serve):
         self.job, self.failure, self.ready = job, None, None
         self.seconds: list[float] = []
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        with _thread_environment(job.threads):
+        with thread_environment(job.threads):
             self.process = context.Process(target=serve, args=(other, job), daemon=True)
             self.process.start()
         other.close()
 
     def prepare(self) -> None:
         answer = self._receive(_PREPARE_LIMIT_S)
-        if isinstance(answer, Ready):
+        if isinstance(answer, Failed):
+            self.failure = answer
+        else:
             self.ready = answer
-            return
-        self.failure = answer
 
     def run(self) -> float | None:
         if self.failure is not None:
@@ -100,7 +100,7 @@ class _Process:
 
 
 @contextmanager
-def _thread_environment(threads: int) -> Iterator[None]:
+def thread_environment(threads: int) -> Iterator[None]:
     """Processes started inside see this many threads in every library's own variable."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
@@ -123,16 +123,16 @@ def compare(name: str, size: Mapping[str, int], preset: str, threads: int, peers
     with ExitStack() as stack:
         processes = []
         for peer in peers:
-            process = _Process(Job(peer, benchmark.name, size, threads, seed, expected))
+            process = Process(Job(peer, benchmark.name, size, threads, seed, expected))
             stack.callback(process.close)
             process.prepare()
             processes.append(process)
-        _rounds(processes, repeat, budget_s)
+        rounds(processes, repeat, budget_s)
     own = next((p for p in processes if p.job.peer == "polyml"), None)
     return [_row(benchmark, p, own, preset) for p in processes]
 
 
-def _rounds(processes: Sequence[_Process], repeat: int, budget_s: float) -> None:
+def rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
     start = time.monotonic()
     for _ in range(repeat):
         for process in processes:
@@ -144,7 +144,7 @@ def _rounds(processes: Sequence[_Process], repeat: int, budget_s: float) -> None
             return
 
 
-def _row(benchmark: kernels.Benchmark, process: _Process, own: _Process | None, preset: str) -> Row:
+def _row(benchmark: kernels.Benchmark, process: Process, own: Process | None, preset: str) -> Row:
     job = process.job
     common = {"kernel": benchmark.name, "preset": preset, "threads": job.threads, "peer": job.peer}
     if process.failure is not None:

@@ -29,6 +29,8 @@ class Loop:
 
     parallel: iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
+    private: local arrays of which an iteration touches the indices var ... var + step - 1 of the first dimension, and
+    nothing else does: each thread needs memory for these alone.
     """
 
     var: str
@@ -38,6 +40,7 @@ class Loop:
     body: tuple["Node", ...]
     parallel: bool = False
     role: str = "point"
+    private: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

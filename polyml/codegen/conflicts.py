@@ -183,6 +183,20 @@ class ConflictTest:
             self._known[text] = isl.Set(text)
         return self._known[text]
 
+    def stays_within(self, touch: Touch, around: Sequence[Around], loop: Loop) -> bool:
+        """Whether the first subscript is always one of the step indices from the loop's variable on."""
+        first = self.subscripts(touch)[0]
+        try:
+            constraints, names = _around(around)
+            offset = isl_text(first, {})
+        except NotAffine:
+            return False
+        outside = f"({offset} < {loop.var} or {offset} >= {loop.var} + {loop.step})"
+        text = f"{{ [{', '.join(sorted(names | first.names))}] : {' and '.join([*constraints, outside])} }}"
+        if text not in self._meets:
+            self._meets[text] = not isl.Set(text).is_empty()
+        return not self._meets[text]
+
     def may_meet(
         self, a: Touch, b: Touch, path: Sequence[Around], loop: Loop, jams: Sequence[Jam | Unroll], other_jams: Sequence[Jam | Unroll]
     ) -> bool:

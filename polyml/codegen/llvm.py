@@ -12,7 +12,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear, var
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
@@ -20,7 +20,7 @@ from polyml.codegen.statements import CannotRunTogether, Evaluator
 from polyml.codegen.values import Arithmetic, Val, memory_type, register_type, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
-from polyml.model.scop import Access, Role, ScalarResult, Statement
+from polyml.model.scop import Access, Array, Role, ScalarResult, Statement
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
@@ -54,6 +54,7 @@ class Module:
         self.conflicts = ConflictTest(self.scop, self.table)
         # arrays of one element that the kernel owns live on its stack, the others come from malloc
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
+        self.private = {a: loop.step for loop in loops(self.program.body) for a in loop.private}
 
     def text(self) -> str:
         parts = [f.text() for f in self.functions]
@@ -80,6 +81,7 @@ class Body:
         self.jams: list[Jam] = []
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
+        self.private: dict[str, Lin] = {}  # array -> the index of its first dimension that its memory starts with
         self.values = Evaluator(self)
 
     # -- integers ------------------------------------------------------------------------------------------------
@@ -166,8 +168,9 @@ class Body:
 
     def pointer(self, array: str, subscripts: tuple[Lin, ...]) -> str:
         """The address of one element, each term added in the outermost loop that knows it."""
-        element = self.scop.arrays[array].element
         steps = self.module.slots.strides(array)
+        if array in self.private:
+            subscripts = (subscripts[0] - self.private[array], *subscripts[1:])
         fixed = 0
         terms: list[tuple[object, object, int]] = []  # (atom or None, stride name or None, factor)
         for e, stride in zip(subscripts, steps):
@@ -225,6 +228,13 @@ class Body:
 
     def base(self, array: str) -> str:
         return self.word(self.module.slots.data(array), "ptr")
+
+    def share_bytes(self, array: str, step: int) -> str:
+        """What one thread needs of a private array, in whole cache lines."""
+        stride = self.module.slots.strides(array)[0]
+        row = str(stride) if isinstance(stride, int) else self.stride(stride)
+        size = self.fn.emit(f"mul i64 {row}, {step}")
+        return self.fn.emit(f"and i64 {self.fn.emit(f'add i64 {size}, 127')}, -64")
 
     # -- memory --------------------------------------------------------------------------------------------------
 
@@ -608,10 +618,7 @@ class Kernel(Body):
             if not array.shape:
                 self._local[array.name] = fn.emit(f"alloca {memory_type(array.element)}", fn.blocks[0])
                 continue
-            size = str(array.element.size_bytes)
-            for extent in array.shape:
-                length = self.integer(self.module.table.affine(extent))
-                size = fn.emit(f"mul i64 {size}, {length}")
+            size = self._size_bytes(array)
             self.module.declared["malloc"] = "declare ptr @malloc(i64)"
             self.module.declared["free"] = "declare void @free(ptr)"
             pointer = fn.emit(f"call ptr @malloc(i64 {fn.emit(f'add i64 {size}, 128')})")
@@ -621,6 +628,17 @@ class Kernel(Body):
             aligned = fn.emit(f"and i64 {fn.emit(f'add i64 {number}, 63')}, -64")
             self._local[array.name] = fn.emit(f"inttoptr i64 {aligned} to ptr")
         return heap
+
+    def _size_bytes(self, array: Array) -> str:
+        """Of all of it; of the part that each thread needs, for as many threads as there are, where it is private."""
+        step = self.module.private.get(array.name)
+        if step is not None:
+            return self.fn.emit(f"mul i64 {self.share_bytes(array.name, step)}, {self.word(0)}")
+        size = str(array.element.size_bytes)
+        for extent in array.shape:
+            length = self.integer(self.module.table.affine(extent))
+            size = self.fn.emit(f"mul i64 {size}, {length}")
+        return size
 
     def _results(self) -> None:
         slot = self.module.slots.first_result
@@ -712,6 +730,10 @@ class Share(Body):
         self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(arrays)}
         for i, name in enumerate(outer):
             self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
+        for array in node.private:
+            offset = self.fn.emit(f"mul i64 %thread, {self.share_bytes(array, node.step)}")
+            self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
+            self.private[array] = var(node.var)
 
     def _word(self, index: int, kind: str) -> str:
         address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")

@@ -1,0 +1,271 @@
+"""Time array programs against NumPy, numba and Pythran:  python -m benchmarks.arrays --programs softmax
+
+As in `benchmarks.compare`, each peer has a process of its own and the processes take turns. numba gets the program as it
+is written, the functions that it calls compiled too; Pythran its text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FunctionType
+
+import numpy as np
+
+from benchmarks.compare import Process, geometric_mean, machine, rounds
+from benchmarks.worker import Failed
+from kernels.arrays import Workload, workloads
+
+PEERS = ("polyml", "numpy", "numba", "pythran")
+
+
+@dataclass(frozen=True)
+class Job:
+    peer: str
+    program: str
+    preset: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """compile_s: of polyml, all stages of the first call."""
+
+    compile_s: float | None
+    compiled: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One peer on one program. ratio: median of peer time / polyml time of the same round (above 1: polyml is faster)."""
+
+    program: str
+    peer: str
+    threads: int
+    seconds: float | None = None
+    ratio: float | None = None
+    compile_s: float | None = None
+    note: str = ""
+
+
+class Unavailable(Exception):
+    """The peer is not installed."""
+
+
+def _numpy(workload: Workload, threads: int) -> Callable:
+    return workload.function
+
+
+def _polyml(workload: Workload, threads: int) -> Callable:
+    import warnings
+
+    import polyml
+
+    warnings.simplefilter("ignore", polyml.PolymlPerformanceWarning)
+    return polyml.kernel(cache=False, threads=threads)(workload.function)
+
+
+def _numba(workload: Workload, threads: int) -> Callable:
+    try:
+        import numba
+    except ImportError:
+        raise Unavailable("numba is not installed") from None
+    numba.set_num_threads(threads)
+    compiler = numba.njit(parallel=threads > 1, fastmath=True, error_model="numpy")
+    return _with_compiled_helpers(workload.function, compiler)
+
+
+def _with_compiled_helpers(function: FunctionType, compiler: Callable) -> Callable:
+    """The function compiled, and those of its module that it calls."""
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        value = names.get(name)
+        if isinstance(value, FunctionType) and value.__module__ == function.__module__:
+            names[name] = _with_compiled_helpers(value, compiler)
+    return compiler(FunctionType(function.__code__, names, function.__name__, function.__defaults__))
+
+
+def _pythran(workload: Workload, threads: int) -> Callable:
+    try:
+        import pythran
+    except ImportError:
+        raise Unavailable("Pythran is not installed") from None
+    import inspect
+
+    kinds = ", ".join(_pythran_type(argument) for argument in workload.arguments("SMALL"))
+    text = f"import numpy as np\n#pythran export {workload.name}({kinds})\n"
+    text += "".join(inspect.getsource(f) for f in _called(workload.function)) + _undecorated(workload.function)
+    folder = tempfile.mkdtemp(prefix="polyml-pythran-")
+    path = Path(folder, f"pythran_{workload.name}.py")
+    path.write_text(text)
+    pythran.compile_pythranfile(str(path), extra_compile_args=["-O3", "-march=native", "-fopenmp", "-ffast-math"])
+    sys.path.insert(0, folder)
+    path.unlink()
+    return getattr(importlib.import_module(f"pythran_{workload.name}"), workload.name)
+
+
+def _pythran_type(argument: object) -> str:
+    if isinstance(argument, np.ndarray):
+        return f"{argument.dtype.name}[{','.join(':' * argument.ndim)}]"
+    return type(argument).__name__
+
+
+def _called(function: FunctionType) -> list[FunctionType]:
+    found: list[FunctionType] = []
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType) and value.__module__ == function.__module__:
+            found += [f for f in (*_called(value), value) if f not in found]
+    return found
+
+
+def _undecorated(function: FunctionType) -> str:
+    import inspect
+
+    text = inspect.getsource(function)
+    return text[text.index(f"def {function.__name__}(") :]
+
+
+_MAKE = {"polyml": _polyml, "numpy": _numpy, "numba": _numba, "pythran": _pythran}
+
+
+def serve(connection: Connection, job: Job) -> None:
+    """Send Ready or Failed, then seconds for each "run" received, until anything else arrives."""
+    workload = workloads()[job.program]
+    try:
+        call = _MAKE[job.peer](workload, job.threads)
+        with np.errstate(all="ignore"):
+            call(*workload.arguments(job.preset))
+            stages = dict(getattr(call, "timings", {}))
+            problem = workload.problem(job.preset, call)
+    except Unavailable as reason:
+        connection.send(Failed("unavailable", str(reason)))
+        return
+    except Exception as error:  # whatever a peer's compiler raises becomes a line of the table
+        text = str(error).strip().splitlines()
+        connection.send(Failed("refused", f"{type(error).__name__}: {text[0] if text else ''}"))
+        return
+    if problem:
+        connection.send(Failed("wrong", problem))
+        return
+    connection.send(Ready(sum(stages.values()) or None, getattr(call, "compiled", None) is not False))
+    fresh = workload.arguments(job.preset)
+    used = copy.deepcopy(fresh)
+    while connection.recv() == "run":
+        for own, original in zip(used, fresh):
+            if isinstance(own, np.ndarray):
+                own[...] = original
+        with np.errstate(all="ignore"):
+            start = time.perf_counter()
+            call(*used)
+            connection.send(time.perf_counter() - start)
+
+
+def compare(name: str, preset: str, threads: int, peers: Sequence[str], repeat: int, budget_s: float) -> list[Row]:
+    """The rows of one program, polyml's first."""
+    with ExitStack() as stack:
+        processes = []
+        for peer in peers:
+            process = Process(Job(peer, name, preset, threads), serve)
+            stack.callback(process.close)
+            process.prepare()
+            processes.append(process)
+        rounds(processes, repeat, budget_s)
+    own = next((p for p in processes if p.job.peer == "polyml"), None)
+    return [_row(p, own) for p in processes]
+
+
+def _row(process: Process, own: Process | None) -> Row:
+    job, common = process.job, {"program": process.job.program, "peer": process.job.peer, "threads": process.job.threads}
+    if process.failure is not None:
+        return Row(**common, note=f"{process.failure.kind}: {process.failure.reason}")
+    both = own is not None and own.failure is None
+    return Row(
+        **common,
+        seconds=statistics.median(process.seconds),
+        ratio=statistics.median(p / o for p, o in zip(process.seconds, own.seconds)) if both else None,
+        compile_s=process.ready.compile_s,
+        note="" if process.ready.compiled else "plain Python",
+    )
+
+
+def show(rows: Sequence[Row], peers: Sequence[str]) -> None:
+    """polyml's time and compile time, how many times longer each peer takes, and the figures over all programs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    others = [p for p in peers if p != "polyml"]
+    table = Table(title=f"array programs, {rows[0].threads} threads; peer time / polyml time")
+    for heading in ("program", "polyml", "compiled in", *others):
+        table.add_column(heading, justify="left" if heading == "program" else "right", no_wrap=True)
+    by_program: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_program.setdefault(row.program, {})[row.peer] = row
+    better: list[float] = []
+    for program, found in by_program.items():
+        own = found["polyml"]
+        compiled = "" if own.compile_s is None else f"{own.compile_s * 1e3:.0f} ms"
+        table.add_row(program, _time(own), own.note or compiled, *(_cell(found[p]) for p in others))
+        compilers = [found[p].ratio for p in others if p != "numpy" and found[p].ratio]
+        if compilers:
+            better.append(min(compilers))
+    table.add_section()
+    means = [geometric_mean(r.ratio for r in rows if r.peer == p and r.ratio) for p in others]
+    table.add_row("geomean", "", "", *("" if m is None else f"{m:.2f}x" for m in means))
+    console.print(table)
+    if better:
+        console.print(f"the better compiler, where one compiles it ({len(better)}): {geometric_mean(better):.2f}x")
+    times = [r.compile_s for r in rows if r.peer == "polyml" and r.compile_s]
+    if times:
+        console.print(f"cold compile: median {statistics.median(times) * 1e3:.0f} ms, slowest {max(times) * 1e3:.0f} ms")
+    for row in rows:
+        if row.note and row.peer == "polyml" and row.note != "plain Python":
+            console.print(f"{row.program}: {row.note}", markup=False)
+
+
+def _time(row: Row) -> str:
+    return row.note.split(":")[0] if row.seconds is None else f"{row.seconds * 1e3:.3g} ms"
+
+
+def _cell(row: Row) -> str:
+    if row.ratio is not None:
+        return f"{row.ratio:.2f}x"
+    return "-" if row.note.startswith("unavailable") else _time(row)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 1 when polyml fails on a program, or is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0].split(":")[0])
+    parser.add_argument("--programs", nargs="+", default=list(workloads()), metavar="NAME", help="default: all")
+    parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS, help="default: all")
+    parser.add_argument("--preset", default="LARGE", choices=("SMALL", "LARGE"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=9, help="rounds (default: 9)")
+    parser.add_argument("--budget", type=float, default=8.0, metavar="SECONDS", help="for the rounds of one program")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    options = parser.parse_args(arguments)
+    peers = ["polyml", *(p for p in options.peers if p != "polyml")]
+    rows: list[Row] = []
+    for name in options.programs:
+        print(name, file=sys.stderr, flush=True)
+        rows += compare(name, options.preset, options.threads, peers, options.repeat, options.budget)
+        if options.json:
+            options.json.write_text(json.dumps({"machine": machine(), "rows": [asdict(r) for r in rows]}, indent=1) + "\n")
+    show(rows, peers)
+    return int(any(r.peer == "polyml" and r.seconds is None for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""What kernels accept, found by trying:  python -m tests.arrays.accepted > ACCEPTED.md
+
+Every construct and every function with its keywords is put into a kernel of its own and compiled for arrays of every type.
+"yes": compiled, and the result is NumPy's. "Python": it runs as plain Python, with a warning. "refused": an error that says
+where and what would be accepted; NumPy raises there too where the entry says "as NumPy".
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+import polyml
+from polyml.errors import LanguageError, NotAffineError, PolymlError, SizesNeeded
+from polyml.frontend import array_functions, functions
+from polyml.frontend.argtypes import arg_type, with_sizes
+from polyml.frontend.parse import parse
+from polyml.frontend.types import infer
+
+TYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One row. text: what the kernel returns, or statements, of matrices A and B (4 x 4), x (4), and the numbers n and s."""
+
+    section: str
+    text: str
+
+    @property
+    def source(self) -> str:
+        lines = self.text.split("; ")
+        if not lines[-1].startswith(("return", "for", "if", "A", "x")) or len(lines) == 1 and " = " not in self.text:
+            lines[-1] = f"return {lines[-1]}"
+        body = "\n".join(f"    {line}" for line in lines).replace(": A", ":\n        A").replace(": x", ":\n        x")
+        return f"def f(A, B, x, n, s):\n{body}\n"
+
+
+_CONSTRUCTS = [
+    "A[1:3]", "A[:, ::2]", "A[::-1] * 1", "A[-1] * 1", "A[..., 0] + 0", "A[:, None, :] + x", "A[1:, 1:] = B[:-1, :-1]",
+    "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
+    "for i in range(4): A[i, i:] = x[i:]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "A > B", "A == B",
+    "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
+    "A.shape[0]", "len(A)", "A[x > 0]", "A[A > 0] = 0", "x[x.astype(np.int64) % 4]", "A[n > 1 and 0 or 1]",
+    "for row in A: x += row", "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
+]  # fmt: skip
+_CALLS = {
+    "where": ["np.where(A > 0, A, B)", "np.where(A > 0, A, 0)", "np.where(n > 1, 1.0, 2.0)"],
+    "clip": ["np.clip(A, 0, 1)", "A.clip(0, 1)"],
+    "einsum": ['np.einsum("ij,jk->ik", A, B)', 'np.einsum("ii", A)', 'np.einsum("...j,j", A, x)'],
+    "reshape": ["np.reshape(A, (2, 8)) * 1", "A.reshape(2, -1) * 1"],
+    "transpose": ["np.transpose(A) * 1", "A.transpose(1, 0) * 1", "A.T * 1"],
+    "swapaxes": ["np.swapaxes(A, 0, 1) * 1"],
+    "expand_dims": ["np.expand_dims(A, 1) * 1"],
+    "squeeze": ["np.squeeze(A[:, :1], axis=1) * 1"],
+    "flip": ["np.flip(A) * 1", "np.flip(A, axis=0) * 1"],
+    "astype": ["A.astype(np.float32)", "A.astype(np.int16)"],
+    "outer": ["np.outer(x, x)"],
+    "inner": ["np.inner(A, B)"],
+    "dot": ["np.dot(A, x)", "A.dot(B)"],
+    "vdot": ["np.vdot(x, x)"],
+    "matmul": ["A @ B", "np.matmul(A, x)"],
+    "cumsum": ["np.cumsum(x)", "A.cumsum(axis=1)"],
+    "ravel": ["A.ravel() * 1"],
+    "flatten": ["A.flatten()"],
+    "copy": ["A.copy()", "np.copy(A)"],
+}
+_ALLOCATIONS = [
+    "y = np.zeros(4); y += x; return y", "y = np.ones((4, n)); return y", "y = np.full(4, s); return y",
+    "y = np.empty_like(A); y[:] = A; return y", "y = np.zeros_like(A); return y", "y = np.full_like(x, n); return y",
+    "y = np.zeros(A.shape, A.dtype); return y",
+]  # fmt: skip
+_NOT_YET = [
+    "np.sort(x)", "np.argsort(x)", "np.linalg.inv(A)", "np.fft.fft(x)", "np.concatenate((A, B))", "np.stack((A, B))",
+    "np.arange(4) + x", "np.eye(4) @ A", "np.roll(x, 1)", "np.repeat(x, 2)", "np.tril(A)", "np.diag(A)", "np.median(x)",
+    "np.nonexistent(x)", "A.nonexistent()", "A.sum(nonexistent=1)",
+]  # fmt: skip
+
+
+def probes() -> list[Probe]:
+    """All rows."""
+    found = [Probe("Constructs", text) for text in _CONSTRUCTS]
+    covered = {name for name in _CALLS}
+    for name, signature in sorted((s.name, s) for s in {*array_functions.FUNCTIONS.values()}):
+        if name in covered:
+            continue
+        options = [o for o in signature.options if o in ("axis", "keepdims", "dtype", "ddof")]
+        found.append(Probe("Functions of arrays", f"np.{name}(A)"))
+        found += [Probe("Functions of arrays", f"np.{name}(A, {_given(o)})") for o in options]
+        if name in array_functions.METHODS:
+            found.append(Probe("Functions of arrays", f"A.{name}({_given('axis')})"))
+    found += [Probe("Functions of arrays", text) for texts in _CALLS.values() for text in texts]
+    found += [Probe("Functions of elements", f"np.{name}(A)") for name in functions.UNARY]
+    found += [Probe("Functions of elements", f"np.{name}(A, B)") for name in functions.BINARY]
+    found += [Probe("New arrays", text) for text in _ALLOCATIONS]
+    return found + [Probe("Not compiled", text) for text in _NOT_YET]
+
+
+def _given(option: str) -> str:
+    return {"axis": "axis=1", "keepdims": "keepdims=True", "dtype": "dtype=np.float64", "ddof": "ddof=1"}[option]
+
+
+def function(probe: Probe):
+    """The kernel of a row as Python has it."""
+    name = f"/virtual/accepted/{abs(hash(probe.source))}.py"
+    linecache.cache[name] = (len(probe.source), None, probe.source.splitlines(True), name)
+    namespace = {"np": np}
+    exec(compile(probe.source, name, "exec"), namespace)
+    return namespace["f"]
+
+
+def arguments(dtype: str) -> tuple:
+    """Small positive numbers, so that functions are defined and integers do not wrap."""
+    matrix = (np.arange(16).reshape(4, 4) % 5 + 1).astype(dtype)
+    return matrix, matrix[::-1].copy(), matrix[0].copy(), 2, 1.5
+
+
+def expected(probe: Probe, dtype: str) -> str:
+    """What type inference alone says: "yes", "Python" or "refused"."""
+    given = arguments(dtype)
+    try:
+        kernel = parse(function(probe))
+        types = [arg_type(a) for a in given]
+        try:
+            infer(kernel, types)
+        except SizesNeeded:
+            infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)])
+    except NotAffineError:
+        return "Python"
+    except (LanguageError, PolymlError):
+        return "refused"
+    return "yes"
+
+
+def outcome(probe: Probe, dtype: str) -> str:
+    """What happens: "yes", "Python", "refused", "as NumPy" (both raise), or "WRONG"."""
+    own, other = arguments(dtype), arguments(dtype)
+    call = function(probe)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            wanted: object = call(*own)
+        except Exception as error:
+            wanted = error
+        kernel = polyml.kernel(cache=False)(call)
+        try:
+            got: object = kernel(*other)
+        except PolymlError:
+            return "as NumPy" if isinstance(wanted, Exception) else "refused"
+        except Exception as error:
+            got = error
+    if isinstance(wanted, Exception) or isinstance(got, Exception):
+        same = type(wanted) is type(got)
+    else:
+        same = _same(wanted, got) and all(map(_same, own, other))
+    return "WRONG" if not same else "yes" if kernel.compiled else "Python"
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (np.ndarray, np.generic)) and (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    narrow = getattr(one, "dtype", None) == np.float32
+    return one is None or bool(np.allclose(one, other, rtol=1e-6 if narrow else 1e-12, equal_nan=True))
+
+
+def table() -> str:
+    """The document."""
+    lines = [
+        "# What kernels accept", "",
+        "Made by `python -m tests.arrays.accepted > ACCEPTED.md`, which tries each entry in a kernel of its own on arrays of",
+        "each type; a test keeps it true. A and B are matrices, x a vector, n an int, s a float.", "",
+        "* **yes**: compiled, and the result, its type and the changed arguments are NumPy's.",
+        "* **Python**: the call runs as plain Python with a `PolymlPerformanceWarning` that names the line and why.",
+        "* **refused**: an error with the place and what would be accepted.",
+        "* **as NumPy**: NumPy has no such operation and raises; so does the kernel.",
+    ]  # fmt: skip
+    section = ""
+    for probe in probes():
+        if probe.section != section:
+            section = probe.section
+            lines += ["", f"## {section}", "", f"| | {' | '.join(TYPES)} |", "|---" * (len(TYPES) + 1) + "|"]
+        print(probe.text, file=sys.stderr, flush=True)
+        cells = [outcome(probe, dtype) for dtype in TYPES]
+        text = probe.text.replace("|", "\\|")
+        lines.append(f"| `{text}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())
