@@ -24,7 +24,7 @@ from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
-from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, subscripted
+from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, stored_before, subscripted
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
@@ -79,7 +79,7 @@ class Lowering:
         self._arrays.update(self._storage)
         self._out: list[Stmt] = []
         self._needed: set[Expr] = set()  # conditions that are required already
-        self._depth = 0  # loops around
+        self._loop_variables: list[str] = []  # of the loops around
         self._counter = 0
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -131,9 +131,9 @@ class Lowering:
         for name in _bound_names(stmt.body):
             if name in self._arrays:
                 self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
-        self._depth += 1
+        self._loop_variables.append(stmt.var)
         body = self.block(stmt.body)
-        self._depth -= 1
+        self._loop_variables.pop()
         self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
 
@@ -205,7 +205,7 @@ class Lowering:
             value = Elements(value.shape[max(extra, 0) :], lambda point, whole=value: whole.at((*zeros, *point)))
             for own, other in zip(reversed(target.shape), reversed(value.shape)):
                 if not other.is_one and own.length != other.length:
-                    equal = syntax.Compare("==", own.expr, other.expr)
+                    equal = syntax.Compare("==", own.length.expr, other.length.expr)
                     self.need(equal, "an array that is assigned to a part of another size", loc)
         else:
             need_inside(value, self.need)
@@ -213,7 +213,7 @@ class Lowering:
 
         def direct(point: Point) -> list[Stmt]:
             place, here = target.at(point), element(value, point)
-            if self._reads_elsewhere(here, place):
+            if self._needs_temporary(here, place, point, target.shape):
                 full = self._storage[target.storage].shape  # which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
@@ -232,11 +232,13 @@ class Lowering:
         if held:
             self.loops(target.shape, back, loc)
 
-    def _reads_elsewhere(self, value: Expr, place: syntax.Subscript) -> bool:
+    def _needs_temporary(self, value: Expr, place: syntax.Subscript, point: Point, shape: tuple[Extent, ...]) -> bool:
+        """Whether a loop over the point, element by element, would read what it has stored already."""
+        longest = {index: extent.length for index, extent in zip(point, shape)}
         for node in walk.nodes(value):
             if not isinstance(node, syntax.Subscript):
                 continue
-            if node.array == place.array and node.indices != place.indices:
+            if node.array == place.array and node.indices != place.indices and stored_before(place, node, longest):
                 return True
             if self._aliased and node.array != place.array and {node.array, place.array} <= self._params:
                 return True
@@ -367,11 +369,16 @@ class Lowering:
 
     def _fixed(self, expr: Expr) -> Expr:
         """A bound as it is now: a number that may change later gets a name of its own."""
-        if all(isinstance(n, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary)) for n in walk.nodes(expr)):
+        if all(map(self._stays, walk.nodes(expr))):
             return expr
         name = syntax.Name(self.fresh("_at"), loc=expr.loc)
         self._out.append(syntax.Assign(name, expr, loc=expr.loc))
         return name
+
+    def _stays(self, node: Expr) -> bool:
+        if isinstance(node, syntax.Name):
+            return node.name in self._loop_variables or node.name in self._bound_once
+        return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
 
     def _known(self, name: str, known: Elements | _Uncertain, loc: Loc | None) -> Elements:
         if isinstance(known, _Uncertain):
@@ -452,7 +459,7 @@ class Lowering:
 
     def _room(self, extent: Extent) -> Extent:
         """The size to allocate: memory does not change with the loops around, so that a slice gets that of its array."""
-        while extent.most is not None and self._depth and any(
+        while extent.most is not None and self._loop_variables and any(
             isinstance(node, syntax.Name) and node.name not in self._params
             for atom, _ in extent.length.terms
             for node in walk.nodes(atom)

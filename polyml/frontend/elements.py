@@ -56,7 +56,7 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc |
         chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
             if size.length != chosen.length:
-                equal = syntax.Compare("==", size.expr, chosen.expr)
+                equal = syntax.Compare("==", size.length.expr, chosen.length.expr)
                 need(equal, "shapes that broadcast only where they are equal", loc)
         result.append(chosen)
     return tuple(result)
@@ -228,6 +228,49 @@ def elementwise(
             need_inside(operand, need)
     shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], need, loc)
     return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
+
+
+def stored_before(place: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
+    """Whether a loop that stores to `place` may read an element that it has stored to in an earlier iteration.
+
+    longest: the loop variables, outermost first, each with what it stays below.
+    """
+    apart: dict[Expr, int] = {}  # by how much later a variable is when the element that is read is stored to
+    for own, other in zip(place.indices, read.indices):
+        here, there = Linear.of(own), Linear.of(other)
+        if _is_above(here, there, longest) or _is_above(there, here, longest):
+            return False
+        distance, moving = there - here, [(atom, c) for atom, c in here.terms if atom in longest]
+        if not distance.is_constant or len(moving) > 1:
+            return True
+        if not moving:
+            if distance.constant:
+                return False
+            continue
+        atom, step = moving[0]
+        if distance.constant % step or apart.get(atom, distance.constant // step) != distance.constant // step:
+            return False
+        apart[atom] = distance.constant // step
+    first = next((apart[atom] for atom in longest if apart.get(atom)), 0)
+    return first < 0
+
+
+def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
+    """Whether the one index is larger than the other in whatever iterations."""
+    low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
+    gap = low - high
+    return gap.is_constant and gap.constant > 0
+
+
+def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
+    """The smallest or the largest value of an index over the loops."""
+    total = Linear((), index.constant)
+    for atom, c in index.terms:
+        if atom not in longest:
+            total += Linear(((atom, c),))
+        elif (c > 0) is most:
+            total += (longest[atom] - 1) * c
+    return total
 
 
 def need_inside(number: Expr, need: Need) -> None:

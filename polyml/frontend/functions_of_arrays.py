@@ -226,7 +226,7 @@ def contraction(
             if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
             elif known.length != extent.length and not (broadcasts and extent.is_one):
-                equal = syntax.Compare("==", known.expr, extent.expr)
+                equal = syntax.Compare("==", known.length.expr, extent.length.expr)
                 lowering.need(equal, "a product of arrays whose sizes differ", loc)
     order = (*result, *(label for label in sizes if label not in result))
 
