@@ -19,7 +19,8 @@ from polyml.model.scop import Index, Load, ScalarArg
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
 LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the body
-LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream
+LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in a tile
+FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
@@ -180,7 +181,9 @@ class CostModel:
         self.nest = nest
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
         self.trips = [trips(loop) for loop in nest.chain]
-        self._registers = registers
+        self._registers, self._unit_dims = registers, unit_dims
+        tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
+        self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
         self._inner_latency: float | None = None
         wide = vector_bytes > 32
@@ -241,7 +244,7 @@ class CostModel:
                         accumulators *= shape.vectors
                     held += accumulators
             elif self._jumps(reach, shape):
-                jumps += number * weight * LINE_JUMP_CYCLES
+                jumps += number * weight * self._jump
             if touch.writes:
                 stores += number * each * weight
             elif lane_move == 0:
@@ -291,7 +294,9 @@ class CostModel:
     def _jumps(self, reach: Reach, shape: Shape) -> bool:
         """Whether each innermost iteration starts a new cache line away from the last one's."""
         if reach.touch.inner:
-            return False
+            unit, name = self._unit_dims.get(reach.touch.access.array), reach.touch.inner[-1].var
+            steps = [e.coefficient(name) for e in reach.touch.subscripts]
+            return any(s and (d != unit or abs(s) != 1) for d, s in enumerate(steps) if s is not None)
         return shape.innermost is not None and reach.moves[shape.innermost] not in (1, -1, 0)
 
     def _waits(self, shape: Shape) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Instance, Loop, Node, Program, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
@@ -24,6 +24,7 @@ JAM_COUNTS = (2, 3, 4, 6, 8)
 VECTOR_COUNTS = (1, 2, 3, 4)
 COPIES_LIMIT = 32  # vectors that run together
 TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
+DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
@@ -65,6 +66,10 @@ class _Vectorizer:
         nest = Nest(self._program, self._tests, shared, chain, body)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
+        if imperfect:
+            inside = min(self._apart(nest), best[1] if best else float("inf"))
+            if self._distributed(nest) < DISTRIBUTION_GAIN * inside:
+                return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
         if best is not None:
             shape, cycles = best
             if not imperfect or cycles <= self._apart(nest):
@@ -73,6 +78,23 @@ class _Vectorizer:
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
         return inside
+
+    def _distributed(self, nest: Nest) -> float:
+        """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""
+        if len(nest.chain) != 1 or not nest.free(0, ()):
+            return float("inf")
+        total = 0.0
+        for node in nest.body:
+            if isinstance(node, Guard):
+                return float("inf")
+            chain, body = chain_of(with_body(nest.chain[0], (node,)))
+            part = Nest(self._program, self._tests, nest.shared, chain, body)
+            model, best = self._model(part), self._best(part)
+            count = 1
+            for length in model.trips[1:]:
+                count *= length
+            total += (best[1] if best is not None else self._plain(part, model)) * count
+        return total
 
     def _apart(self, nest: Nest) -> float:
         """Cycles per iteration of the chain when each loop in its body is run on its own."""

@@ -300,7 +300,7 @@ class _Inference:
                 known = all(self._at_entry(n) for bound in (loop.start, loop.stop) for n in walk.nodes(bound))
                 if known and loop not in self._around:
                     runs = syntax.Compare("<" if loop.step > 0 else ">", loop.start, loop.stop, loc=loop.loc)
-                    what = "a loop that does not run leaves a number of another type"
+                    what = "a loop that does not run and so leaves a number of another type"
                     self._run.setdefault(runs, syntax.Require(runs, what, loc=loop.loc))
 
     def _at_entry(self, node: syntax.Expr) -> bool:

@@ -15,6 +15,8 @@ from polyml.runtime.binding import MISS, Entry, receivers
 
 _UNREADABLE = (AttributeError, IndexError, MemoryError, OverflowError, TypeError, ValueError)
 _RECEIVER_BYTES = 8
+_LINE_BYTES = 64
+_ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
 
 
 def with_results(artifact: Artifact, entry: Entry) -> Entry:
@@ -42,7 +44,7 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     sizes; other errors where an argument is not what the artifact takes."""
     values = [f"_a{i}" for i in range(len(artifact.params))]
     shapes = ["".join(f"_max(0, {_private(e)}), " for e in r.shape) for r in artifact.result_arrays]
-    arrays = [f"_empty(({shape}), _t{i})" for i, shape in enumerate(shapes)]
+    arrays = [f"_aligned(({shape}), _t{i})" for i, shape in enumerate(shapes)]
     types = receivers(artifact)
     numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
     used = re.findall(r"\w+", " ".join(arrays))
@@ -51,11 +53,23 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
         *(f"    {p.name} = {_value(p, artifact, values)}" for p in artifact.parameters if p.name in used),
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
-    names = {"_empty": np.empty, "_int": int, "_max": max, "_min": min}
+    names = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
     names |= {f"_t{i}": np.dtype(r.element) for i, r in enumerate(artifact.result_arrays)}
     names |= {f"_r{i}": np.dtype(t.numpy_name) for i, t in enumerate(types)}
     exec("\n".join(lines), names)
     return names["allocate"]
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """np.empty whose data start a cache line, so that no vector crosses one; NumPy aligns to 16 bytes. Small arrays as
+    NumPy has them."""
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    if not _ALIGNED_BYTES <= size < _IMPOSSIBLE_BYTES:
+        return np.empty(shape, dtype)
+    room = np.empty(size + _LINE_BYTES, np.uint8)
+    return np.ndarray(shape, dtype, room, -room.__array_interface__["data"][0] % _LINE_BYTES)
 
 
 def impossible(problem: MemoryError | ValueError) -> PolymlError:
