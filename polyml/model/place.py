@@ -131,12 +131,13 @@ def _moved(node: Node, name: str, final: Assign) -> Node:
 
     def leaf(v: Value) -> Value:
         is_scalar = isinstance(v, Read) and v.array == name
-        return Read(final.array, final.subscripts, v.dtype, final.target_loc) if is_scalar else v
+        return Read(final.array, final.subscripts, v.dtype, final.target_loc, final.inside) if is_scalar else v
 
     value = map_leaves(node.value, leaf)
     if node.array != name:
         return replace(node, value=value)
-    return replace(node, array=final.array, subscripts=final.subscripts, value=value, target_loc=final.target_loc)
+    place = {"array": final.array, "subscripts": final.subscripts, "inside": final.inside}
+    return replace(node, value=value, target_loc=final.target_loc, **place)
 
 
 def _assigns_of(node: Node):

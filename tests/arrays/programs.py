@@ -210,6 +210,13 @@ def reductions_in_loops(A):
     return s
 
 
+@program(floats(5), floats(6, 4))
+def reductions_into_elements_from_the_end(x, A):
+    x[-1] = A.max()
+    x[-2] = (A * 2).sum()
+    A[-1, -2] = x.sum()
+
+
 # Products
 
 
