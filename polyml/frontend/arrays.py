@@ -238,11 +238,28 @@ class Lowering:
         for node in walk.nodes(value):
             if not isinstance(node, syntax.Subscript):
                 continue
-            if node.array == place.array and node.indices != place.indices and stored_before(place, node, longest):
-                return True
+            if node.array == place.array and node.indices != place.indices:
+                read, conditions = self._from_start(node)
+                if stored_before(place, read, longest):
+                    return True
+                for condition in conditions:
+                    self.need(condition, "a subscript that is negative", node.loc)
             if self._aliased and node.array != place.array and {node.array, place.array} <= self._params:
                 return True
         return False
+
+    def _from_start(self, read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
+        """The element by subscripts that are not negative, and the conditions under which this is so."""
+        if read.inside:
+            return read, []
+        indices, conditions = [], []
+        for dim, index in enumerate(read.indices):
+            if not isinstance(index, syntax.Const):
+                conditions.append(syntax.Compare(">=", index, syntax.Const(0)))
+            elif index.value < 0:
+                index = syntax.Binary("+", syntax.Shape(read.array, dim), index)
+            indices.append(index)
+        return dataclasses.replace(read, indices=tuple(indices)), conditions
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
         shape = stmt.shape

@@ -12,7 +12,7 @@ from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
 from tests.frontend.define import define
 
-SLICES = ["1:", ":-1", "::-1", "2:5", ":3", "::2", "1::2", "4:1:-1", "-3:", ":", "k:", ":k", "k", "0", "k + 1"]
+SLICES = ["1:", ":-1", "::-1", "2:5", ":3", "::2", "1::2", "4:1:-1", "-3:", ":", "k:", ":k", "k", "0", "-1", "-2", "k - 3", "k + 1"]
 
 
 def cases():
