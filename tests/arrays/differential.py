@@ -40,7 +40,7 @@ class _Nudged:
 
 def defined(seed: int, source: str, units: int = 0):
     """The function, its text where tracebacks and the parser look for it. units: by how much functions are off."""
-    name = f"<arrays {seed}>"
+    name = f"<arrays {seed}>" if not units else f"<arrays {seed}, off by {units}>"
     text = "import numpy as np\n" + source
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict = {"_copy": _copy}
