@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import DType
+from polyml.dtypes import BOOL, DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.captures import MISSING
@@ -67,6 +67,8 @@ class Lowering:
         self._known_sizes: list[syntax.Require] = []
         self._numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
         self._bound_once = _bound_once(kernel)
+        types_of = zip(kernel.params, types)
+        self._truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
@@ -167,6 +169,8 @@ class Lowering:
         self._arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
+        if self._assign_masked(stmt):
+            return
         target = self.value(stmt.target)
         if isinstance(target, syntax.Subscript):
             value = self.value(stmt.value)
@@ -183,6 +187,56 @@ class Lowering:
                 "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
             )
         self._store(target, self.value(stmt.value), stmt)
+
+    def _assign_masked(self, stmt: syntax.Assign) -> bool:
+        """A[m] = number and A[m] op= number, with truth values m for all of A; False for anything else."""
+        chosen = stmt.target.indices
+        if len(chosen) != 1 or isinstance(chosen[0], (syntax.Slice, syntax.NewAxis, syntax.Dots)):
+            return False
+        mask = self.value(chosen[0])
+        if not isinstance(mask, Elements) or not self._is_truth(mask.sample):
+            return False
+        named = isinstance(stmt.target, syntax.Subscript)
+        base = self._array(stmt.target.array, stmt.target.loc) if named else self.value(stmt.target.base)
+        if not isinstance(base, Elements) or base.storage is None or base.rank != mask.rank:
+            return False
+        number = stmt.value.right if stmt.in_place else stmt.value
+        if stmt.in_place and stmt.value.left != stmt.target:
+            return False
+        value = self.value(number)
+        if isinstance(value, Elements):
+            return False
+        for own, other in zip(base.shape, mask.shape):
+            if own.length != other.length:
+                equal = syntax.Compare("==", own.length.expr, other.length.expr)
+                self.need(equal, "a mask of another size than its array", stmt.loc)
+        if any(isinstance(n, syntax.Subscript) and n.array == base.storage for n in walk.nodes(mask.sample)):
+            mask = self.memory(mask, "_mask", stmt.loc)
+        need_inside(value, self.need)
+
+        def body(point: Point) -> list[Stmt]:
+            place = base.at(point)
+            new = dataclasses.replace(stmt.value, left=place, right=value) if stmt.in_place else value
+            store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=new, whole=True)
+            return [syntax.If(mask.at(point), (store,), loc=stmt.loc)]
+
+        self.loops(base.shape, body, stmt.loc)
+        return True
+
+    def _is_truth(self, expr: Expr) -> bool:
+        """Whether the number is certainly a truth value of NumPy."""
+        match expr:
+            case syntax.Compare():
+                return True
+            case syntax.Unary(op="~", operand=operand):
+                return self._is_truth(operand)
+            case syntax.Binary(op="&" | "|" | "^", left=left, right=right):
+                return self._is_truth(left) and self._is_truth(right)
+            case syntax.Call(function=function):
+                return function in ("isnan", "isinf", "isfinite")
+            case syntax.Subscript(array=array):
+                return array in self._truths
+        return False
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """target[...] = value, all of the value first."""
@@ -326,9 +380,8 @@ class Lowering:
             known = constant(made) if isinstance(made, syntax.Binary) else MISSING
             return syntax.Const(known, loc=expr.loc) if type(known) is int else made
         _check_elementwise(expr)
-        if isinstance(expr, syntax.Binary) and expr.op == "**" and expr.right == syntax.Const(0.5):
-            expr = syntax.Call("sqrt", (expr.left,), loc=expr.loc)  # as NumPy does, not as its numbers do
-            operands = operands[:1]
+        if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
+            expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # as NumPy's arrays do
         return elementwise(operands, lambda *parts: walk.with_operands(expr, parts), self.need, expr.loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:
@@ -489,6 +542,8 @@ class Lowering:
         sizes = tuple(self._room(extent).expr for extent in shape)
         self._out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
+        if isinstance(element, syntax.TypeOf) and not element.function and self._is_truth(element.of):
+            self._truths.add(name)
         return name
 
 
@@ -505,6 +560,10 @@ def _check_elementwise(expr: Expr) -> None:
         raise PolymlTypeError(
             f"an array cannot be given to {name}", loc=expr.loc, notes=["accepted: NumPy's elementwise functions"]
         )
+
+
+def _is_two(expr: Expr) -> bool:
+    return isinstance(expr, syntax.Const) and type(expr.value) is int and expr.value == 2
 
 
 def _is_size(node: Expr) -> bool:

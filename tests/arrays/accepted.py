@@ -7,6 +7,7 @@ where and what would be accepted; NumPy raises there too where the entry says "a
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 import warnings
@@ -26,17 +27,18 @@ TYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool"
 
 @dataclass(frozen=True)
 class Probe:
-    """One row. text: what the kernel returns, or statements, of matrices A and B (4 x 4), x (4), and the numbers n and s."""
+    """One row. text: what the kernel returns, or statements, of A and B (4 x 4), x (4), n and s."""
 
     section: str
     text: str
 
     @property
     def source(self) -> str:
-        lines = self.text.split("; ")
-        if not lines[-1].startswith(("return", "for", "if", "A", "x")) or len(lines) == 1 and " = " not in self.text:
-            lines[-1] = f"return {lines[-1]}"
-        body = "\n".join(f"    {line}" for line in lines).replace(": A", ":\n        A").replace(": x", ":\n        x")
+        try:
+            ast.parse(self.text, mode="eval")
+            body = f"    return {self.text}"
+        except SyntaxError:
+            body = "\n".join(f"    {line}" for line in self.text.split("; "))
         return f"def f(A, B, x, n, s):\n{body}\n"
 
 
@@ -45,7 +47,7 @@ _CONSTRUCTS = [
     "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
     "for i in range(4): A[i, i:] = x[i:]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "A > B", "A == B",
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
-    "A.shape[0]", "len(A)", "A[x > 0]", "A[A > 0] = 0", "x[x.astype(np.int64) % 4]", "A[n > 1 and 0 or 1]",
+    "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "x[x > 2]", "x[x.astype(np.int64) % 4]",
     "for row in A: x += row", "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
 ]  # fmt: skip
 _CALLS = {

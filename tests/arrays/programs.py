@@ -158,6 +158,18 @@ def functions(a):
     return np.where(a > 0, a, 0.0), np.where(a > 0, 1, 0), np.clip(a, -0.3, 0.3), np.minimum(a, 0), np.sqrt(np.abs(a))
 
 
+@program(floats(5, 6), integers(5, 6), np.array([True, False, True, True, False]), floats(5))
+def masked_stores(A, b, m, x):
+    A[A > 0.5] = 0.5
+    A[~(A > 0) & (b > 3)] *= 2
+    b[A.T.T < 0] = 7
+    x[m] += 1
+    x[np.isnan(x) | (x > 1)] = 0
+    small = x < 0
+    x[small] = -1
+    A[A[::-1] < 0] = 2
+
+
 @program(np.array([True, False, True]), np.array([True, True, False]))
 def truth_values(a, b):
     return a & b, a | b, ~a, a ^ b, a.sum(), a.any(), a.all(), np.where(a, b, True)

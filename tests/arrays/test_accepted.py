@@ -1,0 +1,34 @@
+"""ACCEPTED.md says what kernels accept."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.arrays.accepted import TYPES, expected, outcome, probes
+
+LINES = (Path(__file__).parents[2] / "ACCEPTED.md").read_text().splitlines()
+
+
+CELLS = {
+    line.rsplit("` |", 1)[0][3:].replace("\\|", "|"): [c.strip() for c in line.rsplit("` |", 1)[1].strip(" |").split("|")]
+    for line in LINES
+    if line.startswith("| `")
+}
+
+
+def test_the_table_has_every_entry_and_no_other():
+    assert list(CELLS) == [probe.text for probe in probes()]
+
+
+@pytest.mark.parametrize("probe", probes(), ids=lambda p: p.text)
+def test_types_decide_what_the_table_says(probe):
+    found = [expected(probe, dtype) for dtype in TYPES]
+    wanted = ["refused" if cell == "as NumPy" else cell for cell in CELLS[probe.text]]
+    assert found == wanted
+
+
+@pytest.mark.parametrize("probe", probes()[::7], ids=lambda p: p.text)
+def test_a_sample_happens_as_the_table_says(probe):
+    assert [outcome(probe, dtype) for dtype in ("float32", "int16")] == [
+        CELLS[probe.text][TYPES.index(dtype)] for dtype in ("float32", "int16")
+    ]
