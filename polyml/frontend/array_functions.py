@@ -13,7 +13,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Signature:
-    """name: in NumPy. operands: the arrays, in order. options: the other parameters, in NumPy's order.
+    """name: in NumPy. operands: the arrays and numbers, in order. options: the other parameters, in NumPy's order.
+
+    optional: operands that may be left out, behind the others. many: the only operand is a tuple of arrays.
 
     variadic: the option may be given as several arguments, A.transpose(1, 0). shape: the option whose sizes, which need
     not be constants, follow the operands.
@@ -24,6 +26,8 @@ class Signature:
     options: tuple[str, ...] = ()
     variadic: bool = False
     shape: str | None = None
+    optional: tuple[str, ...] = ()
+    many: bool = False
 
 
 _REDUCTIONS = {
@@ -48,6 +52,17 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("reshape", ("a",), ("shape",), shape="shape")
     yield Signature("ravel", ("a",))
     yield Signature("copy", ("a",))
+    yield Signature("arange", ("start",), ("dtype",), optional=("stop", "step"))
+    yield Signature("eye", ("N",), ("dtype",), optional=("M",))
+    for name in ("tril", "triu"):
+        yield Signature(name, ("m",), ("k",))
+    yield Signature("diag", ("v",))
+    yield Signature("roll", ("a",), ("shift", "axis"))
+    yield Signature("repeat", ("a",), ("repeats", "axis"))
+    for name in ("concatenate", "stack"):
+        yield Signature(name, ("arrays",), ("axis",), many=True)
+    for name in ("hstack", "vstack"):
+        yield Signature(name, ("tup",), many=True)
     yield Signature("flip", ("m",), ("axis",))
     for name in ("swapaxes", "expand_dims", "squeeze"):
         yield Signature(name, ("a",), ("axis1", "axis2") if name == "swapaxes" else ("axis",))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import BOOL, DType
+from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.captures import MISSING
@@ -67,6 +67,7 @@ class Lowering:
         self._known_sizes: list[syntax.Require] = []
         self._numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
         self._bound_once = _bound_once(kernel)
+        self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
         types_of = zip(kernel.params, types)
         self._truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
@@ -484,6 +485,31 @@ class Lowering:
     def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
         """The array where its elements can be read many times: as it is if they are stored."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
+
+    def is_integer(self, number: Expr) -> bool:
+        """Whether the number is certainly one of Python's ints."""
+        if isinstance(number, Elements):
+            return False
+        for node in walk.nodes(number):
+            if isinstance(node, syntax.Name):
+                if node.name not in self._loop_variables and node.name not in self._ints:
+                    return False
+            elif not _is_size(node):
+                return False
+        return True
+
+    def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
+        """The value where the condition holds, else zero of its type."""
+        if self._is_truth(value):
+            return syntax.Binary("&", value, condition, loc=loc)
+        return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
+
+    def together(self, samples: list[Expr]) -> Expr:
+        """A number of the type that holds all of them."""
+        total, *rest = samples
+        for sample in rest:
+            total = syntax.Call("where", (syntax.Compare("==", syntax.Const(0), syntax.Const(0)), total, sample))
+        return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:
         """What NumPy makes a view if the strides allow it. Of an argument or a part that is not known: neither may change."""

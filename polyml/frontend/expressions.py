@@ -342,8 +342,8 @@ class Expressions:
     ) -> syntax.Expr:
         """The call of a function of whole arrays; first: the operands that stand before its arguments."""
         operands, options = signature.operands[len(first) :], signature.options
-        accepted = f"`{name}({', '.join((*operands, *(f'{option}=' for option in options)))})`"
-        slots = (*operands, *options)
+        accepted = f"`{name}({', '.join((*operands, *signature.optional, *(f'{option}=' for option in options)))})`"
+        slots = (*operands, *signature.optional, *options)
         given: dict[str, ast.expr] = {}
         written = list(node.args)
         if signature.variadic and len(written) > 1:
@@ -358,8 +358,17 @@ class Expressions:
             given[keyword.arg] = keyword.value
         for operand in operands:
             if operand not in given:
-                raise self.error(node, f"`{name}` needs {operand}", accepted)
-        args = (*first, *(self.expr(given[operand]) for operand in operands))
+                selects = signature.name == "where" and len(given) == 1
+                refuse = self.not_affine if selects else self.error  # np.where(m) gives the places that are true
+                raise refuse(node, f"`{name}` needs {operand}", accepted)
+        if signature.many:
+            parts = given[operands[0]]
+            if not isinstance(parts, (ast.Tuple, ast.List)):
+                raise self.not_affine(parts, f"`{name}` of what is not written out", f"`{name}((A, B))`")
+            args: tuple[syntax.Expr, ...] = tuple(map(self.expr, parts.elts))
+        else:
+            written = (*operands, *(operand for operand in signature.optional if operand in given))
+            args = (*first, *(self.expr(given[operand]) for operand in written))
         if signature.shape is not None:
             if signature.shape not in given:
                 raise self.error(node, f"`{name}` needs {signature.shape}", accepted)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from polyml.errors import PolymlTypeError
+from polyml.errors import PolymlTypeError, PolymlValueError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
+from polyml.source import Loc
 
 
 def dimensions(rank: int) -> str:
@@ -31,6 +32,17 @@ def checked_dim(expr: syntax.Shape, rank: int, name: str) -> int:
             notes=[f"accepted: {accepted}"],
         )
     return expr.dim % rank
+
+
+def checked_axis(axis: object, rank: int, loc: Loc | None) -> int:
+    """The axis from 0 on. PolymlValueError where an array of that rank has none such."""
+    if type(axis) is not int or not -rank <= axis < rank:
+        raise PolymlValueError(
+            f"axis {axis} of an array of {dimensions(rank)}",
+            loc=loc,
+            notes=[f"accepted: {-rank} to {rank - 1}" if rank else "accepted: no axis"],
+        )
+    return axis % rank
 
 
 @dataclass(frozen=True)

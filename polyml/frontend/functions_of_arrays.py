@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
-from polyml.frontend import elements, syntax
+from polyml.frontend import elements, new_arrays, syntax
 from polyml.frontend.elements import Elements, Point
-from polyml.frontend.extents import Extent, Linear, dimensions
+from polyml.frontend.extents import Extent, Linear, checked_axis
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -148,7 +148,7 @@ def _cumsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
                 "np.cumsum of a flattened array is not affine", loc=loc, notes=["polyml compiles: np.cumsum with axis="]
             )
         axis = 0
-    axis = _axis(axis, array.rank, loc)
+    axis = checked_axis(axis, array.rank, loc)
     result = lowering.allocated("_running", array.shape, _element(array.sample, options, "sum", loc), None, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
@@ -376,7 +376,7 @@ def _as_shape(lowering: Lowering, array: Elements, sizes: Sequence[Expr], loc: L
 def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     axes = options.get("axes")
-    order = range(array.rank)[::-1] if axes is None else [_axis(axis, array.rank, loc) for axis in axes]
+    order = range(array.rank)[::-1] if axes is None else [checked_axis(axis, array.rank, loc) for axis in axes]
     if sorted(order) != list(range(array.rank)):
         raise PolymlTypeError(
             "the axes of a transpose are not those of the array", loc=loc, notes=["accepted: each axis once"]
@@ -386,7 +386,7 @@ def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -
 
 def _swapaxes(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
-    one, other = (_axis(options.get(name), array.rank, loc) for name in ("axis1", "axis2"))
+    one, other = (checked_axis(options.get(name), array.rank, loc) for name in ("axis1", "axis2"))
     order = list(range(array.rank))
     order[one], order[other] = other, one
     return elements.permuted(array, order)
@@ -400,7 +400,7 @@ def _flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
 
 def _expand_dims(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
-    return elements.with_axis(array, _axis(options.get("axis"), array.rank + 1, loc))
+    return elements.with_axis(array, checked_axis(options.get("axis"), array.rank + 1, loc))
 
 
 def _squeeze(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -440,20 +440,10 @@ def _axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
     rank, given = _array(value, loc).rank, options.get("axis")
     if given is None:
         return tuple(range(rank))
-    axes = [_axis(axis, rank, loc) for axis in (given if isinstance(given, tuple) else (given,))]
+    axes = [checked_axis(axis, rank, loc) for axis in (given if isinstance(given, tuple) else (given,))]
     if len(set(axes)) != len(axes):
         raise PolymlTypeError("an axis is given twice", loc=loc, notes=["accepted: each axis once"])
     return tuple(sorted(axes))
-
-
-def _axis(axis: object, rank: int, loc: Loc | None) -> int:
-    if type(axis) is not int or not -rank <= axis < rank:
-        raise PolymlValueError(
-            f"axis {axis} of an array of {dimensions(rank)}",
-            loc=loc,
-            notes=[f"accepted: {-rank} to {rank - 1}" if rank else "accepted: no axis"],
-        )
-    return axis % rank
 
 
 def _reduced_shape(array: Elements, axes: Sequence[int], keep: bool) -> tuple[Extent, ...]:
@@ -531,4 +521,5 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "squeeze": _squeeze,
     "size": _size,
     "ndim": _ndim,
+    **new_arrays.FUNCTIONS,
 }

@@ -201,6 +201,8 @@ class _Parser:
     # Control
 
     def _for(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
+        if isinstance(stmt.target, ast.Name) and isinstance(stmt.iter, ast.Name) and self.read.is_local(stmt.iter):
+            return self._for_rows(stmt)
         if not isinstance(stmt.target, ast.Name):
             raise self.read.not_affine(stmt.target, "a loop with this target is not static control", _RANGES)
         if not isinstance(stmt.iter, ast.Call) or self.read.value(stmt.iter.func) is not range:
@@ -222,6 +224,19 @@ class _Parser:
         self._loops.pop()
         name, self.read.renamed = self.read.renamed.get(var, var), outer
         loop = syntax.For(name, start, stop, step, body, loc=self._text.loc(stmt, stmt.iter))
+        return (loop, *self._body(stmt.orelse))
+
+    def _for_rows(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
+        """for row in A: a loop over the first dimension, each row bound first."""
+        array, loc = self.read.array(stmt.iter), self._text.loc(stmt, stmt.iter)
+        index = syntax.Name(self.read.fresh("_row"), loc=loc)
+        row = syntax.Part(syntax.Name(array, loc=loc), (index,), loc=loc)
+        self._loops.append(index.name)
+        first = syntax.Assign(self._local(stmt.target), row, loc=loc)
+        body = (first, *self._body(stmt.body))
+        self._loops.pop()
+        size = syntax.Shape(array, 0, loc=loc)
+        loop = syntax.For(index.name, syntax.Const(0, loc=loc), size, 1, body, loc=loc)
         return (loop, *self._body(stmt.orelse))
 
     def _range(self, call: ast.Call) -> tuple[syntax.Expr, syntax.Expr, int]:

@@ -70,6 +70,17 @@ _CALLS = {
     "ravel": ["A.ravel() * 1"],
     "flatten": ["A.flatten()"],
     "copy": ["A.copy()", "np.copy(A)"],
+    "arange": ["np.arange(n) + x[:2]", "np.arange(1, 5, 2) + 0", "np.arange(n, dtype=np.float32) + 0"],
+    "eye": ["np.eye(4) @ A", "np.eye(n, 3) * 2"],
+    "tril": ["np.tril(A) + 0", "np.tril(A, k=1) + 0"],
+    "triu": ["np.triu(A, k=-1) + 0"],
+    "diag": ["np.diag(A) + 0", "np.diag(x) + 0"],
+    "roll": ["np.roll(x, 1) + 0", "np.roll(A, -1, axis=1) + 0"],
+    "repeat": ["np.repeat(x, 2) + 0", "np.repeat(A, 2, axis=0) + 0"],
+    "concatenate": ["np.concatenate((A, B))", "np.concatenate((A, B), axis=1)"],
+    "stack": ["np.stack((x, x))", "np.stack((x, x), axis=1)"],
+    "hstack": ["np.hstack((A, B))"],
+    "vstack": ["np.vstack((A, x))"],
 }
 _ALLOCATIONS = [
     "y = np.zeros(4); y += x; return y", "y = np.ones((4, n)); return y", "y = np.full(4, s); return y",
@@ -77,8 +88,8 @@ _ALLOCATIONS = [
     "y = np.zeros(A.shape, A.dtype); return y",
 ]  # fmt: skip
 _NOT_YET = [
-    "np.sort(x)", "np.argsort(x)", "np.linalg.inv(A)", "np.fft.fft(x)", "np.concatenate((A, B))", "np.stack((A, B))",
-    "np.arange(4) + x", "np.eye(4) @ A", "np.roll(x, 1)", "np.repeat(x, 2)", "np.tril(A)", "np.diag(A)", "np.median(x)",
+    "np.sort(x)", "np.argsort(x)", "np.linalg.inv(A)", "np.fft.fft(x)", "np.linspace(0, 1, 4) + x",
+    "np.tile(x, 2)", "np.pad(x, 1)", "np.median(x)", "np.where(A > 0)", "np.bincount(n)",
     "np.nonexistent(x)", "A.nonexistent()", "A.sum(nonexistent=1)",
 ]  # fmt: skip
 

@@ -318,6 +318,38 @@ def attention(heads, x, w, out):
     return (p @ v).transpose(1, 0, 2).reshape(n, d) @ out
 
 
+@program(floats(5, 6), floats(3, 6), floats(6), 4)
+def joined(A, B, x, n):
+    p, q = np.concatenate((A, B)), np.vstack((A, x))
+    r, s = np.hstack((x, x * 2)), np.stack((x, x + 1), axis=1)
+    return p, q, r, s, np.concatenate((B.T, A.T), axis=1), np.hstack((A.T, B.T)), np.stack((x, x, x))
+
+
+@program(floats(5, 6), integers(6, 6), floats(6), 4)
+def made_of_numbers(A, b, x, n):
+    p, q = np.arange(n) * 2, np.arange(1, A.shape[1] + 1) + x
+    r, s = np.arange(9, n, -2) + 0, np.eye(n) + np.eye(n, dtype=np.float32)
+    t, u = np.tril(A) + 0, np.triu(b, k=1) * 2
+    return p, q, r, s, t, u, np.tril(A > 0, -1) | False, np.diag(b) * 1, np.diag(x) + 1, np.arange(n, dtype=np.float64) / 2
+
+
+@program(floats(5, 6), floats(6))
+def rolled(A, x):
+    p, q = np.roll(x, 1) - x, np.roll(A, -2, axis=1) + np.roll(A, 1, axis=0)
+    return p, q, np.repeat(x, 2) * 1, np.repeat(A, 3, axis=1) + 0
+
+
+@program(floats(5, 6), floats(6), floats(5))
+def rows(A, x, y):
+    for row in A:
+        row += x
+        x -= row * 0.1
+    total = 0.0
+    for v in y:
+        total += v * v
+    return total
+
+
 @program(floats(9), 4)
 def time_loop(u, steps):
     un = u.copy()

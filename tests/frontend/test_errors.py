@@ -135,17 +135,17 @@ kernel.py:3:5: error: this never runs: it stands after return
 """,
     ),
     Case(
-        "for over array",
+        "for over two arrays",
         """
 def f(A):
-    for a in A:
+    for a in zip(A, A):
         pass
 """,
         NotAffineError,
         """
 kernel.py:2:14: error: a loop over something that is not a range is not static control
-          for a in A:
-                   ^
+          for a in zip(A, A):
+                   ^^^^^^^^^
   note: polyml compiles: `for i in range(...)`
 """,
     ),

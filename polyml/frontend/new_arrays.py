@@ -1,0 +1,181 @@
+"""NumPy's functions that make arrays of numbers, of triangles, and of other arrays put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyml.dtypes import F64, I64
+from polyml.errors import NotAffineError, PolymlValueError
+from polyml.frontend import syntax
+from polyml.frontend.elements import Elements, Point, with_axis
+from polyml.frontend.extents import Extent, Linear, checked_axis
+from polyml.frontend.syntax import Expr
+from polyml.source import Loc
+
+if TYPE_CHECKING:
+    from polyml.frontend.arrays import Lowering, Value
+
+ZERO, ONE = syntax.Const(0), syntax.Const(1)
+
+
+def arange(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """Of integers; the step is a constant."""
+    if not all(lowering.is_integer(arg) for arg in args):
+        raise NotAffineError("np.arange of what may not be integers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
+    start, stop = (args[0], args[1]) if len(args) > 1 else (ZERO, args[0])
+    step = args[2] if len(args) > 2 else ONE
+    if not isinstance(step, syntax.Const) or step.value == 0:
+        raise NotAffineError("np.arange with a step that is not known", loc=loc, notes=["polyml compiles: a constant step"])
+    distance = abs(step.value)
+    length = (Linear.of(stop) - Linear.of(start)) * (1 if step.value > 0 else -1) + (distance - 1)
+    if distance > 1:
+        length = Linear.of(syntax.Binary("//", length.expr, syntax.Const(distance)))
+    to = options.get("dtype") or I64
+
+    def at(point: Point) -> Expr:
+        return syntax.Cast((Linear.of(point[0]) * step.value + Linear.of(start)).expr, to, loc=loc)
+
+    return Elements((Extent(length),), at)
+
+
+def eye(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    rows, columns = args[0], args[-1]
+    to = options.get("dtype") or F64
+    shape = tuple(Extent(Linear.of(size)) for size in (rows, columns))
+    return Elements(shape, lambda p: syntax.Cast(syntax.Compare("==", p[0], p[1]), to, loc=loc))
+
+
+def triangle(op: str):
+    """np.tril keeps where column - row <= k, np.triu where it is >= k."""
+
+    def made(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array = _array(args[0], loc, 2)
+        k = syntax.Const(options.get("k", 0))
+
+        def at(point: Point) -> Expr:
+            distance = syntax.Binary("-", point[-1], point[-2])
+            return lowering.or_zero(syntax.Compare(op, distance, k), array.at(point), loc)
+
+        return Elements(array.shape, at)
+
+    return made
+
+
+def diag(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """Of a vector the matrix, of a matrix the vector."""
+    array = _array(args[0], loc, 1)
+    if array.rank == 1:
+        size = array.shape[0]
+
+        def at(point: Point) -> Expr:
+            return lowering.or_zero(syntax.Compare("==", point[0], point[1]), array.at(point[:1]), loc)
+
+        return Elements((size, size), at)
+    if array.rank > 2:
+        raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
+    rows, columns = array.shape
+    if rows.length != columns.length:
+        same = syntax.Compare("==", rows.length.expr, columns.length.expr)
+        lowering.need(same, "the diagonal of a matrix that is not square", loc)
+    return Elements((rows,), lambda point: array.at((point[0], point[0])))
+
+
+def roll(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, shift, axis = _array(args[0], loc, 1), options.get("shift"), options.get("axis")
+    if type(shift) is not int or axis is None and array.rank > 1 or not isinstance(axis, (int, type(None))):
+        raise NotAffineError(
+            "np.roll along several axes at once", loc=loc, notes=["polyml compiles: a constant shift along one axis"]
+        )
+    axis = checked_axis(0 if axis is None else axis, array.rank, loc)
+    size = array.shape[axis].length
+    least = syntax.Compare(">=", size.expr, syntax.Const(max(1, abs(shift))))
+    lowering.need(least, "a shift that goes around more than once", loc)
+
+    def at(point: Point) -> Expr:
+        index = Linear.of(point[axis])
+
+        def moved(by: Linear | int) -> Expr:
+            return array.at((*point[:axis], (index + by).expr, *point[axis + 1 :]))
+
+        if shift >= 0:
+            return syntax.IfExp(syntax.Compare("<", point[axis], syntax.Const(shift)), moved(size - shift), moved(-shift))
+        inside = syntax.Compare("<", point[axis], (size + shift).expr)
+        return syntax.IfExp(inside, moved(-shift), moved(size * -1 - shift))
+
+    return Elements(array.shape, at)
+
+
+def repeat(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array, times, axis = _array(args[0], loc, 1), options.get("repeats"), options.get("axis")
+    if type(times) is not int or times < 1 or axis is None and array.rank > 1:
+        raise NotAffineError("np.repeat of this", loc=loc, notes=["polyml compiles: a constant count along one axis"])
+    axis = checked_axis(0 if axis is None else axis, array.rank, loc)
+    old = array.shape[axis]
+    longer = Extent(old.length * times, old.positive)
+
+    def at(point: Point) -> Expr:
+        index = syntax.Binary("//", point[axis], syntax.Const(times))
+        return array.at((*point[:axis], index, *point[axis + 1 :]))
+
+    return Elements((*array.shape[:axis], longer, *array.shape[axis + 1 :]), at)
+
+
+def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """The parts stored one after the other; the type is that of their sum."""
+    parts = [_array(arg, loc, 1) for arg in args]
+    axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
+    if len({part.rank for part in parts}) != 1:
+        raise PolymlValueError("arrays of different ranks are put together", loc=loc, notes=["accepted: one rank"])
+    for part in parts[1:]:
+        for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
+            if dim != axis and one.length != other.length:
+                same = syntax.Compare("==", one.length.expr, other.length.expr)
+                lowering.need(same, "arrays that do not fit together", loc)
+    total = Linear((), 0)
+    for part in parts:
+        if not part.shape[axis].positive:
+            lowering.need(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
+        total += part.shape[axis].length
+    shape = (*parts[0].shape[:axis], Extent(total, True), *parts[0].shape[axis + 1 :])
+    result = lowering.allocated("_joined", shape, syntax.TypeOf(lowering.together([p.sample for p in parts])), None, loc)
+    first = Linear((), 0)
+    for part in parts:
+
+        def body(point: Point, part: Elements = part, first: Linear = first) -> list[syntax.Stmt]:
+            place = result.at((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
+            return [syntax.Assign(place, part.at(point), whole=True, loc=loc)]
+
+        lowering.loops(part.shape, body, loc)
+        first += part.shape[axis].length
+    return result
+
+
+def stack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    parts = [_array(arg, loc, 1) for arg in args]
+    axis = checked_axis(options.get("axis", 0), parts[0].rank + 1, loc)
+    return concatenate(lowering, [with_axis(part, axis) for part in parts], {"axis": axis}, loc)
+
+
+def hstack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    parts = [_array(arg, loc, 1) for arg in args]
+    return concatenate(lowering, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
+
+
+def vstack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    parts = [_array(arg, loc, 1) for arg in args]
+    return concatenate(lowering, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
+
+
+def _array(value: Value, loc: Loc | None, least: int) -> Elements:
+    if not isinstance(value, Elements) or value.rank < least:
+        raise NotAffineError(
+            f"an array of at least {least} dimension{'s' if least > 1 else ''} is needed", loc=loc,
+            notes=["polyml compiles: arrays, not numbers"],
+        )  # fmt: skip
+    return value
+
+
+FUNCTIONS = {
+    "arange": arange, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll,
+    "repeat": repeat, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
+}  # fmt: skip
