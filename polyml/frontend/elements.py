@@ -218,8 +218,8 @@ def _along_group(
 
 def elementwise(
     operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None
-) -> Elements:
-    """make(*elements) at every point of the broadcast shape.
+) -> Expr | Elements:
+    """make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
 
     An element among the operands is read also where the shape is empty: outside its array, Python raises.
     """
@@ -227,6 +227,8 @@ def elementwise(
         if not isinstance(operand, Elements):
             need_inside(operand, need)
     shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], need, loc)
+    if not shape:
+        return make(*(element(operand, ()) for operand in operands))
     return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
 
 

@@ -124,7 +124,7 @@ def _variance(root: bool):
         array = lowering.in_memory(array, loc)
         mean = _mean(lowering, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
         mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
-        distance = elements.elementwise((array, mean), lambda a, b: syntax.Binary("-", a, b), lowering.need, loc)
+        distance = _array(_mapped(lowering, [array, mean], lambda a, b: syntax.Binary("-", a, b), loc), loc)
         square = Elements(distance.shape, lambda point: syntax.Call("square", (distance.at(point),)))
         kept = {"axis": options.get("axis"), "keepdims": options.get("keepdims")}
         total = _sum_as_mean(lowering, [square], kept, loc)
@@ -301,11 +301,8 @@ def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
 
 
 def _where(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    if not any(isinstance(arg, Elements) for arg in args):
-        raise NotAffineError(
-            "np.where of numbers is an array of no dimensions", loc=loc, notes=["polyml compiles: `x if condition else y`"]
-        )
-    return _mapped(lowering, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
+    made = _mapped(lowering, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
+    return _array(made, loc)  # of numbers it is an array without dimensions
 
 
 def _clip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:

@@ -148,7 +148,9 @@ def main() -> int:
         return 0
     outcomes: Counter = Counter()
     reasons: Counter = Counter()
-    for seed in range(options.seed, options.seed + options.programs):
+    for number, seed in enumerate(range(options.seed, options.seed + options.programs)):
+        if number and number % 500 == 0:
+            print(f"{number} programs, {outcomes['failed']} failed", flush=True)
         program = generate(seed)
         try:
             outcome, what = check(program)

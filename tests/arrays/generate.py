@@ -97,7 +97,9 @@ class _Generator:
 
     def statement(self) -> None:
         choice = self.rng.random()
-        if choice < 0.3:
+        if choice < 0.06:
+            self.assign_masked()
+        elif choice < 0.3:
             self.assign_name()
         elif choice < 0.85 or self.indent != "    ":
             self.assign_part()
@@ -135,6 +137,16 @@ class _Generator:
         if kind != "b" and order.index(value_kind) <= order.index(kind) and not target.count("[]"):
             operators += ["+=", "-=", "*="]
         self.add(f"{target} {self.rng.choice(operators)} _copy({text})")
+
+    def assign_masked(self) -> None:
+        name = self.rng.choice(sorted(self.names))
+        shape, kind = self.names[name]
+        masks = [other for other, (own, k) in self.names.items() if own == shape and k != "b"]
+        if kind == "b" or not shape:
+            return self.assign_part()
+        test = f"{self.rng.choice(masks)} {self.rng.choice(('>', '<='))} {self.rng.choice(('0', '1'))}"
+        self.add(f"{name}[{test}] {self.rng.choice(('=', '=', '+=', '*='))} {self.rng.choice(('2', '-1'))}")
+        return None
 
     def loop(self) -> None:
         name = self.rng.choice([n for n, (shape, _) in self.names.items() if shape])
@@ -235,6 +247,9 @@ class _Generator:
         a, kind = self.expression(shape, depth)
         if kind == "b":
             return f"(~({a}))" if not a[0].isdigit() else a, kind
+        if shape and a[0].isalpha() and self.rng.random() < 0.2:
+            triangle = f"np.{self.rng.choice(('tril', 'triu'))}({a}, {self.rng.choice((-1, 0, 1))})"
+            return (triangle if len(shape) == 2 and self.rng.random() < 0.5 else f"np.roll({a}, 1, axis=-1)"), kind
         if kind == "i" or self.rng.random() < 0.5:
             return self.rng.choice((f"(-{a})", f"np.abs({a})", f"np.minimum({a}, 2)", f"np.maximum({a}, {a})")), kind
         return self.rng.choice((f"np.sqrt(np.abs({a}))", f"np.tanh({a})", f"np.clip({a}, -1.0, 4.0)")), "f"
@@ -255,9 +270,11 @@ class _Generator:
         a, kind = self.expression((*shape[:axis], rng.choice(dims), *shape[axis:]), depth)
         if not any(name in a for name in self.names) or a.lstrip("-").replace(".", "").isdigit():
             return self.leaf(shape)
-        function = rng.choice(("sum", "sum", "max", "min", "mean", "any", "all"))
+        function = rng.choice(("sum", "sum", "max", "min", "mean", "any", "all", "argmax", "argmin"))
         if function in ("any", "all"):
             return f"np.{function}({a}, axis={axis})", "b"
+        if function in ("argmax", "argmin"):
+            return f"np.{function}({a}, axis={axis})", "i"
         if function == "mean":
             return f"np.mean({a}, axis={axis})", "f"
         return f"np.{function}({a}, axis={axis})", ("i" if kind == "b" and function == "sum" else kind)
@@ -269,4 +286,7 @@ class _Generator:
         (a, ka), (b, kb) = self.leaf((shape[0], inner)), self.leaf((inner, *shape[1:]))
         if "b" in (ka, kb) or not (a[0].isalpha() and b[0].isalpha()):
             return self.leaf(shape)
+        if self.rng.random() < 0.4:
+            subscripts = "ij,jk->ik" if len(shape) == 2 else "ij,j->i"
+            return f'np.einsum("{subscripts}", {a}, {b})', max(ka, kb, key="bif".index)
         return f"({a} @ {b})", max(ka, kb, key="bif".index)
