@@ -435,7 +435,7 @@ def _array(value: Value, loc: Loc | None) -> Elements:
 def _axes(value: Value, options: dict, loc: Loc | None) -> tuple[int, ...]:
     """The axes that are reduced, in order."""
     rank, given = _array(value, loc).rank, options.get("axis")
-    if given is None:
+    if given is None or rank == 0 and given in (0, -1):  # which NumPy takes for a number
         return tuple(range(rank))
     axes = [checked_axis(axis, rank, loc) for axis in (given if isinstance(given, tuple) else (given,))]
     if len(set(axes)) != len(axes):
