@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
@@ -81,7 +81,7 @@ class _Vectorizer:
 
     def _distributed(self, nest: Nest) -> float:
         """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""
-        if len(nest.chain) != 1 or not nest.free(0, ()):
+        if len(nest.chain) != 1 or _shares_rows(nest) or not nest.free(0, ()):
             return float("inf")
         total = 0.0
         for node in nest.body:
@@ -243,6 +243,19 @@ class _Vectorizer:
                     for other in JAM_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
+
+
+def _shares_rows(nest: Nest) -> bool:
+    """Whether two nodes of the body touch many elements of one array in an iteration: these are near only there."""
+    users: dict[str, set[int]] = {}
+    wide: set[str] = set()
+    owner = {id(instance): position for position, node in enumerate(nest.body) for instance in instances((node,))}
+    for touch in nest.touches():
+        users.setdefault(touch.access.array, set()).add(owner[id(touch.instance)])
+        inner = {loop.var for loop in touch.inner}
+        if any(inner & e.names for e in touch.subscripts):
+            wide.add(touch.access.array)
+    return any(len(users[array]) > 1 for array in wide)
 
 
 def _fits(nest: Nest, shape: Shape) -> bool:
