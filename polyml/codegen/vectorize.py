@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import prod
 
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, with_body
@@ -66,14 +67,12 @@ class _Vectorizer:
         nest = Nest(self._program, self._tests, shared, chain, body)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
-        if imperfect:
-            inside = min(self._apart(nest), best[1] if best else float("inf"))
-            if self._distributed(nest) < DISTRIBUTION_GAIN * inside:
-                return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
-        if best is not None:
-            shape, cycles = best
-            if not imperfect or cycles <= self._apart(nest):
-                return reshape(nest, shape)
+        together = best[1] if best is not None else float("inf")
+        apart = self._apart(nest) if imperfect else float("inf")
+        if imperfect and self._distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
+            return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
+        if best is not None and together <= apart:
+            return reshape(nest, best[0])
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
@@ -83,18 +82,17 @@ class _Vectorizer:
         """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""
         if len(nest.chain) != 1 or _shares_rows(nest) or not nest.free(0, ()):
             return float("inf")
-        total = 0.0
-        for node in nest.body:
-            if isinstance(node, Guard):
-                return float("inf")
-            chain, body = chain_of(with_body(nest.chain[0], (node,)))
-            part = Nest(self._program, self._tests, nest.shared, chain, body)
-            model, best = self._model(part), self._best(part)
-            count = 1
-            for length in model.trips[1:]:
-                count *= length
-            total += (best[1] if best is not None else self._plain(part, model)) * count
-        return total
+        if any(isinstance(node, Guard) for node in nest.body):
+            return float("inf")
+        loop = nest.chain[0]
+        return sum(self._alone(with_body(loop, (node,)), nest.shared, 1) for node in nest.body)
+
+    def _alone(self, loop: Loop, shared: tuple[Around, ...], first: int) -> float:
+        """Cycles of the loop's nest on its own, per iteration of the loops of its chain before number `first`."""
+        chain, body = chain_of(loop)
+        nest = Nest(self._program, self._tests, shared, chain, body)
+        best, model = self._best(nest), self._model(nest)
+        return (best[1] if best is not None else self._plain(nest, model)) * prod(model.trips[first:])
 
     def _apart(self, nest: Nest) -> float:
         """Cycles per iteration of the chain when each loop in its body is run on its own."""
@@ -105,15 +103,7 @@ class _Vectorizer:
                 continue
             if not isinstance(node, Loop):
                 return float("inf")
-            chain, body = chain_of(node)
-            inner = Nest(self._program, self._tests, (*nest.shared, *nest.chain), chain, body)
-            best = self._best(inner)
-            count = 1
-            model = self._model(inner)
-            for length in model.trips:
-                count *= length
-            each = best[1] if best is not None else self._plain(inner, model)
-            total += 10.0 + each * count
+            total += 10.0 + self._alone(node, (*nest.shared, *nest.chain), 0)
         return total
 
     def _model(self, nest: Nest) -> CostModel:

@@ -24,7 +24,17 @@ from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
-from polyml.frontend.elements import Elements, Point, element, elementwise, need_inside, stored, stored_before, subscripted
+from polyml.frontend.elements import (
+    Elements,
+    Point,
+    element,
+    elementwise,
+    need_equal,
+    need_inside,
+    stored,
+    stored_before,
+    subscripted,
+)
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
@@ -208,9 +218,7 @@ class Lowering:
         if isinstance(value, Elements):
             return False
         for own, other in zip(base.shape, mask.shape):
-            if own.length != other.length:
-                equal = syntax.Compare("==", own.length.expr, other.length.expr)
-                self.need(equal, "a mask of another size than its array", stmt.loc)
+            need_equal(own, other, "a mask of another size than its array", self.need, stmt.loc)
         if any(isinstance(n, syntax.Subscript) and n.array == base.storage for n in walk.nodes(mask.sample)):
             mask = self.memory(mask, "_mask", stmt.loc)
         need_inside(value, self.need)
@@ -259,9 +267,8 @@ class Lowering:
             zeros = (syntax.Const(0),) * max(extra, 0)
             value = Elements(value.shape[max(extra, 0) :], lambda point, whole=value: whole.at((*zeros, *point)))
             for own, other in zip(reversed(target.shape), reversed(value.shape)):
-                if not other.is_one and own.length != other.length:
-                    equal = syntax.Compare("==", own.length.expr, other.length.expr)
-                    self.need(equal, "an array that is assigned to a part of another size", loc)
+                if not other.is_one:
+                    need_equal(own, other, "an array that is assigned to a part of another size", self.need, loc)
         else:
             need_inside(value, self.need)
         held: list[str] = []

@@ -55,11 +55,15 @@ def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc |
         long = [size for size in sizes if not size.is_one]
         chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
         for size in long:
-            if size.length != chosen.length:
-                equal = syntax.Compare("==", size.length.expr, chosen.length.expr)
-                need(equal, "shapes that broadcast only where they are equal", loc)
+            need_equal(size, chosen, "shapes that broadcast only where they are equal", need, loc)
         result.append(chosen)
     return tuple(result)
+
+
+def need_equal(one: Extent, other: Extent, otherwise: str, need: Need, loc: Loc | None) -> None:
+    """Two dimensions have one size; where that is not seen it is required as it stands, so that it is one parameter."""
+    if one.length != other.length:
+        need(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
 
 
 def projected(point: Point, shape: tuple[Extent, ...]) -> Point:

@@ -159,6 +159,15 @@ class Extent:
         return syntax.Binary("max", self.length.expr, syntax.Const(0))
 
 
+def strided(length: Linear, distance: int) -> Linear:
+    """How many of so many indices are taken, the first and then every distance-th."""
+    if distance == 1:
+        return length
+    if length.is_constant:
+        return Linear((), (length.constant + distance - 1) // distance)
+    return Linear.of(syntax.Binary("//", (length + (distance - 1)).expr, syntax.Const(distance)))
+
+
 @dataclass(frozen=True)
 class Cut:
     """What a slice takes of a dimension: indices first, first + step, ... of it, `extent` of them.
@@ -193,10 +202,7 @@ def cut(extent: Extent, part: syntax.Slice) -> Cut:
             needs.append((_at_least(size, -stop.constant - 1), "a slice that stops before the array"))
         length = first - before
     whole = part.start is None and part.stop is None and extent.positive
-    distance = abs(part.step)
-    if distance > 1:
-        steps = Linear.of(syntax.Binary("//", (length + (distance - 1)).expr, syntax.Const(distance)))
-        length = Linear((), (length.constant + distance - 1) // distance) if length.is_constant else steps
+    length = strided(length, abs(part.step))
     return Cut(first, part.step, Extent(length, whole, most=extent), tuple(needs))
 
 

@@ -53,15 +53,8 @@ def _extremum(function: str):
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
-        for axis in axes:
-            least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
-            lowering.need(least, f"the {function[:3]} of no elements", loc)
         keep = bool(options.get("keepdims"))
-        first = Elements(
-            _reduced_shape(array, axes, keep),
-            lambda point: array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO)),
-        )
-        best = lowering.memory(first, "_best", loc)
+        best = _first_elements(lowering, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             place = best.at(_reduced(point, axes, keep))
@@ -73,21 +66,28 @@ def _extremum(function: str):
     return reduce
 
 
+def _first_elements(
+    lowering: Lowering, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
+) -> Elements:
+    """The elements at index 0 of the axes, in memory; there must be some."""
+    for axis in axes:
+        least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
+        lowering.need(least, otherwise, loc)
+
+    def at(point: Point) -> Expr:
+        return array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO))
+
+    return lowering.memory(Elements(_reduced_shape(array, axes, keep), at), "_best", loc)
+
+
 def _place_of(op: str):
     """np.argmax and np.argmin: the index of the first extremum; the first NaN is one."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
-        for axis in axes:
-            least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
-            lowering.need(least, "the extremum of no elements", loc)
         keep = bool(options.get("keepdims"))
-        shape = _reduced_shape(array, axes, keep)
-        first = Elements(
-            shape, lambda point: array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO))
-        )
-        best = lowering.memory(first, "_best", loc)
-        place = lowering.allocated("_place", shape, I64, ZERO, loc)
+        best = _first_elements(lowering, array, axes, keep, "the extremum of no elements", loc)
+        place = lowering.allocated("_place", best.shape, I64, ZERO, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             target = _reduced(point, axes, keep)
@@ -225,9 +225,8 @@ def contraction(
             same = known is not None and known.length == extent.length
             if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
-            elif known.length != extent.length and not (broadcasts and extent.is_one):
-                equal = syntax.Compare("==", known.length.expr, extent.length.expr)
-                lowering.need(equal, "a product of arrays whose sizes differ", loc)
+            elif not (broadcasts and extent.is_one):
+                elements.need_equal(known, extent, "a product of arrays whose sizes differ", lowering.need, loc)
     order = (*result, *(label for label in sizes if label not in result))
 
     def part(array: Elements, own: Sequence[Label], index: dict[Label, Expr]) -> Expr:

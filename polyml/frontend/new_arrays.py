@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
 from polyml.frontend import syntax
-from polyml.frontend.elements import Elements, Point, with_axis
-from polyml.frontend.extents import Extent, Linear, checked_axis
+from polyml.frontend.elements import Elements, Point, need_equal, with_axis
+from polyml.frontend.extents import Extent, Linear, checked_axis, strided
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -26,10 +26,8 @@ def arange(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
     step = args[2] if len(args) > 2 else ONE
     if not isinstance(step, syntax.Const) or step.value == 0:
         raise NotAffineError("np.arange with a step that is not known", loc=loc, notes=["polyml compiles: a constant step"])
-    distance = abs(step.value)
-    length = (Linear.of(stop) - Linear.of(start)) * (1 if step.value > 0 else -1) + (distance - 1)
-    if distance > 1:
-        length = Linear.of(syntax.Binary("//", length.expr, syntax.Const(distance)))
+    length = (Linear.of(stop) - Linear.of(start)) * (1 if step.value > 0 else -1)
+    length = strided(length, abs(step.value))
     to = options.get("dtype") or I64
 
     def at(point: Point) -> Expr:
@@ -74,9 +72,7 @@ def diag(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
     if array.rank > 2:
         raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
     rows, columns = array.shape
-    if rows.length != columns.length:
-        same = syntax.Compare("==", rows.length.expr, columns.length.expr)
-        lowering.need(same, "the diagonal of a matrix that is not square", loc)
+    need_equal(rows, columns, "the diagonal of a matrix that is not square", lowering.need, loc)
     return Elements((rows,), lambda point: array.at((point[0], point[0])))
 
 
@@ -128,9 +124,8 @@ def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) 
         raise PolymlValueError("arrays of different ranks are put together", loc=loc, notes=["accepted: one rank"])
     for part in parts[1:]:
         for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
-            if dim != axis and one.length != other.length:
-                same = syntax.Compare("==", one.length.expr, other.length.expr)
-                lowering.need(same, "arrays that do not fit together", loc)
+            if dim != axis:
+                need_equal(one, other, "arrays that do not fit together", lowering.need, loc)
     total = Linear((), 0)
     for part in parts:
         if not part.shape[axis].positive:
