@@ -29,7 +29,7 @@ from benchmarks.worker import Failed, Job, serve
 
 _PREPARE_LIMIT_S = 1800.0
 _RUN_LIMIT_S = 600.0
-_PAUSE_S = 0.02  # for threads that wait for more work after a parallel region to go to sleep
+_PAUSE_S = 0.06  # for threads that wait for more work to go to sleep: OpenBLAS lets them spin for 2**26 cycles
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import build, integer_expression
 from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.llvm import ENTRY, emit
+from polyml.codegen.packing import pack
 from polyml.codegen.private import with_private_arrays
+from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
@@ -165,6 +167,8 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, stage) ->
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: build(scop, tree, free))
         if way.together:
+            program = stage("ast", lambda: with_even_shares(program))
+            program = stage("pack", lambda: pack(program, host))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))

@@ -29,8 +29,9 @@ class Loop:
 
     parallel: iterations may run on different threads.
     role: "tile" for a loop over tiles, "point" for any other.
-    private: local arrays of which an iteration touches the indices var ... var + step - 1 of the first dimension, and
-    nothing else does: each thread needs memory for these alone.
+    private: local arrays that one iteration at a time uses: each thread needs one of its own, of their window's size.
+    last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may
+    begin anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
     """
 
     var: str
@@ -41,6 +42,7 @@ class Loop:
     parallel: bool = False
     role: str = "point"
     private: tuple[str, ...] = ()
+    last: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,26 @@ Node = Union[Loop, Guard, Instance, Jam, Unroll]
 
 
 @dataclass(frozen=True)
+class Window:
+    """The part of a local array that has memory, wherever the array is used: per dimension from which index on, and how
+    many elements; None: all of them.
+    """
+
+    low: tuple[Lin, ...]
+    lengths: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
 class Program:
-    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them."""
+    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
+
+    windows: of the local arrays that need memory for a part only. What the program means does not depend on them.
+    """
 
     scop: Scop
     body: tuple[Node, ...]
     reductions: dict[str, Reduction] = field(default_factory=dict)
+    windows: dict[str, Window] = field(default_factory=dict)
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:

@@ -183,16 +183,19 @@ class ConflictTest:
             self._known[text] = isl.Set(text)
         return self._known[text]
 
-    def stays_within(self, touch: Touch, around: Sequence[Around], loop: Loop) -> bool:
-        """Whether the first subscript is always one of the step indices from the loop's variable on."""
-        first = self.subscripts(touch)[0]
+    def stays_within(self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int]) -> bool:
+        """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension."""
+        subscripts = self.subscripts(touch)[: len(low)]
         try:
             constraints, names = _around(around)
-            offset = isl_text(first, {})
+            outside = [
+                f"{isl_text(e - first, {})} < 0 or {isl_text(e - first, {})} >= {length}"
+                for e, first, length in zip(subscripts, low, lengths)
+            ]
         except NotAffine:
             return False
-        outside = f"({offset} < {loop.var} or {offset} >= {loop.var} + {loop.step})"
-        text = f"{{ [{', '.join(sorted(names | first.names))}] : {' and '.join([*constraints, outside])} }}"
+        names |= {n for e in (*subscripts, *low) for n in e.names}
+        text = f"{{ [{', '.join(sorted(names))}] : {' and '.join([*constraints, '(' + ' or '.join(outside) + ')'])} }}"
         if text not in self._meets:
             self._meets[text] = not isl.Set(text).is_empty()
         return not self._meets[text]

@@ -188,7 +188,7 @@ class CostModel:
         self._inner_latency: float | None = None
         wide = vector_bytes > 32
         # half of the widest loads cross a cache line
-        self._op, self._load, self._store = (1.0, 1.5, 2.0) if wide else (0.5, 0.5, 1.0)
+        self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
         for statement, instance, inner in nest.statements():
             for operation in operations(statement.value):
@@ -206,6 +206,11 @@ class CostModel:
     def may_be_lanes(self, loop: int) -> bool:
         """Whether every operation that changes with the loop can be done on several lanes at once."""
         return all(operation.in_lanes or loop not in moved for operation, moved, _ in self._arithmetic)
+
+    def shares(self, loop: int) -> bool:
+        """Whether iterations of the loop may touch the same elements, so that running them together saves some."""
+        arrays = [r.touch.access.array for r in self.reaches]
+        return len(set(arrays)) < len(arrays) or any(r.moves[loop] == 0 for r in self.reaches)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0

@@ -42,6 +42,8 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
     chain, body = chain_of(loop)
     if len(chain) < LEAST_DEPTH or any(not isinstance(n, Instance) for n in body):
         return (loop,)
+    if not _leans(chain):
+        return (loop,)
     found = _full(chain)
     if found is None:
         return (loop,)
@@ -50,6 +52,12 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
     for each, box in zip(reversed(chain), reversed(boxes)):
         inside = (replace(each, lower=(box.low,), upper=(box.high,), body=inside),)
     return Guard(condition, inside), Guard(negate(condition), (loop,), rare=True)
+
+
+def _leans(chain: tuple[Loop, ...]) -> bool:
+    """Whether some bound depends on a loop of the chain: else only the ends of loops differ between tiles."""
+    inside = {loop.var for loop in chain}
+    return any(e.names & inside for loop in chain for e in (*loop.lower, *loop.upper))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from polyml.model.scop import Access, Array, Role, ScalarResult, Statement
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
+SHARE_MULTIPLE = 8  # iterations of which even shares are made: as many as register tiles have rows
+ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 PARALLEL_WORK = 20_000  # instances below which starting the threads costs more than it gains
 
 
@@ -50,11 +52,11 @@ class Module:
     def __post_init__(self):
         self.scop = self.program.scop
         self.table = AccessTable(self.scop.context)
-        self.slots = SlotMap.of(self.scop, self.layouts)
+        self.slots = SlotMap.of(self.program, self.layouts)
         self.conflicts = ConflictTest(self.scop, self.table)
-        # arrays of one element that the kernel owns live on its stack, the others come from malloc
+        # arrays of one element that the kernel owns live on its stack, the others share a block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
-        self.private = {a: loop.step for loop in loops(self.program.body) for a in loop.private}
+        self.private = {a for loop in loops(self.program.body) for a in loop.private}
 
     def text(self) -> str:
         parts = [f.text() for f in self.functions]
@@ -81,7 +83,6 @@ class Body:
         self.jams: list[Jam] = []
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
-        self.private: dict[str, Lin] = {}  # array -> the index of its first dimension that its memory starts with
         self.values = Evaluator(self)
 
     # -- integers ------------------------------------------------------------------------------------------------
@@ -169,8 +170,9 @@ class Body:
     def pointer(self, array: str, subscripts: tuple[Lin, ...]) -> str:
         """The address of one element, each term added in the outermost loop that knows it."""
         steps = self.module.slots.strides(array)
-        if array in self.private:
-            subscripts = (subscripts[0] - self.private[array], *subscripts[1:])
+        window = self.module.program.windows.get(array)
+        if window is not None:
+            subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
         fixed = 0
         terms: list[tuple[object, object, int]] = []  # (atom or None, stride name or None, factor)
         for e, stride in zip(subscripts, steps):
@@ -229,12 +231,20 @@ class Body:
     def base(self, array: str) -> str:
         return self.word(self.module.slots.data(array), "ptr")
 
-    def share_bytes(self, array: str, step: int) -> str:
+    def share_bytes(self, array: str) -> str:
         """What one thread needs of a private array, in whole cache lines."""
-        stride = self.module.slots.strides(array)[0]
-        row = str(stride) if isinstance(stride, int) else self.stride(stride)
-        size = self.fn.emit(f"mul i64 {row}, {step}")
-        return self.fn.emit(f"and i64 {self.fn.emit(f'add i64 {size}, 127')}, -64")
+        size = self.fn.emit(f"add i64 {self.size_bytes(self.scop.arrays[array])}, 127")
+        return self.fn.emit(f"and i64 {size}, -64")
+
+    def size_bytes(self, array: Array) -> str:
+        """Of the memory of one local array: its window where it has one."""
+        window = self.module.program.windows.get(array.name)
+        size = str(array.element.size_bytes)
+        for d, extent in enumerate(array.shape):
+            length = None if window is None else window.lengths[d]
+            count = self.integer(self.module.table.affine(extent)) if length is None else str(length)
+            size = self.fn.emit(f"mul i64 {size}, {count}")
+        return size
 
     # -- memory --------------------------------------------------------------------------------------------------
 
@@ -452,6 +462,9 @@ class Body:
 
     def loop(self, node: Loop) -> None:
         lower, upper = self.bounds(node)
+        if node.last:
+            depth = max((self.depth(n) for e in node.upper for n in e.names), default=0)
+            self.names[node.last] = (upper, depth)
         self.counted(node, lower, upper)
 
     def counted(self, node: Loop, lower: str, upper: str) -> None:
@@ -590,15 +603,15 @@ class Kernel(Body):
         self.scopes[0].entry = fn.blocks[0]
         for number, check in enumerate(self.scop.checks):
             self._stop_if(self.condition(module.table.condition(check.violated), fn.current), number + 1)
-        heap = self._allocate()
+        block = self._allocate()
         ready = fn.block("ready")
         fn.jump(ready)
         fn.current = ready
         self.scopes[0].entry = ready  # addresses of local arrays are known from here on
         self.nodes(module.program.body)
         self.flush()
-        for pointer in heap:
-            fn.do(f"call void @free(ptr {pointer})")
+        if block is not None:
+            fn.do(f"call void @polyml_release(ptr {block})")
         self._results()
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         left = fn.emit(f"icmp ne i8 {flag}, 0")
@@ -611,34 +624,32 @@ class Kernel(Body):
         stop.terminator = f"ret i64 {status}"
         fn.current = go
 
-    def _allocate(self) -> list[str]:
-        """Memory for the arrays the kernel owns; gives what has to be freed."""
-        fn, heap = self.fn, []
+    def _allocate(self) -> str | None:
+        """One block of memory for the arrays the kernel owns; gives what has to be released."""
+        fn, total = self.fn, "0"
+        starts: dict[str, str] = {}
         for array in self.module.owned:
             if not array.shape:
                 self._local[array.name] = fn.emit(f"alloca {memory_type(array.element)}", fn.blocks[0])
                 continue
-            size = self._size_bytes(array)
-            self.module.declared["malloc"] = "declare ptr @malloc(i64)"
-            self.module.declared["free"] = "declare void @free(ptr)"
-            pointer = fn.emit(f"call ptr @malloc(i64 {fn.emit(f'add i64 {size}, 128')})")
-            heap.append(pointer)
-            self._stop_if(fn.emit(f"icmp eq ptr {pointer}, null"), -1)
-            number = fn.emit(f"ptrtoint ptr {pointer} to i64")
-            aligned = fn.emit(f"and i64 {fn.emit(f'add i64 {number}, 63')}, -64")
-            self._local[array.name] = fn.emit(f"inttoptr i64 {aligned} to ptr")
-        return heap
+            starts[array.name] = total
+            size = fn.emit(f"add i64 {self._needed_bytes(array)}, {63 + ARRAY_GAP}")
+            total = fn.emit(f"add i64 {total}, {fn.emit(f'and i64 {size}, -64')}")
+        if not starts:
+            return None
+        self.module.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
+        self.module.declared["polyml_release"] = "declare void @polyml_release(ptr)"
+        block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
+        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), -1)
+        for name, start in starts.items():
+            self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
+        return block
 
-    def _size_bytes(self, array: Array) -> str:
-        """Of all of it; of the part that each thread needs, for as many threads as there are, where it is private."""
-        step = self.module.private.get(array.name)
-        if step is not None:
-            return self.fn.emit(f"mul i64 {self.share_bytes(array.name, step)}, {self.word(0)}")
-        size = str(array.element.size_bytes)
-        for extent in array.shape:
-            length = self.integer(self.module.table.affine(extent))
-            size = self.fn.emit(f"mul i64 {size}, {length}")
-        return size
+    def _needed_bytes(self, array: Array) -> str:
+        """For all threads where each has its own."""
+        if array.name in self.module.private:
+            return self.fn.emit(f"mul i64 {self.share_bytes(array.name)}, {self.word(0)}")
+        return self.size_bytes(array)
 
     def _results(self) -> None:
         slot = self.module.slots.first_result
@@ -687,9 +698,11 @@ class Kernel(Body):
         total = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
         if node.step > 1:
             total = fn.emit(f"sdiv i64 {total}, {node.step}")
-        middle = {node.var: floor_div(node.lower[0] + node.upper[0], 2)}
-        longest: list[Loop] = _longest_path(node.body)
-        for inner in longest:
+        middle = {node.var: floor_div(node.lower[0] + node.upper[0], 2), node.last: node.upper[0]}
+        for inner in _longest_path(node.body):
+            if not isinstance(inner, Loop):
+                total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
+                continue
             low = [e.substitute(middle) for e in inner.lower]
             high = [e.substitute(middle) for e in inner.upper]
             trip = extremum("min", high) - extremum("max", low) + inner.step
@@ -701,14 +714,14 @@ class Kernel(Body):
         return total
 
 
-def _longest_path(nodes: tuple[Node, ...]) -> list[Loop]:
-    """The deepest chain of loops below."""
-    best: list[Loop] = []
+def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
+    """The deepest chain of loops below, and of what runs together."""
+    best: list[Loop | Jam | Unroll] = []
     for node in nodes:
         if isinstance(node, Instance):
             continue
         below = _longest_path(node.body)
-        path = [node, *below] if isinstance(node, Loop) else below
+        path = below if isinstance(node, Guard) else [node, *below]
         if len(path) > len(best):
             best = path
     return best
@@ -731,9 +744,8 @@ class Share(Body):
         for i, name in enumerate(outer):
             self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
         for array in node.private:
-            offset = self.fn.emit(f"mul i64 %thread, {self.share_bytes(array, node.step)}")
+            offset = self.fn.emit(f"mul i64 %thread, {self.share_bytes(array)}")
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
-            self.private[array] = var(node.var)
 
     def _word(self, index: int, kind: str) -> str:
         address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")
@@ -751,11 +763,31 @@ class Share(Body):
         trips = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
         if node.step > 1:
             trips = fn.emit(f"sdiv i64 {trips}, {node.step}")
-        if _uneven(node):
+        if node.last:
+            self._even(lower, upper)
+        elif _uneven(node):
             self._dynamic(lower, trips)
         else:
             self._static(lower, trips)
         fn.current.terminator = "ret void"
+
+    def _even(self, lower: str, upper: str) -> None:
+        """A share of as many iterations as the others', in multiples of SHARE_MULTIPLE."""
+        fn, node = self.fn, self._node
+        total = fn.emit(f"sub i64 {upper}, {lower}")
+        units = fn.emit(f"ashr i64 {fn.emit(f'add i64 {total}, {SHARE_MULTIPLE}')}, {SHARE_MULTIPLE.bit_length() - 1}")
+        ends = []
+        for number in ("%thread", fn.emit("add i64 %thread, 1")):
+            unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %threads")
+            ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {SHARE_MULTIPLE}')}"))
+        self.module.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        last = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
+        share = fn.block("share")
+        fn.jump(share)
+        fn.current = share
+        self.scopes.append(Scope(share))
+        self.names[node.last] = (last, len(self.scopes) - 1)
+        self.counted(node, ends[0], last)
 
     def _static(self, lower: str, trips: str) -> None:
         fn, node = self.fn, self._node

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body
 from polyml.codegen.conflicts import Around, ConflictTest, Touch
-from polyml.model.scop import Role
+from polyml.codegen.integers import const, var
+from polyml.model.scop import Array, Role
 
 
 def with_private_arrays(program: Program) -> Program:
@@ -26,14 +27,22 @@ def with_private_arrays(program: Program) -> Program:
             touched.setdefault(name, set()).add(position)
     tests = ConflictTest(program.scop, AccessTable(program.scop.context))
     marked: dict[int, Loop] = {}
+    windows = dict(program.windows)
     for position, (node, guards) in enumerate(outermost):
         if not isinstance(node, Loop) or not node.parallel:
             continue
         own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position}]
         found = tuple(a for a in own if _is_private(program, tests, a, node, guards))
         if found:
-            marked[id(node)] = replace(node, private=found)
-    return replace(program, body=_replaced(program.body, marked)) if marked else program
+            marked[id(node)] = replace(node, private=(*node.private, *found))
+            windows |= {a: _strip(program.scop.arrays[a], node) for a in found}
+    return replace(program, body=_replaced(program.body, marked), windows=windows) if marked else program
+
+
+def _strip(array: Array, loop: Loop) -> Window:
+    """The part of the array that one iteration of the loop touches."""
+    rest = len(array.shape) - 1
+    return Window((var(loop.var), *[const(0)] * rest), (loop.step, *[None] * rest))
 
 
 def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Loop | Instance, tuple[Guard, ...]]]:
@@ -52,10 +61,10 @@ def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
 
 def _is_private(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> bool:
     array = program.scop.arrays[name]
-    if array.role is not Role.LOCAL or not array.shape or any(r.array == name for r in program.scop.results):
+    if name in program.windows or array.role is not Role.LOCAL or not array.shape or any(r.array == name for r in program.scop.results):
         return False
     return all(
-        tests.stays_within(touch, around, loop) for touch, around in _touches(program, name, loop.body, (*guards, loop))
+        tests.stays_within(touch, around, (var(loop.var),), (loop.step,)) for touch, around in _touches(program, name, loop.body, (*guards, loop))
     )
 
 

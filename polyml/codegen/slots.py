@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from polyml.codegen.accesses import as_parameters
+from polyml.codegen.ast import Program
 from polyml.codegen.build import integer_expression
-from polyml.codegen.integers import Lin
+from polyml.codegen.integers import Lin, const
 from polyml.frontend.syntax import ArrayType
 from polyml.model.scop import Role, Scop
 
@@ -36,6 +38,12 @@ class ProductStride:
 Stride = int | SlotStride | ProductStride
 
 
+def _row_stride(size_bytes: int, extents: tuple[Lin, ...]) -> Stride:
+    if all(e.is_const for e in extents):
+        return size_bytes * prod(e.const for e in extents)
+    return ProductStride(size_bytes, extents)
+
+
 @dataclass(frozen=True)
 class SlotMap:
     first_result: int
@@ -46,8 +54,9 @@ class SlotMap:
     _unaligned: frozenset[str]
 
     @staticmethod
-    def of(scop: Scop, layouts: tuple[str, ...]) -> "SlotMap":
+    def of(program: Program, layouts: tuple[str, ...]) -> "SlotMap":
         """layouts: of each array argument, in order: "C" last stride is one element, "F" the first one, "A" none."""
+        scop = program.scop
         data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()
         word, layout = 1, iter(layouts)
         for name, kind in zip(scop.params, scop.types):
@@ -68,8 +77,11 @@ class SlotMap:
             if array.role is Role.ARGUMENT:
                 continue
             extents = tuple(integer_expression(as_parameters(e)) for e in array.shape)
+            if array.name in program.windows:
+                lengths = program.windows[array.name].lengths
+                extents = tuple(e if n is None else const(n) for e, n in zip(extents, lengths))
             size = array.element.size_bytes
-            inner = [ProductStride(size, extents[d + 1 :]) for d in range(len(extents) - 1)]
+            inner = [_row_stride(size, extents[d + 1 :]) for d in range(len(extents) - 1)]
             strides[array.name] = (*inner, size) if extents else ()
             if array.role is Role.RESULT:
                 data[array.name] = word

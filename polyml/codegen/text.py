@@ -85,6 +85,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
     bounds = [extremum("max", node.lower), extremum("min", [e + 1 for e in node.upper])]
     step = f", {node.step}" if node.step != 1 else ""
     facts = (["tile"] if node.role == "tile" else []) + (["parallel"] if node.parallel else [])
+    facts += [f"even shares that end at {node.last}"] if node.last else []
     comment = f"  # {', '.join(facts)}" if facts else ""
     return f"for {node.var} in range({bounds[0]}, {bounds[1]}{step}):{comment}"
 
@@ -104,6 +105,8 @@ def _node_data(node: Node) -> dict:
             "step": node.step,
             "parallel": node.parallel,
             "role": node.role,
+            "private": list(node.private),
+            "last": node.last,
             "body": body,
         }
     if isinstance(node, Unroll):

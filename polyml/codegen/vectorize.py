@@ -40,7 +40,7 @@ class _Vectorizer:
         self._program, self._machine = program, machine
         self._rare = False  # inside a guard that seldom holds: small code
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
-        slots = SlotMap.of(program.scop, layouts)
+        slots = SlotMap.of(program, layouts)
         self._unit_dims = {}
         for name, array in program.scop.arrays.items():
             steps = slots.strides(name)
@@ -217,7 +217,7 @@ class _Vectorizer:
 
     def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
         """The shape with every number of vectors, and every jam of at most two other loops."""
-        jammed = [j for j in jammed if model.nest.chain[j].step == 1]
+        jammed = [j for j in jammed if model.nest.chain[j].step == 1 and model.shares(j)]
         limit = RARE_COPIES_LIMIT if self._rare else COPIES_LIMIT
         for vectors in VECTOR_COUNTS:
             if vectors > 1 and vectors * base.lanes > model.trips[base.vector]:

@@ -91,6 +91,8 @@ class _Walk:
             first = _common(node, (max(evaluate(lower, env)) for env in envs))
             last = _common(node, (min(evaluate(upper, env)) for env in envs))
             iterations = list(range(first, last + 1, node.step))
+            if node.last:
+                envs = [{**env, node.last: last} for env in envs]
             for value in self._any_order(iterations) if node.parallel else iterations:
                 body([{**env, node.var: value} for env in envs])
 

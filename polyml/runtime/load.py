@@ -13,6 +13,7 @@ from polyml.errors import CompileError
 from polyml.runtime import elf
 
 PARALLEL = "polyml_parallel"
+MEMORY = ("polyml_acquire", "polyml_release")
 _OPTIMISATION_LEVEL = 2
 _numbers = itertools.count()
 
@@ -38,11 +39,15 @@ def load(object_code: bytes, *symbols: str) -> Code:
 
 
 def resolve(symbol: str) -> int:
-    """The address of what compiled code may call: polyml's own threads, Python's C API, libc, libm."""
+    """The address of what compiled code may call: polyml's own threads and memory, Python's C API, libc, libm."""
     if symbol == PARALLEL:
         from polyml.runtime import threads
 
         return threads.pool().parallel_address
+    if symbol in MEMORY:
+        from polyml.runtime import memory
+
+        return memory.address(symbol)
     for library in _libraries():
         try:
             return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
@@ -110,8 +115,9 @@ class Linked:
     def __init__(self, object_code: bytes, symbols: tuple[str, ...]):
         _libraries()  # into the process, where the linker looks
         builder = _llvm().JITLibraryBuilder().add_object_img(object_code).add_current_process()
-        if PARALLEL not in symbols and PARALLEL.encode() in object_code:
-            builder.import_symbol(PARALLEL, resolve(PARALLEL))
+        for own in (PARALLEL, *MEMORY):
+            if own not in symbols and own.encode() in object_code:
+                builder.import_symbol(own, resolve(own))
         for symbol in symbols:
             builder.export_symbol(symbol)
         try:

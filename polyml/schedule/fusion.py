@@ -4,8 +4,8 @@
     for i: T
 
 Two neighbours in a sequence are fused along their outermost loops when that loop stays parallel for both (every
-dependence between them has distance zero along it), they touch the same elements in the same iteration, so that one
-pass over that data instead of two is enough, and neither is a deep nest that wants tiles of its own. Called fuse in
+dependence between them has distance zero along it) and they touch the same elements in the same iteration, so that one
+pass over that data instead of two is enough. A nest that is to be tiled shares the loop over its tiles of rows. Called fuse in
 Pluto and Halide's compute_with. Traffic saved costs no parallelism here; where it would, the nests stay apart.
 """
 
@@ -20,10 +20,11 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
+from polyml.schedule.roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.tree import together
 
 Tree = dict  # a node of isl's schedule tree as its own text has it: {"filter": "...", "child": {...}}
-DEEP = 3  # members of a band that is left alone: it will be tiled
+DEEP = 3  # members of a band that may be tiled
 
 
 def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
@@ -63,6 +64,16 @@ class _Facts:
         if not back.is_empty():
             between = between.union(back)
         return between.subtract(between.eq_at_multi_union_pw_aff(member)).is_empty()
+
+    def joinable(self, group: Tree, band: Tree) -> bool:
+        """A band whose first loop is parallel, and if the band is to be tiled, one whose tiles may have others beside them."""
+        coincident = band.get("coincident", [])
+        if "schedule" not in band or not coincident or coincident[0] != 1:
+            return False
+        if len(coincident) < DEEP:
+            return True
+        names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), _members(band)
+        return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether some element of an array is touched by both groups in the same iteration, in many iterations."""
@@ -124,7 +135,7 @@ def _neighbours_joined(children: list[Tree], facts: _Facts) -> list[Tree]:
 def _join(first: Tree, second: Tree, facts: _Facts) -> Tree | None:
     """Two neighbours in one loop, or None where they stay apart."""
     band, other = first.get("child", {}), second.get("child", {})
-    if not _joinable(band) or not _joinable(other):
+    if not facts.joinable(first, band) or not facts.joinable(second, other):
         return None
     members, others = _members(band), _members(other)
     loop = members[0].union_add(others[0])
@@ -142,12 +153,6 @@ def _join(first: Tree, second: Tree, facts: _Facts) -> Tree | None:
             "child": {"sequence": inside},
         },
     }
-
-
-def _joinable(band: Tree) -> bool:
-    """A band whose first loop is parallel, too shallow to be tiled."""
-    coincident = band.get("coincident", [])
-    return "schedule" in band and bool(coincident) and coincident[0] == 1 and len(coincident) < DEEP
 
 
 def _members(band: Tree) -> list[isl.UnionPwAff]:

@@ -11,8 +11,10 @@ import islpy as isl
 
 from polyml.machine import CpuMachine
 from polyml.model.scop import Scop
-from polyml.schedule.strides import accesses, iterators_of, moves, runs_along_rows
+from polyml.schedule.roles import LoopRole, has_reuse, loop_role
+from polyml.schedule.strides import accesses, runs_along_rows
 from polyml.schedule.tree import (
+    NODE,
     PARALLEL,
     POINT,
     TILE,
@@ -28,7 +30,9 @@ from polyml.schedule.tree import (
 
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
 ROW_STRIP = 256  # the same where they are neighbours in memory
-PANEL = 32  # neighbouring elements that a register tile holds
+PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
+PANELS = 16
+DEPTH_SHARE = 60  # percent of the first cache
 
 
 def map_bands(
@@ -63,57 +67,44 @@ class _Mapping:
         label = f"band of {', '.join(names)}"
         if not band.permutable or not (any(band.coincident) or len(band.members) >= 3):
             return None
-        reuse = self.tile and len(band.members) >= 3 and self._has_reuse(band, names)
+        reuse = self.tile and len(band.members) >= 3 and has_reuse(band.members, self.scop, names)
         if not any(band.coincident):
             if not reuse:
                 return None
             self.notes.append(f"{label}: tiled, tiles run by wavefronts")
             return self._wavefront(band, names)
-        order = sorted(range(len(band.members)), key=lambda i: not band.coincident[i])
-        band = reorder(band, order)
         if reuse:
-            sizes = self._tile_sizes(band, names)
+            roles = [loop_role(member, self.scop, names) for member in band.members]
+            order = sorted(range(len(band.members)), key=lambda i: (not band.coincident[i], roles[i]))
+            band, roles = reorder(band, order), [roles[i] for i in order]
+            sizes = self._tile_sizes(roles, names)
             self.notes.append(f"{label}: tiles of {' x '.join(map(str, sizes))}")
-            return self._tiled(band, sizes)
+            return self._tiled(band, sizes, roles)
+        if len(band.members) == 1 and self.tile:
+            shared = self._shared(band)
+            if shared is not None:
+                return shared
         if not self.parallel:
             return None
+        order = sorted(range(len(band.members)), key=lambda i: not band.coincident[i])
+        band = reorder(band, order)
         strip = ROW_STRIP if runs_along_rows(self.scop, names, band.members[0]) else STRIP
         self.notes.append(f"{label}: strips of {strip} for threads")
         return self._strips(band, strip)
 
-    def _has_reuse(self, band: Band, names: list[str]) -> bool:
-        """Whether some element is touched again along a member: the work grows faster than the data."""
-        return any(
-            a.subscripts and not moves(a, iterators_of(member, name))
-            for name in names
-            if len(self.scop.statements[name].iterators) >= len(band.members)
-            for a in accesses(self.scop.statements[name])
-            for member in band.members
-        )
-
-    def _tile_sizes(self, band: Band, names: list[str]) -> list[int]:
-        """Iterations per tile and member, so that what a register tile streams stays in the first cache and what is
-        used again in the second (the block sizes of Low et al., "Analytical modeling is enough for high-performance
-        BLIS", ACM TOMS 2016, without packing).
-
-        depth: along a reduction, a panel of PANEL neighbours and `depth` rows fills half the first cache. rows: the
-        other operand's block fills three quarters of it. columns: the panels together fill a quarter of the second.
+    def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
+        """Iterations per tile and member (the block sizes of Low et al., "Analytical modeling is enough for
+        high-performance BLIS", ACM TOMS 2016): the operand that is read along the panel fills half of the first cache with
+        one panel, the other operand's block half of the second.
         """
         statements = [self.scop.statements[n] for n in names]
         size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
         first, second = (self.machine.cache(level).size_bytes for level in (1, 2))
-        depth = _multiple(first // 2 // (PANEL * size_bytes), 16)
-        rows = _multiple(first * 3 // 4 // (depth * size_bytes), 24)
-        columns = _multiple(second // 4 // (depth * size_bytes), PANEL)
-        sizes = []
-        for i, member in enumerate(band.members):
-            if not any(moves(s.write, iterators_of(member, s.name)) for s in statements):
-                sizes.append(depth)
-            elif runs_along_rows(self.scop, names, member):
-                sizes.append(2 * rows if i == 0 else columns)
-            else:
-                sizes.append(rows)
-        return sizes
+        panel = PANEL_VECTORS * self.machine.lanes(size_bytes)
+        depth = _multiple(first * DEPTH_SHARE // 100 // (panel * size_bytes), 16)
+        rows = _multiple(second // 2 // (depth * size_bytes), 24)
+        whole = {LoopRole.BATCH: 1, LoopRole.ROWS: rows, LoopRole.DEPTH: depth, LoopRole.PANEL: panel}
+        return [_divided(whole[role], roles[i:].count(role)) for i, role in enumerate(roles)]
 
     def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
         """for i: ...      ->      parallel it by size: for i in the strip: ..."""
@@ -125,17 +116,73 @@ class _Mapping:
         node = insert_band(node, strip)
         return node.insert_mark(isl.Id(PARALLEL))
 
-    def _tiled(self, band: Band, sizes: list[int]) -> isl.ScheduleNode:
-        tiles = _scaled_floor(band, sizes)
+    def _tiled(self, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
+        """The first loop over tiles for threads, then the others; loops inside a tile in the order given. Threads that
+        share a panel's loop take PANELS of them at a time.
+        """
+        outer_size = sizes[0] * PANELS if roles[0] is LoopRole.PANEL else sizes[0]
+        node = self._tiles_inside(self.node.delete(), band, sizes, roles)
+        return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
+
+    def _tiles_inside(
+        self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]
+    ) -> isl.ScheduleNode:
+        """The band above the node with loops over tiles, in the order batch, rows, depth, panel, except for the first one,
+        which is a loop over tiles already (a panel's is one over several).
+        """
+        rest = sorted(range(0 if roles[0] is LoopRole.PANEL else 1, len(sizes)), key=lambda i: roles[i])
+        node = mark(insert_band(node, band), POINT).parent()
+        if rest:
+            node = mark(insert_band(node, reorder(_scaled_floor(band, sizes), rest)), TILE).parent()
+        return node
+
+    def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
+        node = insert_band(node, _scaled_floor(outer, [size]))
+        return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
+
+    def _shared(self, outer: Band) -> isl.ScheduleNode | None:
+        """A parallel loop around several nests, of which some want tiles: its tiles are around all of them.
+
+        for i: { S; for j, k: T }      ->      parallel it: { for i in the tile: S; tiles of T over i, j, k }
+
+        Nothing that the loop is around depends on another of its iterations, so each nest may run all of a tile's first.
+        """
+        node = self.node.child(0)
+        if node.get_type() != NODE.sequence:
+            return None
+        plans = [self._plan(node.child(k).child(0), outer) for k in range(node.n_children())]
+        rows = [sizes[0] for _, sizes, _ in filter(None, plans)]
+        if not rows:
+            return None
         node = self.node.delete()
-        node = insert_band(node, band)
-        node = mark(node, POINT).parent()
-        rest = Band(tiles.members[1:], tiles.coincident[1:], True)
-        if rest.members:
-            node = insert_band(node, rest)
-            node = mark(node, TILE).parent()
-        node = insert_band(node, Band(tiles.members[:1], tiles.coincident[:1], True))
-        return node.insert_mark(isl.Id(PARALLEL if self.parallel and band.coincident[0] else TILE))
+        for k, plan in enumerate(plans):
+            below = node.child(k).child(0)
+            if plan is None:
+                own = _on(outer, below)
+                below = mark(insert_band(below, own), POINT).parent()
+            else:
+                band, sizes, roles = plan
+                below = self._tiles_inside(below.delete(), band, sizes, roles)
+            node = below.parent().parent()
+        self.notes.append(f"band of {', '.join(statements_of(self.node))}: shared tiles of {min(rows)} rows")
+        return self._for_threads(node, outer, min(rows))
+
+    def _plan(self, node: isl.ScheduleNode, outer: Band) -> tuple[Band, list[int], list[LoopRole]] | None:
+        """The band below a shared loop together with that loop, and how it is tiled; None where it is not."""
+        if node.get_type() != NODE.band:
+            return None
+        inner, names = band_of(node), statements_of(node)
+        own = _on(outer, node)
+        members = (*own.members, *inner.members)
+        if not inner.permutable or len(members) < 3 or not has_reuse(members, self.scop, names):
+            return None
+        roles = [loop_role(member, self.scop, names) for member in members]
+        if roles[0] > LoopRole.ROWS:
+            return None
+        order = [0, *sorted(range(1, len(members)), key=lambda i: (not inner.coincident[i - 1], roles[i]))]
+        band = reorder(Band(members, (*own.coincident, *inner.coincident), True), order)
+        roles = [roles[i] for i in order]
+        return band, self._tile_sizes(roles, names), roles
 
     def _wavefront(self, band: Band, names: list[str]) -> isl.ScheduleNode:
         """for it, jt, kt      ->      for w = it + jt: parallel jt: for kt
@@ -160,9 +207,22 @@ class _Mapping:
         return node.insert_mark(isl.Id(TILE))
 
 
+def _on(band: Band, node: isl.ScheduleNode) -> Band:
+    """The band for the statements below the node alone."""
+    domain = node.get_universe_domain()
+    return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
+
+
 def _multiple(value: int, factor: int) -> int:
     """The largest multiple of factor up to value, at least factor."""
     return max(value // factor, 1) * factor
+
+
+def _divided(size: int, members: int) -> int:
+    """The size of the first of so many members that share it: the last one gets 24, the others what is left."""
+    if members == 1:
+        return size
+    return max(1, int((size // 24) ** (1 / (members - 1))))
 
 
 def _floor(band: Band, sizes: list[int]) -> Band:

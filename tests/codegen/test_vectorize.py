@@ -109,7 +109,7 @@ def test_every_shape_proposed_for_a_random_nest_is_legal(case):
     ("kernel", "form", "least"),
     [
         (matmul, "source", 200),
-        (matmul, "apart", 100),
+        (matmul, "apart", 60),
         (lu, "source", 40),
         (lu, "apart", 100),
         (five_points, "source", 60),
@@ -173,7 +173,7 @@ def test_a_tile_loop_and_a_parallel_loop_never_run_together():
 
 
 def test_partial_tiles_get_smaller_code_than_full_ones():
-    program = programs(matmul)["apart"]
+    program = programs(lower_update)["apart"]
     full, partial = (node for node in nodes_in(vectorized(program).body) if isinstance(node, Guard))
     assert not full.rare and partial.rare
     assert copies_in(partial) <= vectorizing.RARE_COPIES_LIMIT * machine.preset("avx2").lanes(8)

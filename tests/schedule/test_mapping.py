@@ -40,7 +40,7 @@ def test_a_contraction_gets_tiles_of_all_its_loops_and_threads_on_the_outermost(
     assert [step.mark for step in steps] == [PARALLEL, TILE, POINT]
     assert [len(step.members) for step in steps] == [1, 2, 3]
     tiles = [*steps[0].members, *steps[1].members]
-    assert [iterators_in(tile) for tile in tiles] == [["i"], ["j"], ["k"]]
+    assert [iterators_in(tile) for tile in tiles] == [["i"], ["k"], ["j"]]
     assert all("mod" in tile for tile in tiles) and steps[2].members == ("i", "j", "k")
 
 
@@ -48,10 +48,17 @@ def test_a_contraction_gets_tiles_of_all_its_loops_and_threads_on_the_outermost(
 def test_tiles_without_threads_and_threads_without_tiles(name, statement):
     assert marks(scheduled(name, parallel=False).tree, statement) == [TILE, TILE, POINT]
     threads = path_to(scheduled(name, tile=False).tree, statement)
-    assert [step.mark for step in threads] == [PARALLEL, POINT]
-    assert [iterators_in(step.members[0]) for step in threads] == [["i"], ["i"]]
-    (plain,) = path_to(scheduled(name, tile=False, parallel=False).tree, statement)
-    assert (plain.mark, plain.members) == ("", ("i", "j", "k"))
+    assert [step.mark for step in threads] == [PARALLEL, POINT, ""]  # the scaling of C shares the threads' loop
+    assert [iterators_in(step.members[0]) for step in threads[:2]] == [["i"], ["i"]]
+    plain = path_to(scheduled(name, tile=False, parallel=False).tree, statement)
+    assert {step.mark for step in plain} == {""} and [m for step in plain for m in step.members] == ["i", "j", "k"]
+
+
+def test_statements_beside_a_contraction_share_its_tiles_of_rows():
+    tree = scheduled("gemm").tree
+    scaling, update = path_to(tree, "S0"), path_to(tree, "S1")
+    assert scaling[0].members == update[0].members and scaling[0].mark == PARALLEL
+    assert [iterators_in(m) for m in scaling[1].members] == [["i"]] and scaling[1].mark == POINT
 
 
 @pytest.mark.parametrize("name", ["lu", "cholesky"])

@@ -1,0 +1,51 @@
+"""What each loop of a nest does for the data: the contraction's free, batch and summed loops, from the accesses alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import islpy as isl
+
+from polyml.model.scop import Scop
+from polyml.schedule.strides import accesses, iterators_of, moves
+
+
+class LoopRole(IntEnum):
+    """What one loop does, in the order of the loops over tiles.
+
+    BATCH: every access moves. ROWS: the element written moves, some operand stays. DEPTH: the element written stays.
+    PANEL: as ROWS, along the rows of memory.
+    """
+
+    BATCH = 0
+    ROWS = 1
+    DEPTH = 2
+    PANEL = 3
+
+
+def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopRole:
+    """The role of a band member for the deepest of the statements."""
+    depth = max(len(scop.statements[n].iterators) for n in names)
+    statements = [scop.statements[n] for n in names if len(scop.statements[n].iterators) == depth]
+    along = {s.name: iterators_of(member, s.name) for s in statements}
+    if not any(moves(s.write, along[s.name]) for s in statements):
+        return LoopRole.DEPTH
+    if all(moves(a, along[s.name]) for s in statements for a in accesses(s) if a.subscripts):
+        return LoopRole.BATCH
+    by_row = any(
+        moves(s.write, along[s.name], slice(-1, None)) and not moves(s.write, along[s.name], slice(0, -1))
+        for s in statements
+    )
+    return LoopRole.PANEL if by_row else LoopRole.ROWS
+
+
+def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str]) -> bool:
+    """Whether some element is touched again along a member: the work grows faster than the data."""
+    return any(
+        a.subscripts and not moves(a, iterators_of(member, name))
+        for name in names
+        if len(scop.statements[name].iterators) >= len(members)
+        for a in accesses(scop.statements[name])
+        for member in members
+    )

@@ -1,0 +1,244 @@
+"""Copies of tiles: what is copied, that nothing outside an array is, and that results stay as they were."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml import machine
+from polyml.codegen import interpret, packing
+from polyml.codegen.ast import Guard, Loop, loops
+from polyml.codegen.build import build
+from polyml.codegen.packing import pack
+from polyml.codegen.private import with_private_arrays
+from polyml.codegen.shares import with_even_shares
+from polyml.codegen.vectorize import vectorize
+from polyml.model.dependence import dependences
+from polyml.model.reduction import reductions
+from polyml.model.scalars import expand
+from polyml.schedule import mapping
+from polyml.schedule.compute import compute
+from tests.codegen.native import WIDE, native
+from tests.codegen.samples import scop_of
+
+
+def plain(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def right_transposed(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[j, k]
+
+
+def left_transposed(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[0]):
+                C[i, j] += A[k, i] * B[k, j]
+
+
+def gram(C, A, B):
+    for i in range(A.shape[1]):
+        for j in range(A.shape[1]):
+            for k in range(A.shape[0]):
+                C[i, j] += A[k, i] * A[k, j]
+
+
+def batched(C, A, B):
+    for b in range(C.shape[0]):
+        for i in range(C.shape[1]):
+            for j in range(C.shape[2]):
+                for k in range(A.shape[2]):
+                    C[b, i, j] += A[b, i, k] * B[b, k, j]
+
+
+def every_other(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1] // 2):
+                C[i, j] += A[i, 2 * k] * B[k + 1, j]
+
+
+def some_rows(C, A, B):
+    """A has three rows."""
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                if i < 3:
+                    C[i, j] += A[i, k] * B[k, j]
+
+
+def chain(C, A, B):
+    T = A @ B
+    C += T @ B - 2
+
+
+def correlated(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for r in range(3):
+                for s in range(3):
+                    C[i, j] += A[i + r, j + s] * B[r, s]
+
+
+def matrices(m, n, k):
+    return {"C": (m, n), "A": (m, k), "B": (k, n)}
+
+
+SHAPES = {
+    plain: matrices,
+    right_transposed: lambda m, n, k: {"C": (m, n), "A": (m, k), "B": (n, k)},
+    left_transposed: lambda m, n, k: {"C": (m, n), "A": (k, m), "B": (k, n)},
+    gram: lambda m, n, k: {"C": (m, m), "A": (k, m), "B": (0, 0)},
+    batched: lambda m, n, k: {"C": (3, m, n), "A": (3, m, k), "B": (3, k, n)},
+    every_other: lambda m, n, k: {"C": (m, n), "A": (m, 2 * k), "B": (k + 1, n)},
+    some_rows: lambda m, n, k: {"C": (m, n), "A": (min(m, 3), k), "B": (k, n)},
+    correlated: lambda m, n, k: {"C": (m, n), "A": (m + 2, n + 2), "B": (3, 3)},
+    chain: lambda m, n, k: {"C": (m, n), "A": (m, n), "B": (n, n)},
+}
+SIZES = ((0, 0, 0), (1, 1, 1), (2, 5, 3), (5, 8, 3), (13, 17, 11), (16, 3, 20))
+
+
+def arguments(kernel, sizes, dtype="int64"):
+    random = np.random.default_rng(sum(sizes))
+    return {name: random.integers(-9, 9, shape).astype(dtype) for name, shape in SHAPES[kernel](*sizes).items()}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Tiles of a few iterations, and copies of what is read twice."""
+    monkeypatch.setattr(packing, "LEAST_USES", 2)
+    monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
+
+
+def packed(kernel, preset=WIDE[-1]):
+    """The kernel's program before its tiles are copied, and after."""
+    scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5))))
+    target = machine.preset(preset)
+    tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
+    before = with_even_shares(build(scop, tree, reductions(scop, "reassociate")))
+    return before, pack(before, target)
+
+
+def copies(program):
+    return set(program.windows)
+
+
+LOOPS = [k for k in SHAPES if k is not chain]
+
+
+@pytest.mark.parametrize("kernel", LOOPS, ids=lambda k: k.__name__)
+def test_programs_with_copies_mean_what_they_did(small, kernel):
+    """The interpreter refuses any index outside an array, also of a copy's source."""
+    _, program = packed(kernel)
+    for sizes in SIZES[:-1]:
+        got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
+        interpret.run(program, got, order="shuffled", seed=1)
+        kernel(**wanted)
+        np.testing.assert_array_equal(got["C"], wanted["C"])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kernel", LOOPS, ids=lambda k: k.__name__)
+def test_compiled_copies_give_the_same(small, kernel, threads, monkeypatch):
+    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+    _, program = packed(kernel)
+    program = vectorize(with_private_arrays(program), machine.preset(WIDE[-1]), ("C",) * len(program.scop.params))
+    code = native(program, WIDE[-1], layouts=("C",) * len(program.scop.params))
+    for sizes in SIZES:
+        got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
+        assert code(got, threads)[0] == 0
+        kernel(**wanted)
+        np.testing.assert_array_equal(got["C"], wanted["C"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
+@pytest.mark.parametrize("kernel", SHAPES, ids=lambda k: k.__name__)
+def test_whole_kernels_copy_their_tiles_at_every_size(small, kernel, dtype):
+    compiled = polyml.kernel(cache=False, threads=2)(kernel)
+    for sizes in SIZES:
+        got, wanted = arguments(kernel, sizes, dtype), arguments(kernel, sizes, dtype)
+        with np.errstate(all="ignore"):
+            kernel(**wanted)
+        compiled(**got)
+        np.testing.assert_array_equal(got["C"], wanted["C"])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_the_caller_s_strides_do_not_matter(small, order, step):
+    compiled = polyml.kernel(cache=False)(plain)
+    whole = {name: np.asarray(a, order=order) for name, a in arguments(plain, (26, 34, 22)).items()}
+    got, wanted = ({n: a.copy(order="K")[::step, ::step] for n, a in whole.items()} for _ in range(2))
+    compiled(**got)
+    plain(**wanted)
+    np.testing.assert_array_equal(got["C"], wanted["C"])
+
+
+def test_both_operands_are_copied_and_the_result_is_not(small):
+    _, program = packed(plain)
+    assert copies(program) == {"A_tile0", "B_tile0"}
+    (loop,) = (loop for loop in loops(program.body) if loop.parallel)
+    assert set(loop.private) == copies(program)
+
+
+def test_an_operand_s_last_dimension_becomes_the_one_that_the_result_s_rows_run_along(small):
+    _, program = packed(right_transposed)
+    rows, columns = program.scop.arrays["B"].shape
+    assert program.scop.arrays["B_tile0"].shape == (columns, rows)
+
+
+def test_one_array_read_in_two_ways_has_two_copies(small):
+    _, program = packed(gram)
+    assert copies(program) == {"A_tile0", "A_tile1"}
+
+
+def test_what_the_nest_writes_is_not_copied(small):
+    def in_place(A, B):
+        for i in range(B.shape[0]):
+            for j in range(A.shape[1]):
+                for k in range(i):
+                    A[i, j] += B[i, k] * A[k, j]
+
+    shape = {"A": np.zeros((5, 5), int), "B": np.zeros((5, 5), int)}
+    scop = expand(scop_of(in_place, shape))
+    tree = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True).tree
+    program = pack(build(scop, tree, {}), machine.preset("avx2"))
+    assert not any(name.startswith("A_") for name in program.windows)
+
+
+def test_little_use_at_run_time_leaves_the_operands_where_they_are(small):
+    _, program = packed(plain)
+    guards = [n for n in _nodes(program.body) if isinstance(n, Guard)]
+    assert len(guards) == 2  # with copies, and without
+
+
+def _nodes(nodes):
+    for node in nodes:
+        yield node
+        yield from _nodes(getattr(node, "body", ()))
+
+
+def test_long_rows_of_a_copy_begin_an_odd_number_of_cache_lines_apart():
+    _, program = packed(plain)
+    for name, window in program.windows.items():
+        row_bytes = window.lengths[-1] * 8
+        assert row_bytes % 64 == 0
+        assert row_bytes // 64 % 2 == 1 or row_bytes // 64 < packing.LONG_ROW, name
+
+
+def test_a_copy_that_does_not_fit_the_second_cache_is_not_made(monkeypatch):
+    monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4000, 3000, 4000)[r] for r in roles])
+    before, after = packed(plain)
+    assert after is before
+
+
+def test_loops_over_copies_are_loops_like_others():
+    _, program = packed(plain)
+    fills = [n for n in _nodes(program.body) if isinstance(n, Loop) and n.var.startswith(("A_tile", "B_tile"))]
+    assert fills and all(loop.step == 1 and loop.role == "point" for loop in fills)

@@ -1,0 +1,62 @@
+"""Even shares of a parallel loop over tiles: the same instances, wherever the shares begin and end."""
+
+from dataclasses import replace
+
+import pytest
+
+from polyml.codegen.ast import Loop, Program, instances, loops, with_body
+from polyml.codegen.integers import const
+from polyml.codegen.shares import with_even_shares
+from polyml.codegen.walk import sequence
+from tests.codegen.forms import check, programs
+from tests.codegen.loop_nests import KERNELS, lower_update, matmul
+
+SIZES = ((0, 0, 0), (1, 1, 1), (3, 9, 4), (9, 16, 7), (17, 5, 3))
+
+
+def values(program, sizes):
+    return {p.name: sizes[k % 3] for k, p in enumerate(program.scop.parameters)}
+
+
+def shared(program):
+    return [loop for loop in loops(program.body) if loop.last]
+
+
+@pytest.mark.parametrize("form", ["source", "tiled"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_one_share_of_everything_is_what_ran_before(kernel, form):
+    before = programs(kernel)[form]
+    after = with_even_shares(before)
+    for sizes in SIZES:
+        assert sorted(sequence(after, values(before, sizes))) == sorted(sequence(before, values(before, sizes)))
+        check(kernel, after, sizes)
+
+
+@pytest.mark.parametrize("ends", [(3,), (1, 2), (0, 5, 6), (8,)])
+def test_shares_together_run_every_instance_once(ends):
+    program = with_even_shares(programs(matmul)["tiled"])
+    (loop,) = shared(program)
+    sizes = {"C_0": 9, "C_1": 8, "A_0": 9, "A_1": 4, "B_0": 4, "B_1": 8}
+    ran = []
+    for first, last in zip((0, *(e + 1 for e in ends)), (*ends, 8)):
+        part = replace(loop, lower=(const(first),), upper=(const(last),))
+        ran += sequence(Program(program.scop, _with(program.body, loop, part)), sizes)
+    assert sorted(ran) == sorted(sequence(programs(matmul)["tiled"], sizes))
+
+
+def _with(nodes, loop, part):
+    return tuple(
+        part if n is loop else with_body(n, _with(n.body, loop, part)) if isinstance(n, Loop) else n for n in nodes
+    )
+
+
+def test_tiles_that_other_loops_depend_on_keep_their_places():
+    assert shared(with_even_shares(programs(matmul)["tiled"]))
+    assert not shared(with_even_shares(programs(lower_update)["tiled"]))  # j <= i, so tiles of j know those of i
+
+
+def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
+    """for t in 0 ... N: parallel it by 4 in 0 ... t: for i in it ... min(it + 3, t): nothing says 0 <= i but 0 <= it."""
+    program = programs(matmul)["tiled"]
+    assert all(const(0) in loop.lower for loop in shared(with_even_shares(program)))
+    assert list(instances(with_even_shares(program).body)) == list(instances(program.body))

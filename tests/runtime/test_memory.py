@@ -1,0 +1,105 @@
+"""Memory that kernels' local arrays get, and give back."""
+
+import ctypes
+import threading
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.runtime import memory
+
+PLACES = 8
+
+
+@pytest.fixture
+def functions(monkeypatch):
+    """Acquire and release of a store of their own."""
+    monkeypatch.setattr(memory, "_code", memory._code.__wrapped__)
+    code = memory._code()
+    acquire = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(code.address("polyml_acquire"))
+    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("polyml_release"))
+    yield acquire, release
+    del code
+
+
+def test_a_block_is_aligned_and_may_be_written_whole(functions):
+    acquire, release = functions
+    for size in (0, 1, 63, 64, 4096, 1_000_000):
+        block = acquire(size)
+        assert block % 64 == 0
+        ctypes.memset(block, 0xA5, size)
+        release(block)
+
+
+def test_what_was_given_back_is_given_again_to_who_needs_no_more(functions):
+    acquire, release = functions
+    first = acquire(10_000)
+    release(first)
+    assert acquire(9_000) == first
+    second = acquire(9_000)
+    assert second != first
+    release(first)
+    assert acquire(20_000) not in (first, second)
+
+
+def test_blocks_in_use_never_overlap(functions):
+    acquire, release = functions
+    held: dict[int, int] = {}
+    random = np.random.default_rng(1)
+    for _ in range(2_000):
+        if held and random.random() < 0.5:
+            block = list(held)[random.integers(len(held))]
+            size = held.pop(block)
+            assert ctypes.string_at(block, size) == bytes([block // 64 % 251]) * size
+            release(block)
+        else:
+            size = int(random.integers(1, 5_000))
+            block = acquire(size)
+            ctypes.memset(block, block // 64 % 251, size)
+            held[block] = size
+    spans = sorted((block, block + size) for block, size in held.items())
+    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:]))
+
+
+def test_more_blocks_than_are_kept_and_very_large_ones_go_back_to_the_system(functions):
+    acquire, release = functions
+    blocks = [acquire(100) for _ in range(3 * PLACES)]
+    for block in blocks:
+        release(block)
+    assert len({acquire(100) for _ in range(PLACES)} & set(blocks)) == PLACES
+    large = acquire(memory.KEPT_BYTES + 1)
+    release(large)
+
+
+def test_no_memory_is_null(functions):
+    acquire, _ = functions
+    assert acquire(1 << 60) is None
+
+
+def test_calls_on_several_threads_have_arrays_of_their_own():
+    @polyml.kernel(cache=False, threads=1)
+    def twice(A):
+        t = np.zeros(A.shape[0])
+        for k in range(50):
+            for i in range(A.shape[0]):
+                t[i] = t[i] + A[i]
+            for i in range(1, A.shape[0]):
+                t[i] = t[i] - t[i - 1] * 0.0
+        return t + 0.0
+
+    wanted = {value: np.full(3_000, 50.0 * value) for value in range(4)}
+    wrong = []
+
+    def calls(value):
+        A = np.full(3_000, float(value))
+        for _ in range(50):
+            if not np.array_equal(twice(A), wanted[value]):
+                wrong.append(value)
+
+    threads = [threading.Thread(target=calls, args=(value,)) for value in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
