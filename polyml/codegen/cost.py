@@ -19,6 +19,7 @@ from polyml.model.scop import Index, Load, ScalarArg
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
 LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the body
+SHARED_CYCLES = 0.05  # of what other units do at the same time, that yet gets in the way
 LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in a tile
 FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
@@ -229,13 +230,15 @@ class CostModel:
         loads = broadcasts = stores = jumps = 0.0
         for reach in self.reaches:
             touch = reach.touch
-            number = 1
+            number = lines = 1.0
             for loop, count in counts.items():
                 if reach.moves[loop] != 0:
                     number *= count
+                    lines *= count if reach.moves[loop] not in (1, -1) else -(-count // shape.lanes)
             lane_move = 0 if shape.vector is None else reach.moves[shape.vector]
             if shape.vector is not None and lane_move != 0:
                 number *= shape.vectors
+                lines *= shape.vectors
             each = 1.0
             if lane_move is None or abs(lane_move) == 2:
                 each = shape.lanes * (1.5 if not touch.writes else 2.5)
@@ -249,7 +252,7 @@ class CostModel:
                         accumulators *= shape.vectors
                     held += accumulators
             elif self._jumps(reach, shape):
-                jumps += number * weight * self._jump
+                jumps += lines * weight * self._jump
             if touch.writes:
                 stores += number * each * weight
             elif lane_move == 0:
@@ -271,7 +274,8 @@ class CostModel:
             slow += operation.slow * copies * weight
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6
-        cycles = max(arithmetic * op, loads * load + broadcasts * 0.5, stores * store) + slow + jumps
+        ports = (arithmetic * op, loads * load + broadcasts * 0.5, stores * store)
+        cycles = max(ports) + SHARED_CYCLES * (sum(ports) - max(ports)) + slow + jumps
         cycles = max(cycles, 0.25 * (arithmetic + loads + broadcasts + stores))
         cycles = max(cycles, self._waits(shape))
         return (cycles + LOOP_CYCLES * depth) / shape.copies / self._used(shape)

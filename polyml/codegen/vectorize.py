@@ -236,14 +236,18 @@ class _Vectorizer:
 
 
 def _shares_rows(nest: Nest) -> bool:
-    """Whether two nodes of the body touch many elements of one array in an iteration: these are near only there."""
+    """Whether two nodes of the body touch many elements of one array that only this iteration touches: they are near
+    only there.
+    """
+    chain = {loop.var for loop in nest.chain}
     users: dict[str, set[int]] = {}
     wide: set[str] = set()
     owner = {id(instance): position for position, node in enumerate(nest.body) for instance in instances((node,))}
     for touch in nest.touches():
         users.setdefault(touch.access.array, set()).add(owner[id(touch.instance)])
         inner = {loop.var for loop in touch.inner}
-        if any(inner & e.names for e in touch.subscripts):
+        moving = frozenset().union(*(e.names for e in touch.subscripts))
+        if moving & inner and moving & chain:
             wide.add(touch.access.array)
     return any(len(users[array]) > 1 for array in wide)
 

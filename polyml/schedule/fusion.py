@@ -55,15 +55,26 @@ class _Facts:
 
     def __init__(self, scop: Scop, dependences: Dependences):
         self._scop, self._dependences = scop, dependences
+        self._known: dict[tuple[str, str], isl.UnionMap] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether every dependence between the groups has distance zero along the member."""
-        domain, other = isl.UnionSet(first["filter"]), isl.UnionSet(second["filter"])
-        between = self._dependences.validity.intersect_domain(domain).intersect_range(other)
-        back = self._dependences.validity.intersect_domain(other).intersect_range(domain)
-        if not back.is_empty():
-            between = between.union(back)
+        between = self._between(first, second)
         return between.subtract(between.eq_at_multi_union_pw_aff(member)).is_empty()
+
+    def independent(self, first: Tree, second: Tree) -> bool:
+        """Whether the groups may run in any order."""
+        return self._between(first, second).is_empty()
+
+    def _between(self, first: Tree, second: Tree) -> isl.UnionMap:
+        """The dependences of one group on the other."""
+        key = (first["filter"], second["filter"])
+        if key not in self._known:
+            domain, other = isl.UnionSet(key[0]), isl.UnionSet(key[1])
+            between = self._dependences.validity.intersect_domain(domain).intersect_range(other)
+            back = self._dependences.validity.intersect_domain(other).intersect_range(domain)
+            self._known[key] = between if back.is_empty() else between.union(back)
+        return self._known[key]
 
     def joinable(self, group: Tree, band: Tree) -> bool:
         """A band whose first loop is parallel, and if the band is to be tiled, one whose tiles may have others beside them."""
@@ -121,15 +132,25 @@ def _fused(tree: Tree, facts: _Facts) -> Tree:
 
 
 def _neighbours_joined(children: list[Tree], facts: _Facts) -> list[Tree]:
-    """Each child joined to the one before it where that pays, until nothing more is."""
+    """Each child joined to one before it where that pays, until nothing more is. What is between them may be passed by
+    one that does not depend on it.
+    """
     merged: list[Tree] = []
     for child in children:
-        joined = _join(merged[-1], child, facts) if merged else None
-        if joined is None:
-            merged.append(child)
-        else:
-            merged[-1] = joined
+        merged = _with_child(merged, child, facts)
     return merged if len(merged) == len(children) else _neighbours_joined(merged, facts)
+
+
+def _with_child(merged: list[Tree], child: Tree, facts: _Facts) -> list[Tree]:
+    for k in reversed(range(len(merged))):
+        between = merged[k + 1 :]
+        rises = all(facts.independent(child, other) for other in between)
+        if not rises and not all(facts.independent(merged[k], other) for other in between):
+            continue
+        joined = _join(merged[k], child, facts)
+        if joined is not None:
+            return [*merged[:k], joined, *between] if rises else [*merged[:k], *between, joined]
+    return [*merged, child]
 
 
 def _join(first: Tree, second: Tree, facts: _Facts) -> Tree | None:
