@@ -59,6 +59,8 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("diag", ("v",))
     yield Signature("roll", ("a",), ("shift", "axis"))
     yield Signature("repeat", ("a",), ("repeats", "axis"))
+    yield Signature("tile", ("A",), ("reps",))
+    yield Signature("pad", ("array",), ("pad_width", "mode", "constant_values"))
     for name in ("concatenate", "stack"):
         yield Signature(name, ("arrays",), ("axis",), many=True)
     for name in ("hstack", "vstack"):

@@ -20,7 +20,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from polyml.dtypes import BOOL, PYINT, DType
-from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
+from polyml.errors import LanguageError, NotAffineError, PolymlError, PolymlTypeError, SizesNeeded
 from polyml.frontend import functions_of_arrays, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
@@ -42,6 +42,8 @@ from polyml.source import Loc
 
 Value = Expr | Elements
 
+LONGEST_PERIOD = 4  # iterations of a loop that are written out where it exchanges arrays
+
 
 def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
     """The kernel without array expressions; the same kernel where there are none.
@@ -56,9 +58,20 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
 
 @dataclasses.dataclass(frozen=True)
 class _Uncertain:
-    """A name that may stand for one of several arrays."""
+    """A name that may stand for one of several arrays. by_number: numbers of the call would tell which."""
 
     why: str
+    by_number: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Turns:
+    """A loop after `period` iterations of which names of arrays stand again for what they did. others: names that the
+    loop binds too, of which it must not read what they stood for before.
+    """
+
+    period: int
+    others: tuple[str, ...]
 
 
 class Lowering:
@@ -140,15 +153,101 @@ class Lowering:
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self.number(stmt.start), self.number(stmt.stop)
+        turns = self._turns(stmt)
+        if turns is not None:
+            self._rotating(stmt, start, stop, turns)
+            return
         before = dict(self._arrays)
         for name in _bound_names(stmt.body):
             if name in self._arrays:
                 self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        body = self._iteration(stmt)
+        self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
+        self._merge(before, "in a loop")
+
+    def _iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
         self._loop_variables.append(stmt.var)
         body = self.block(stmt.body)
         self._loop_variables.pop()
-        self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
-        self._merge(before, "in a loop")
+        return body
+
+    def _turns(self, stmt: syntax.For) -> "_Turns | None":
+        """How the loop exchanges the arrays of names that stand for one at its start.
+
+        None where it binds no such name, or none to what another one stood for, or where it takes long.
+        """
+        assigned = _bound_names(stmt.body)
+        bound = [n for n in assigned if isinstance(self._arrays.get(n), Elements)]
+        if not bound or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in walk.nodes(e)):
+            return None
+        before = dict(self._arrays)
+        entry = {n: dataclasses.replace(before[n]) for n in bound}  # distinct also where two names stand for one array
+        self._arrays |= entry
+        try:
+            self._iteration(stmt)
+        except SizesNeeded:
+            raise
+        except PolymlError:
+            return None  # which the loop itself then says
+        finally:
+            after, self._arrays = self._arrays, before
+        for name in bound:
+            if isinstance(after.get(name), _Uncertain) and after[name].by_number:
+                self._known(name, after[name], stmt.loc)
+        source = {n: next((m for m in bound if entry[m] is after.get(n)), None) for n in bound}
+        turning = [n for n in bound if _returns(source, n)]
+        others = tuple(n for n in bound if n not in turning)
+        held, length = {n: source[n] for n in turning}, 1
+        while any(held[n] != n for n in turning):
+            held, length = {n: source[held[n]] for n in turning}, length + 1
+        return _Turns(length, others) if turning and length <= LONGEST_PERIOD else None
+
+    def _rotating(self, stmt: syntax.For, start: Expr, stop: Expr, turns: "_Turns") -> None:
+        """The loop with a whole turn in one iteration, and the iterations that are left."""
+        period = turns.period
+        count = _iterations(start, stop, stmt.step)
+        total = Linear.of(count)
+        rounds, left = syntax.Binary("//", count, syntax.Const(period)), syntax.Binary("%", count, syntax.Const(period))
+        turn = unused(stmt.var, self._taken)
+        first = syntax.Binary("*", syntax.Name(turn), syntax.Const(period))
+        body: list[Stmt] = []
+        self._forget(turns.others)
+        for k in range(period):
+            body += self._as_iteration(stmt, start, syntax.Binary("+", first, syntax.Const(k)))
+        self._out.append(syntax.For(turn, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
+        done = syntax.Binary("*", rounds, syntax.Const(period))
+        self._forget(turns.others)
+        if total.is_constant:
+            for k in range(max(total.constant, 0) % period):
+                self._out += self._as_iteration(stmt, start, syntax.Binary("+", done, syntax.Const(k)))
+            self._forget(turns.others)
+            return
+        before = dict(self._arrays)
+        for k in range(period - 1):
+            made = self._as_iteration(stmt, start, syntax.Binary("+", done, syntax.Const(k)))
+            some = syntax.Compare(">", count, syntax.Const(k))
+            more = syntax.Compare(">", left, syntax.Const(k))
+            self._out.append(syntax.If(syntax.Logical("and", (some, more)), tuple(made), (), loc=stmt.loc))
+        self._arrays = before
+        if period > 1:
+            for name in _bound_names(stmt.body):
+                why = f"what `{name}` stands for depends on how often a loop runs"
+                self._arrays[name] = _Uncertain(why, by_number=True)
+
+    def _forget(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+
+    def _as_iteration(self, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
+        """The loop's body as its iteration `number`, from 0."""
+        known = self._numbers.get(stmt.var)
+        step = syntax.Binary("*", number, syntax.Const(stmt.step))
+        self._numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
+        made = self._iteration(stmt)
+        self._numbers.pop(stmt.var)
+        if known is not None:
+            self._numbers[stmt.var] = known
+        return made
 
     def _if(self, stmt: syntax.If) -> None:
         condition = self.number(stmt.condition)
@@ -460,7 +559,8 @@ class Lowering:
 
     def _known(self, name: str, known: Elements | _Uncertain, loc: Loc | None) -> Elements:
         if isinstance(known, _Uncertain):
-            raise NotAffineError(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
+            kind = SizesNeeded if known.by_number else NotAffineError
+            raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
         return known
 
     def _array(self, name: str, loc: Loc | None) -> Elements:
@@ -615,6 +715,25 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
             case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
                 bound.append(name)
     return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
+
+
+def _returns(source: dict[str, str | None], name: str) -> bool:
+    """Whether the name is on a cycle of who takes the place of whom."""
+    at = source[name]
+    for _ in source:
+        if at is None or at == name:
+            break
+        at = source[at]
+    return at == name
+
+
+def _iterations(start: Expr, stop: Expr, step: int) -> Expr:
+    """How often a loop runs, negative where it does not."""
+    length = Linear.of(stop) - Linear.of(start) if step > 0 else Linear.of(start) - Linear.of(stop)
+    size = abs(step)
+    if length.is_constant:
+        return syntax.Const((length.constant + size - 1) // size)
+    return length.expr if size == 1 else syntax.Binary("//", (length + (size - 1)).expr, syntax.Const(size))
 
 
 def _bound_names(body: Sequence[Stmt]) -> set[str]:

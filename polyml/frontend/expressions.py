@@ -396,8 +396,8 @@ class Expressions:
             if dtype is not None or value is None:
                 return dtype
             raise self.error(node, "this is not an element type of the language", _TYPES)
-        if self.constant(node) is None:
-            return None
+        if self.constant(node) is None or isinstance(self.constant(node), str):
+            return self.constant(node)
         if isinstance(self.constant(node), tuple):
             return self.constant(node)
         if isinstance(node, (ast.Tuple, ast.List)):

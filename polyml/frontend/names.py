@@ -16,9 +16,34 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
     Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
     array is meant, and NotAffineError where it may see one of several arrays.
     """
-    body = _stores(body)
+    body = _stores(_held(body, {param.name for param in params}))
     resolver = _Resolver(params, body)
     return resolver.body(body, resolver.flow.start)
+
+
+def _held(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
+    """`T = zeros(N)` as `T.new = zeros(N); T = T.new` where other arrays are bound to T too: T is then a name like others."""
+    bound = {s.target.name for s in statements(body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and not s.in_place}
+    taken = {s.name for s in statements(body) if isinstance(s, syntax.Alloc)} | bound | parameters
+
+    def held(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in stmts:
+            match stmt:
+                case syntax.For():
+                    out.append(dataclasses.replace(stmt, body=held(stmt.body)))
+                case syntax.If():
+                    out.append(dataclasses.replace(stmt, then=held(stmt.then), orelse=held(stmt.orelse)))
+                case syntax.Alloc(name=name) if name in bound:
+                    own = unused(name, taken)
+                    out.append(dataclasses.replace(stmt, name=own))
+                    named = syntax.Name(own, loc=stmt.loc)
+                    out.append(syntax.Assign(syntax.Name(name, loc=stmt.loc), named, loc=stmt.loc))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    return held(body)
 
 
 def _stores(body: Sequence[Stmt]) -> tuple[Stmt, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from polyml.dtypes import F64, I64
@@ -15,6 +16,7 @@ from polyml.source import Loc
 if TYPE_CHECKING:
     from polyml.frontend.arrays import Lowering, Value
 
+MOST_PARTS = 16  # copies and borders that are written out
 ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 
@@ -116,6 +118,92 @@ def repeat(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
     return Elements((*array.shape[:axis], longer, *array.shape[axis + 1 :]), at)
 
 
+def tile(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """The array several times along each dimension."""
+    array, times = _array(args[0], loc, 1), options.get("reps")
+    times = times if isinstance(times, tuple) else (times,)
+    if not all(type(n) is int and 0 < n <= MOST_PARTS for n in times):
+        known = f"polyml compiles: constants from 1 to {MOST_PARTS}"
+        raise NotAffineError("np.tile that often", loc=loc, notes=[known])
+    for _ in range(len(times) - array.rank):
+        array = with_axis(array, 0)
+    times = (1,) * (array.rank - len(times)) + times
+    for axis, n in enumerate(times):
+        if n > 1:
+            array = concatenate(lowering, [array] * n, {"axis": axis}, loc)
+    return array if array.storage is None else lowering.memory(array, "_tiled", loc)
+
+
+def pad(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """With numbers around it, or with its own elements, one dimension after the other."""
+    array, mode = _array(args[0], loc, 1), options.get("mode", "constant")
+    widths = _pad_widths(options.get("pad_width"), array.rank)
+    if widths is None or mode not in _PADDED_FROM and mode != "constant":
+        modes = ", ".join(repr(known) for known in ("constant", *_PADDED_FROM))
+        known = f"polyml compiles: constant widths from 0 to {MOST_PARTS}, the modes {modes}"
+        raise NotAffineError("np.pad in this way", loc=loc, notes=[known])
+    fill = options.get("constant_values", 0)
+    if isinstance(fill, tuple) or mode != "constant" and "constant_values" in options:
+        raise NotAffineError("np.pad with these values", loc=loc, notes=["polyml compiles: one number, for `mode='constant'`"])
+    shape = tuple(Extent(e.length + (b + a), e.positive or b + a > 0) for e, (b, a) in zip(array.shape, widths))
+    start = syntax.Const(fill) if mode == "constant" else None
+    result = lowering.allocated("_padded", shape, syntax.TypeOf(array.sample), start, loc)
+
+    def inside(point: Point) -> list[syntax.Stmt]:
+        place = tuple((Linear.of(index) + before).expr for index, (before, _) in zip(point, widths))
+        return [syntax.Assign(result.at(place), array.at(point), whole=True, loc=loc)]
+
+    lowering.loops(array.shape, inside, loc)
+    for axis, width in enumerate(widths if mode != "constant" else ()):
+        _pad_axis(lowering, result, array.shape, widths, axis, mode, loc)
+    return result
+
+
+def _pad_axis(
+    lowering: Lowering, result: Elements, shape: Sequence[Extent], widths: Sequence[tuple[int, int]], axis: int, mode: str, loc
+) -> None:
+    """Both ends of one dimension, where those before it are whole and those behind it have what the array had."""
+    size, (before, after) = shape[axis].length, widths[axis]
+    least = syntax.Const(max(1, before, after) if mode != "reflect" else max(before, after) + 1)
+    lowering.need(syntax.Compare(">=", size.expr, least), "an array that is padded by more than it has", loc)
+    others = tuple(result.shape[d] if d < axis else shape[d] for d in range(len(shape)) if d != axis)
+    ends = [(Linear((), k), k - before) for k in range(before)] + [(size + (before + k), k) for k in range(after)]
+
+    def body(point: Point) -> list[syntax.Stmt]:
+        made = []
+        for place, k in ends:
+            source = _PADDED_FROM[mode](k, size) + before
+            rest = [i if d < axis else (Linear.of(i) + widths[d + 1][0]).expr for d, i in enumerate(point)]
+            target, read = (result.at((*rest[:axis], at.expr, *rest[axis:])) for at in (place, source))
+            made.append(syntax.Assign(target, read, whole=True, loc=loc))
+        return made
+
+    lowering.loops(others, body, loc)
+
+
+# the index, in an array of that size, of what stands k places before its start (k < 0) or behind its end
+_PADDED_FROM = {
+    "edge": lambda k, size: Linear((), 0) if k < 0 else size - 1,
+    "reflect": lambda k, size: Linear((), -k) if k < 0 else size - (k + 2),
+    "symmetric": lambda k, size: Linear((), -k - 1) if k < 0 else size - (k + 1),
+    "wrap": lambda k, size: size + k if k < 0 else Linear((), k),
+}
+
+
+def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
+    """Before and behind each dimension, as NumPy spreads what is given; None where it is not small constants."""
+    given = given if isinstance(given, tuple) else (given,)
+    pairs = [pair if isinstance(pair, tuple) else None for pair in given]
+    if None in pairs:
+        pairs = [given]
+    if any(type(n) is not int or not 0 <= n <= MOST_PARTS for pair in pairs for n in pair):
+        return None
+    if len(pairs) not in (1, rank) or any(len(pair) not in (1, 2) for pair in pairs):
+        return None
+    pairs = [(pair[0], pair[-1]) for pair in pairs]
+    return pairs * rank if len(pairs) == 1 else pairs
+
+
 def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     """The parts stored one after the other; the type is that of their sum."""
     parts = [_array(arg, loc, 1) for arg in args]
@@ -172,5 +260,5 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 FUNCTIONS = {
     "arange": arange, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll,
-    "repeat": repeat, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
+    "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

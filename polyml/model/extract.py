@@ -211,7 +211,8 @@ def _index(value: Integer, statement: str, context: Context) -> Value:
     if value.affine.is_constant:
         return syntax.Const(value.affine.constant, dtype=value.dtype)
     dtype = I64 if value.dtype == I64 else PYINT
-    return Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype)
+    index = Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype)
+    return index if value.dtype in (I64, PYINT) else syntax.Cast(index, value.dtype, dtype=value.dtype)
 
 
 def _is_self_copy(assign: Assign, value: Value) -> bool:

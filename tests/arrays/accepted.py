@@ -76,6 +76,12 @@ _CALLS = {
     "triu": ["np.triu(A, k=-1) + 0"],
     "diag": ["np.diag(A) + 0", "np.diag(x) + 0"],
     "roll": ["np.roll(x, 1) + 0", "np.roll(A, -1, axis=1) + 0"],
+    "tile": ["np.tile(x, 2) + 0", "np.tile(A, (2, 3)) + 0", "np.tile(x, (2, 1)) + 0"],
+    "pad": [
+        "np.pad(x, 1)", "np.pad(A, ((1, 0), (2, 3)))", "np.pad(A, 1, constant_values=1)", "np.pad(A, 2, mode=\"edge\")",
+        "np.pad(A, (2, 1), mode=\"reflect\")", "np.pad(A, 2, mode=\"symmetric\")", "np.pad(A, (1, 3), \"wrap\")",
+        "np.pad(A, 1, mode=\"mean\")",
+    ],
     "repeat": ["np.repeat(x, 2) + 0", "np.repeat(A, 2, axis=0) + 0"],
     "concatenate": ["np.concatenate((A, B))", "np.concatenate((A, B), axis=1)"],
     "stack": ["np.stack((x, x))", "np.stack((x, x), axis=1)"],

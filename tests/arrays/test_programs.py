@@ -11,7 +11,7 @@ from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
-from tests.arrays import calls, programs  # noqa: F401  they fill the corpus
+from tests.arrays import calls, programs, borders, exchanges  # noqa: F401, I001  they fill the corpus, in this order
 from tests.arrays.corpus import PROGRAMS
 from tests.arrays.differential import check
 from tests.arrays.generate import generate
@@ -72,6 +72,24 @@ def test_compiled_programs_give_what_numpy_gives(program, fp):
 def test_arguments_may_have_any_strides(program):
     arguments = tuple(map(other_layout, program.arguments))
     compare(program, polyml.kernel(fallback="error", cache=False)(program.function), arguments)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("count", [-1, 0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize(
+    "name",
+    "two_buffers which_one_comes_back both_come_back three_in_a_ring through_a_third_name downwards_in_steps "
+    "under_a_condition the_number_changes_inside a_new_array_each_time".split(),
+)
+def test_names_that_a_loop_exchanges_are_followed_however_often_it_runs(name, count):
+    function = getattr(exchanges, name)
+    arrays = [np.arange(1.0, 9.0) ** (k + 1) for k in range(function.__code__.co_argcount - 1)]
+    wanted, got = copy.deepcopy(arrays), copy.deepcopy(arrays)
+    expected, found = function(*wanted, count), polyml.kernel(cache=False)(function)(*got, count)
+    for one, other in zip((*wanted, expected), (*got, found)):
+        np.testing.assert_allclose(other if other is not None else 0, one if one is not None else 0, rtol=1e-12)
+    if isinstance(expected, np.ndarray):
+        assert [expected is a for a in wanted] == [found is a for a in got]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,6 +1,7 @@
 """Programs that random testing found, each with what it once showed."""
 
 import numpy as np
+import pytest
 
 import polyml
 from polyml import pipeline
@@ -36,3 +37,17 @@ def test_iterations_that_add_to_one_element_under_a_guard_do_not_lose_any():
     B, C = np.zeros(15, int), np.zeros(15, int)
     polyml.kernel(cache=False, schedule="source")(counted_under_a_condition)(B, C)
     assert C.tolist() == [0, 15, 15] + 12 * [0]
+
+
+def two_kinds_of_use(C, n):
+    for i in range(C.shape[0]):
+        C[i, 0] = max(n, i)
+        C[i, 1] = n % 2
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, int])
+def test_a_number_argument_that_is_compared_with_a_loop_variable_keeps_its_type(kind):
+    C, wanted = np.zeros((5, 2), kind), np.zeros((5, 2), kind)
+    polyml.kernel(cache=False, fp="strict")(two_kinds_of_use)(C, kind(3))
+    two_kinds_of_use(wanted, 3)
+    np.testing.assert_array_equal(C, wanted)
