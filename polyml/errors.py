@@ -35,7 +35,7 @@ class NotAffineError(LanguageError):
 
 
 class SizesNeeded(NotAffineError):
-    """It is affine where the sizes of the arrays are known: the kernel is compiled for those of each call."""
+    """It is affine where sizes and numbers are known: the kernel is compiled for those of each call."""
 
 
 class PolymlTypeError(PolymlError, TypeError):

@@ -20,29 +20,19 @@ import dataclasses
 from collections.abc import Sequence
 
 from polyml.dtypes import BOOL, PYINT, DType
-from polyml.errors import LanguageError, NotAffineError, PolymlError, PolymlTypeError, SizesNeeded
-from polyml.frontend import functions_of_arrays, syntax, walk
+from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesNeeded
+from polyml.frontend import exchanges, functions_of_arrays, masks, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
-from polyml.frontend.elements import (
-    Elements,
-    Point,
-    element,
-    elementwise,
-    need_equal,
-    need_inside,
-    stored,
-    stored_before,
-    subscripted,
-)
+from polyml.frontend.elements import Elements, Point, element, elementwise, need_equal, need_inside, stored, subscripted
+from polyml.frontend.exchanges import Uncertain, bound_names
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
+from polyml.frontend.overlap import needs_temporary
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
 Value = Expr | Elements
-
-LONGEST_PERIOD = 4  # iterations of a loop that are written out where it exchanges arrays
 
 
 def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
@@ -56,54 +46,36 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
     return kernel if body == kernel.body else dataclasses.replace(kernel, body=body)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Uncertain:
-    """A name that may stand for one of several arrays. by_number: numbers of the call would tell which."""
-
-    why: str
-    by_number: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class _Turns:
-    """A loop after `period` iterations of which names of arrays stand again for what they did. others: names that the
-    loop binds too, of which it must not read what they stood for before.
-    """
-
-    period: int
-    others: tuple[str, ...]
-
-
 class Lowering:
     """Lowers one kernel. The functions of `functions_of_arrays` use its public methods."""
 
     def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool):
         self._params = {p.name for p in kernel.params}
-        self._aliased = aliased
+        self._aliased = self._params if aliased else set()
         self._storage: dict[str, Elements] = {}  # every array in memory
-        self._arrays: dict[str, Elements | _Uncertain] = {}  # what the names stand for
-        self._taken = set(self._params)
+        self.arrays: dict[str, Elements | Uncertain] = {}  # what the names stand for
+        self.taken = set(self._params)
         for stmt in statements(kernel.body):
             match stmt:
                 case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
-                    self._taken.add(name)
+                    self.taken.add(name)
         self._known_sizes: list[syntax.Require] = []
-        self._numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
+        self.numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
         self._bound_once = _bound_once(kernel)
         self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
         types_of = zip(kernel.params, types)
-        self._truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
+        self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
             if isinstance(kind, ScalarType) and kind.value is not None and param.name in self._bound_once:
-                self._numbers[param.name] = syntax.Const(kind.value, loc=param.loc)
+                self.numbers[param.name] = syntax.Const(kind.value, loc=param.loc)
                 self._know(syntax.Name(param.name, loc=param.loc), kind.value)
             if isinstance(kind, ArrayType):
                 extents = tuple(self._argument_extent(param, kind, dim) for dim in range(kind.ndim))
                 self._storage[param.name] = stored(param.name, extents)
-        self._arrays.update(self._storage)
-        self._out: list[Stmt] = []
+        self.arrays.update(self._storage)
+        self.out: list[Stmt] = []
         self._needed: set[Expr] = set()  # conditions that are required already
         self._loop_variables: list[str] = []  # of the loops around
         self._counter = 0
@@ -127,11 +99,11 @@ class Lowering:
     # Statements
 
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        outer, self._out = self._out, []
+        outer, self.out = self.out, []
         needed = set(self._needed)
         for stmt in body:
             self._stmt(stmt)
-        made, self._out, self._needed = tuple(self._out), outer, needed  # what a block needs, it may not reach
+        made, self.out, self._needed = tuple(self.out), outer, needed  # what a block needs, it may not reach
         return made
 
     def _stmt(self, stmt: Stmt) -> None:
@@ -147,139 +119,61 @@ class Lowering:
             case syntax.Alloc():
                 self._alloc(stmt)
             case syntax.Return():
-                self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
+                self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
             case _:
-                self._out.append(stmt)
+                self.out.append(stmt)
 
     def _for(self, stmt: syntax.For) -> None:
         start, stop = self.number(stmt.start), self.number(stmt.stop)
-        turns = self._turns(stmt)
+        turns = exchanges.turns(self, stmt)
         if turns is not None:
-            self._rotating(stmt, start, stop, turns)
+            exchanges.rotate(self, stmt, start, stop, turns)
             return
-        before = dict(self._arrays)
-        for name in _bound_names(stmt.body):
-            if name in self._arrays:
-                self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
-        body = self._iteration(stmt)
-        self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
+        before = dict(self.arrays)
+        for name in bound_names(stmt.body):
+            if name in self.arrays:
+                self.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        body = self.iteration(stmt)
+        self.out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
 
-    def _iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
+    def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
         self._loop_variables.append(stmt.var)
         body = self.block(stmt.body)
         self._loop_variables.pop()
         return body
 
-    def _turns(self, stmt: syntax.For) -> "_Turns | None":
-        """How the loop exchanges the arrays of names that stand for one at its start.
-
-        None where it binds no such name, or none to what another one stood for, or where it takes long.
-        """
-        assigned = _bound_names(stmt.body)
-        bound = [n for n in assigned if isinstance(self._arrays.get(n), Elements)]
-        if not bound or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in walk.nodes(e)):
-            return None
-        before = dict(self._arrays)
-        entry = {n: dataclasses.replace(before[n]) for n in bound}  # distinct also where two names stand for one array
-        self._arrays |= entry
-        try:
-            self._iteration(stmt)
-        except SizesNeeded:
-            raise
-        except PolymlError:
-            return None  # which the loop itself then says
-        finally:
-            after, self._arrays = self._arrays, before
-        for name in bound:
-            if isinstance(after.get(name), _Uncertain) and after[name].by_number:
-                self._known(name, after[name], stmt.loc)
-        source = {n: next((m for m in bound if entry[m] is after.get(n)), None) for n in bound}
-        turning = [n for n in bound if _returns(source, n)]
-        others = tuple(n for n in bound if n not in turning)
-        held, length = {n: source[n] for n in turning}, 1
-        while any(held[n] != n for n in turning):
-            held, length = {n: source[held[n]] for n in turning}, length + 1
-        return _Turns(length, others) if turning and length <= LONGEST_PERIOD else None
-
-    def _rotating(self, stmt: syntax.For, start: Expr, stop: Expr, turns: "_Turns") -> None:
-        """The loop with a whole turn in one iteration, and the iterations that are left."""
-        period = turns.period
-        count = _iterations(start, stop, stmt.step)
-        total = Linear.of(count)
-        rounds, left = syntax.Binary("//", count, syntax.Const(period)), syntax.Binary("%", count, syntax.Const(period))
-        turn = unused(stmt.var, self._taken)
-        first = syntax.Binary("*", syntax.Name(turn), syntax.Const(period))
-        body: list[Stmt] = []
-        self._forget(turns.others)
-        for k in range(period):
-            body += self._as_iteration(stmt, start, syntax.Binary("+", first, syntax.Const(k)))
-        self._out.append(syntax.For(turn, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
-        done = syntax.Binary("*", rounds, syntax.Const(period))
-        self._forget(turns.others)
-        if total.is_constant:
-            for k in range(max(total.constant, 0) % period):
-                self._out += self._as_iteration(stmt, start, syntax.Binary("+", done, syntax.Const(k)))
-            self._forget(turns.others)
-            return
-        before = dict(self._arrays)
-        for k in range(period - 1):
-            made = self._as_iteration(stmt, start, syntax.Binary("+", done, syntax.Const(k)))
-            some = syntax.Compare(">", count, syntax.Const(k))
-            more = syntax.Compare(">", left, syntax.Const(k))
-            self._out.append(syntax.If(syntax.Logical("and", (some, more)), tuple(made), (), loc=stmt.loc))
-        self._arrays = before
-        if period > 1:
-            for name in _bound_names(stmt.body):
-                why = f"what `{name}` stands for depends on how often a loop runs"
-                self._arrays[name] = _Uncertain(why, by_number=True)
-
-    def _forget(self, names: Sequence[str]) -> None:
-        for name in names:
-            self._arrays[name] = _Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
-
-    def _as_iteration(self, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
-        """The loop's body as its iteration `number`, from 0."""
-        known = self._numbers.get(stmt.var)
-        step = syntax.Binary("*", number, syntax.Const(stmt.step))
-        self._numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
-        made = self._iteration(stmt)
-        self._numbers.pop(stmt.var)
-        if known is not None:
-            self._numbers[stmt.var] = known
-        return made
-
     def _if(self, stmt: syntax.If) -> None:
         condition = self.number(stmt.condition)
-        before = dict(self._arrays)
+        before = dict(self.arrays)
         then = self.block(stmt.then)
-        after, self._arrays = self._arrays, dict(before)
+        after, self.arrays = self.arrays, dict(before)
         orelse = self.block(stmt.orelse)
         self._merge(after, "under a condition")
-        self._out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
+        self.out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
 
-    def _merge(self, other: dict[str, Elements | _Uncertain], where: str) -> None:
+    def _merge(self, other: dict[str, Elements | Uncertain], where: str) -> None:
         """What the names stand for after two ways through the program."""
-        for name in {*self._arrays, *other}:
-            if self._arrays.get(name) is not other.get(name):
-                self._arrays[name] = _Uncertain(f"`{name}` is bound to an array {where}")
+        for name in {*self.arrays, *other}:
+            if self.arrays.get(name) is not other.get(name):
+                self.arrays[name] = Uncertain(f"`{name}` is bound to an array {where}")
 
     def _assign_name(self, stmt: syntax.Assign) -> None:
         name, value = stmt.target.name, self.value(stmt.value)
-        known = self._arrays.get(name)
+        known = self.arrays.get(name)
         if stmt.in_place and known is not None:
-            self._store(self._known(name, known, stmt.target.loc), value, stmt)
+            self._store(self.known(name, known, stmt.target.loc), value, stmt)
             return
         if not isinstance(value, Elements):
-            self._arrays.pop(name, None)
+            self.arrays.pop(name, None)
             if name in self._bound_once and all(_is_size(node) for node in walk.nodes(value)):
-                self._numbers[name] = value
-            self._out.append(dataclasses.replace(stmt, value=value, in_place=False))
+                self.numbers[name] = value
+            self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
-        self._arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
+        self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
-        if self._assign_masked(stmt):
+        if masks.assign(self, stmt):
             return
         target = self.value(stmt.target)
         if isinstance(target, syntax.Subscript):
@@ -290,61 +184,13 @@ class Lowering:
                         "an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"]
                     )
                 value = value.sample
-            self._out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
+            self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return
         if not isinstance(target, Elements) or target.storage is None:
             raise LanguageError(
                 "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
             )
         self._store(target, self.value(stmt.value), stmt)
-
-    def _assign_masked(self, stmt: syntax.Assign) -> bool:
-        """A[m] = number and A[m] op= number, with truth values m for all of A; False for anything else."""
-        chosen = stmt.target.indices
-        if len(chosen) != 1 or isinstance(chosen[0], (syntax.Slice, syntax.NewAxis, syntax.Dots)):
-            return False
-        mask = self.value(chosen[0])
-        if not isinstance(mask, Elements) or not self._is_truth(mask.sample):
-            return False
-        named = isinstance(stmt.target, syntax.Subscript)
-        base = self._array(stmt.target.array, stmt.target.loc) if named else self.value(stmt.target.base)
-        if not isinstance(base, Elements) or base.storage is None or base.rank != mask.rank:
-            return False
-        number = stmt.value.right if stmt.in_place else stmt.value
-        if stmt.in_place and stmt.value.left != stmt.target:
-            return False
-        value = self.value(number)
-        if isinstance(value, Elements):
-            return False
-        for own, other in zip(base.shape, mask.shape):
-            need_equal(own, other, "a mask of another size than its array", self.need, stmt.loc)
-        if any(isinstance(n, syntax.Subscript) and n.array == base.storage for n in walk.nodes(mask.sample)):
-            mask = self.memory(mask, "_mask", stmt.loc)
-        need_inside(value, self.need)
-
-        def body(point: Point) -> list[Stmt]:
-            place = base.at(point)
-            new = dataclasses.replace(stmt.value, left=place, right=value) if stmt.in_place else value
-            store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=new, whole=True)
-            return [syntax.If(mask.at(point), (store,), loc=stmt.loc)]
-
-        self.loops(base.shape, body, stmt.loc)
-        return True
-
-    def _is_truth(self, expr: Expr) -> bool:
-        """Whether the number is certainly a truth value of NumPy."""
-        match expr:
-            case syntax.Compare():
-                return True
-            case syntax.Unary(op="~", operand=operand):
-                return self._is_truth(operand)
-            case syntax.Binary(op="&" | "|" | "^", left=left, right=right):
-                return self._is_truth(left) and self._is_truth(right)
-            case syntax.Call(function=function):
-                return function in ("isnan", "isinf", "isfinite")
-            case syntax.Subscript(array=array):
-                return array in self._truths
-        return False
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """target[...] = value, all of the value first."""
@@ -374,7 +220,7 @@ class Lowering:
 
         def direct(point: Point) -> list[Stmt]:
             place, here = target.at(point), element(value, point)
-            if self._needs_temporary(here, place, point, target.shape):
+            if needs_temporary(here, place, point, target.shape, self._aliased, self.need):
                 full = self._storage[target.storage].shape  # which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
@@ -393,48 +239,19 @@ class Lowering:
         if held:
             self.loops(target.shape, back, loc)
 
-    def _needs_temporary(self, value: Expr, place: syntax.Subscript, point: Point, shape: tuple[Extent, ...]) -> bool:
-        """Whether a loop over the point, element by element, would read what it has stored already."""
-        longest = {index: extent.length for index, extent in zip(point, shape)}
-        for node in walk.nodes(value):
-            if not isinstance(node, syntax.Subscript):
-                continue
-            if node.array == place.array and node.indices != place.indices:
-                read, conditions = self._from_start(node)
-                if stored_before(place, read, longest):
-                    return True
-                for condition in conditions:
-                    self.need(condition, "a subscript that is negative", node.loc)
-            if self._aliased and node.array != place.array and {node.array, place.array} <= self._params:
-                return True
-        return False
-
-    def _from_start(self, read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
-        """The element by subscripts that are not negative, and the conditions under which this is so."""
-        if read.inside:
-            return read, []
-        indices, conditions = [], []
-        for dim, index in enumerate(read.indices):
-            if not isinstance(index, syntax.Const):
-                conditions.append(syntax.Compare(">=", index, syntax.Const(0)))
-            elif index.value < 0:
-                index = syntax.Binary("+", syntax.Shape(read.array, dim), index)
-            indices.append(index)
-        return dataclasses.replace(read, indices=tuple(indices)), conditions
-
     def _alloc(self, stmt: syntax.Alloc) -> None:
         shape = stmt.shape
         if isinstance(shape, syntax.Like):
-            shape = tuple(extent.expr for extent in self._array(shape.array, shape.loc).shape)
+            shape = tuple(extent.expr for extent in self.array(shape.array, shape.loc).shape)
         else:
             shape = tuple(map(self.number, shape))
         like = stmt.element
         if isinstance(like, syntax.Like):
-            like = syntax.TypeOf(self._array(like.array, like.loc).sample, loc=like.loc)
+            like = syntax.TypeOf(self.array(like.array, like.loc).sample, loc=like.loc)
         fill = None if stmt.fill is None else self.number(stmt.fill)
-        self._out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
+        self.out.append(dataclasses.replace(stmt, shape=shape, element=like, fill=fill))
         extents = tuple(Extent(Linear.of(size), True) for size in shape)
-        self._arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
+        self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
 
     def _returned(self, value: Expr | syntax.ArrayName) -> Expr | syntax.ArrayName:
         if isinstance(value, syntax.ArrayName):
@@ -466,11 +283,11 @@ class Lowering:
         match expr:
             case syntax.Const():
                 return expr
-            case syntax.Name() if expr.name in self._numbers:
-                return self._numbers[expr.name]
+            case syntax.Name() if expr.name in self.numbers:
+                return self.numbers[expr.name]
             case syntax.Name():
-                known = self._arrays.get(expr.name)
-                return expr if known is None else self._known(expr.name, known, expr.loc)
+                known = self.arrays.get(expr.name)
+                return expr if known is None else self.known(expr.name, known, expr.loc)
             case syntax.Shape():
                 return self._shape(expr)
             case syntax.Subscript():
@@ -492,20 +309,20 @@ class Lowering:
         return elementwise(operands, lambda *parts: walk.with_operands(expr, parts), self.need, expr.loc)
 
     def _shape(self, expr: syntax.Shape) -> Expr:
-        known = self._arrays.get(expr.array)
+        known = self.arrays.get(expr.array)
         if known is None:
             return expr  # type inference says what is wrong with it
-        shape = self._known(expr.array, known, expr.loc).shape
+        shape = self.known(expr.array, known, expr.loc).shape
         return shape[checked_dim(expr, len(shape), expr.array)].expr
 
     def _subscript(self, expr: syntax.Subscript) -> Value:
-        known = self._arrays.get(expr.array)
+        known = self.arrays.get(expr.array)
         indices = tuple(map(self._index, expr.indices))
         if known is None and expr.array not in self._params:
-            self._array(expr.array, expr.loc)
+            self.array(expr.array, expr.loc)
         if known is None:
             return dataclasses.replace(expr, indices=indices)  # type inference says that it is a number
-        base = self._known(expr.array, known, expr.loc)
+        base = self.known(expr.array, known, expr.loc)
         if len(indices) >= base.rank and base.whole:
             return dataclasses.replace(expr, array=base.storage, indices=indices)
         indices = tuple(map(self._fixed, indices))
@@ -549,7 +366,7 @@ class Lowering:
         if all(map(self._stays, walk.nodes(expr))):
             return expr
         name = syntax.Name(self.fresh("_at"), loc=expr.loc)
-        self._out.append(syntax.Assign(name, expr, loc=expr.loc))
+        self.out.append(syntax.Assign(name, expr, loc=expr.loc))
         return name
 
     def _stays(self, node: Expr) -> bool:
@@ -557,17 +374,17 @@ class Lowering:
             return node.name in self._loop_variables or node.name in self._bound_once
         return isinstance(node, (syntax.Const, syntax.Shape, syntax.Binary, syntax.Unary))
 
-    def _known(self, name: str, known: Elements | _Uncertain, loc: Loc | None) -> Elements:
-        if isinstance(known, _Uncertain):
+    def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
+        if isinstance(known, Uncertain):
             kind = SizesNeeded if known.by_number else NotAffineError
             raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
         return known
 
-    def _array(self, name: str, loc: Loc | None) -> Elements:
-        known = self._arrays.get(name)
+    def array(self, name: str, loc: Loc | None) -> Elements:
+        known = self.arrays.get(name)
         if known is None:
             raise PolymlTypeError(f"`{name}` is a number, not an array", loc=loc, notes=["accepted: a NumPy array"])
-        return self._known(name, known, loc)
+        return self.known(name, known, loc)
 
     # What the functions of arrays use too
 
@@ -576,7 +393,7 @@ class Lowering:
         changes = any(isinstance(node, syntax.Name) for node in walk.nodes(condition))
         if changes or condition not in self._needed:
             self._needed.add(condition)
-            self._out.append(syntax.Require(condition, what, loc=loc))
+            self.out.append(syntax.Require(condition, what, loc=loc))
 
     def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
         """The array in memory of its own."""
@@ -607,7 +424,7 @@ class Lowering:
 
     def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
         """The value where the condition holds, else zero of its type."""
-        if self._is_truth(value):
+        if masks.is_truth(value, self.truths):
             return syntax.Binary("&", value, condition, loc=loc)
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
@@ -651,13 +468,13 @@ class Lowering:
         made: tuple[Stmt, ...] = tuple(body(tuple(point)))
         for name, part in reversed(counters):
             made = (syntax.For(name.name, syntax.Const(0), part.length.expr, 1, made, loc=loc),)
-        self._out.extend(made)
+        self.out.extend(made)
 
     def fresh(self, stem: str) -> str:
         self._counter += 1
-        while f"{stem}{self._counter}" in self._taken:
+        while f"{stem}{self._counter}" in self.taken:
             self._counter += 1
-        self._taken.add(f"{stem}{self._counter}")
+        self.taken.add(f"{stem}{self._counter}")
         return f"{stem}{self._counter}"
 
     def _room(self, extent: Extent) -> Extent:
@@ -671,12 +488,12 @@ class Lowering:
         return extent
 
     def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
-        name = unused(stem, self._taken)
+        name = unused(stem, self.taken)
         sizes = tuple(self._room(extent).expr for extent in shape)
-        self._out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
+        self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
-        if isinstance(element, syntax.TypeOf) and not element.function and self._is_truth(element.of):
-            self._truths.add(name)
+        if isinstance(element, syntax.TypeOf) and not element.function and masks.is_truth(element.of, self.truths):
+            self.truths.add(name)
         return name
 
 
@@ -715,31 +532,3 @@ def _bound_once(kernel: syntax.Kernel) -> set[str]:
             case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
                 bound.append(name)
     return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
-
-
-def _returns(source: dict[str, str | None], name: str) -> bool:
-    """Whether the name is on a cycle of who takes the place of whom."""
-    at = source[name]
-    for _ in source:
-        if at is None or at == name:
-            break
-        at = source[at]
-    return at == name
-
-
-def _iterations(start: Expr, stop: Expr, step: int) -> Expr:
-    """How often a loop runs, negative where it does not."""
-    length = Linear.of(stop) - Linear.of(start) if step > 0 else Linear.of(start) - Linear.of(stop)
-    size = abs(step)
-    if length.is_constant:
-        return syntax.Const((length.constant + size - 1) // size)
-    return length.expr if size == 1 else syntax.Binary("//", (length + (size - 1)).expr, syntax.Const(size))
-
-
-def _bound_names(body: Sequence[Stmt]) -> set[str]:
-    """The names that a block binds anew."""
-    return {
-        stmt.target.name
-        for stmt in statements(body)
-        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and not stmt.in_place
-    }

@@ -97,7 +97,7 @@ def _place_of(op: str):
             here: Expr = ZERO
             for axis in axes:
                 here = syntax.Binary("+", syntax.Binary("*", here, array.shape[axis].expr), point[axis])
-            here = syntax.Cast(here if len(axes) > 1 else point[axes[0]], I64)
+            here = syntax.Cast(point[axes[0]] if len(axes) == 1 else here, I64)
             return [
                 syntax.Assign(index, syntax.IfExp(better, here, index), loc=loc),
                 syntax.Assign(old, syntax.IfExp(better, part, old), loc=loc),

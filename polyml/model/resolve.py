@@ -7,8 +7,8 @@ also written to memory, and `model.forward` removes the writes that nobody reads
 from __future__ import annotations
 
 from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT, DType
-from polyml.errors import NotAffineError
-from polyml.frontend import syntax
+from polyml.errors import NotAffineError, SizesNeeded
+from polyml.frontend import syntax, walk
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
 from polyml.model.branches import flag, joined, leading_truths, select
@@ -59,6 +59,7 @@ class _Resolver:
         self.shape_names: dict[tuple[str, int], str] = {}
         self.argument_names: dict[str, str] = {}
         self.env: dict[str, Affine | Formula | str | None] = {}
+        self.products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
         self.depth = 0
         self.around: list[Loop | Guard] = []  # without their bodies
         self.requirements: list[Requirement] = []
@@ -160,6 +161,8 @@ class _Resolver:
             return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc, target.inside),)
         dtype = self.scalar_types.get(target.name, value.dtype)
         self.env[target.name] = known(value) if value.dtype == dtype else None
+        if not isinstance(value, Integer) and value.dtype == PYINT and self._call_knows_a_factor(stmt.value):
+            self.products.add(target.name)
         return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
 
     def _store(
@@ -358,7 +361,20 @@ class _Resolver:
         if isinstance(value, Integer) and is_small(value.affine):
             return value.affine
         text = f" `{expr.loc.text}`" if expr.loc else ""
-        raise NotAffineError(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note])
+        kind = SizesNeeded if self._call_knows_a_factor(expr) else NotAffineError
+        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note])
+
+    def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
+        """Whether a product in it has a size or a number of the call, as i*n + j has: with its value it is affine."""
+        for node in walk.nodes(expr):
+            if isinstance(node, syntax.Name) and node.name in self.products:
+                return True
+            if not isinstance(node, syntax.Binary) or node.op not in ("*", "//", "%"):
+                continue
+            for value in map(self.value, (node.left, node.right) if node.op == "*" else (node.right,)):
+                if isinstance(value, Integer) and not value.affine.is_constant and af.names(value.affine) <= self.parameters.keys():
+                    return True
+        return False
 
     def _size(self, expr: syntax.Expr, iterators: tuple[str, ...]) -> Affine:
         value = self._affine(expr, "array size", "the sizes", _BOUND_NOTE)

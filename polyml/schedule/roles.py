@@ -8,7 +8,7 @@ from enum import IntEnum
 import islpy as isl
 
 from polyml.model.scop import Scop
-from polyml.schedule.strides import accesses, iterators_of, moves
+from polyml.schedule.strides import accesses, goes_to_neighbours, iterators_of, moves
 
 
 class LoopRole(IntEnum):
@@ -34,8 +34,7 @@ def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopR
     if all(moves(a, along[s.name]) for s in statements for a in accesses(s) if a.subscripts):
         return LoopRole.BATCH
     by_row = any(
-        moves(s.write, along[s.name], slice(-1, None)) and not moves(s.write, along[s.name], slice(0, -1))
-        for s in statements
+        goes_to_neighbours(s.write, along[s.name]) and not moves(s.write, along[s.name], slice(0, -1)) for s in statements
     )
     return LoopRole.PANEL if by_row else LoopRole.ROWS
 

@@ -28,6 +28,13 @@ def moves(access: Access, along: list[int], dims: slice = slice(None)) -> bool:
     )
 
 
+def goes_to_neighbours(access: Access, along: list[int]) -> bool:
+    """Whether the last subscript changes by one as one of those iterators does."""
+    return any(
+        abs(piece[i]) == 1 for subscript in access.subscripts[-1:] for piece in iterator_coefficients(subscript) for i in along
+    )
+
+
 def accesses(statement: Statement) -> tuple[Access, ...]:
     return (*statement.reads, statement.write)
 

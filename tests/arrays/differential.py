@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 
 import polyml
-from polyml.errors import PolymlError
+from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
 
 
@@ -69,6 +69,8 @@ def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
             warnings.simplefilter("ignore")
             wanted = _result(meaning, wanted_arguments)
             got = _result(kernel, got_arguments)
+        if isinstance(got, CompileError):  # whatever NumPy does, this is a defect
+            return "failed", f"run {run}: {got.message}"
         if isinstance(got, PolymlError) and not isinstance(wanted, Exception):
             return "refused", type(got).__name__ + ": " + got.message
         if kernel.compiled is False:

@@ -82,6 +82,17 @@ def exchanged_back_each_time(a, b, n):
     return a
 
 
+@program(floats(6), floats(6), 5)
+def numbers_go_on(a, b, n):
+    s, last = 0.0, 0.0
+    for t in range(n):
+        b[1:] = a[:-1] + t
+        s += b.sum()
+        last = a[2] * 2
+        a, b = b, a
+    return s, last + s
+
+
 # which no compiled code has
 
 
