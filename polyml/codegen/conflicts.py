@@ -163,9 +163,8 @@ class ConflictTest:
             return None
 
     def _uniform(self, x: tuple[Lin, ...], y: tuple[Lin, ...], chain: Sequence[Range], inner: tuple) -> isl.Set | None:
-        """The differences of two subscripts that differ by constants alone, loop bounds aside: quick, and rarely more.
-
-        None where they do not.
+        """The differences of two subscripts that differ by constants alone, loop bounds aside but for constant lengths:
+        quick, and rarely more. None where they do not.
         """
         private = {r.var for r in inner}
         moving = {r.var for r in chain}
@@ -178,6 +177,12 @@ class ConflictTest:
                 return None
             steps = [f"{e.coefficient(r.var)}*d{i}" for i, r in enumerate(chain)]
             equations.append(f"{' + '.join([*steps, '0'])} = {apart.const}")
+        if len(x) < len(chain):  # else the subscripts alone mostly tell
+            for i, r in enumerate(chain):
+                fixed = [low for low in r.low if not low.names & moving]
+                spans = [(high - low).const for low in fixed for high in r.high if (high - low).is_const]
+                if spans:
+                    equations.append(f"-{max(0, min(spans))} <= d{i} <= {max(0, min(spans))}")
         text = f"{{ [{', '.join(f'd{i}' for i in range(len(chain)))}] : {' and '.join(equations) or 'true'} }}"
         if text not in self._known:
             self._known[text] = isl.Set(text)

@@ -30,6 +30,7 @@ from polyml.machine import CpuMachine
 from polyml.model.scop import Access, Array, Load, Role, Statement
 
 LEAST_USES = 48  # times that an element is read for which copying it pays
+MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
 LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
 
 
@@ -187,8 +188,11 @@ class _Packer:
         return (*(d for d in dims if d not in last), *last)
 
     def _fits(self, copy: _Copy) -> bool:
+        """Whether the second cache holds the copy, and most of it is read."""
         element = self._given.scop.arrays[copy.window.array].element
-        return prod(copy.window.lengths) * element.size_bytes <= self._machine.cache(2).size_bytes
+        size = prod(copy.window.lengths)
+        read = max(_elements_read(use) for use in copy.uses)
+        return size * element.size_bytes <= self._machine.cache(2).size_bytes and size <= MOST_UNREAD * read
 
     def _stays(self, use: _Use) -> bool:
         """Whether the read never leaves the window."""
@@ -348,6 +352,16 @@ def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop]) -> _Box
     if not all(n.is_const for n in lengths):
         return None
     return _Box(array, tuple(low), tuple(n.const for n in lengths))
+
+
+def _elements_read(use: _Use) -> int:
+    """At most how many elements the loops inside the tile read."""
+    total = 1
+    for loop in use.around:
+        ends = _tile_of(loop) if isinstance(loop, Loop) and loop.role != "tile" else None
+        if ends is not None and loop.var in use.moving:
+            total *= (ends[1] - ends[0]).const // loop.step + 1
+    return total
 
 
 def _tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
