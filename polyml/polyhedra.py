@@ -396,3 +396,20 @@ def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
         if name not in names:
             context = context.project_out(_D.param, position, 1)
     return context
+
+
+def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:
+    """Whether the set is all pairs of what it allows in these dimensions and what it allows in the others.
+
+    >>> [is_product(isl.Set(s), [0]) for s in ("{ S[i, j] : 0 <= i, j < 9 }", "{ S[i, j] : 0 <= j <= i < 9 }")]
+    [True, False]
+    """
+    others = [d for d in range(domain.dim(_D.set)) if d not in dims]
+    return _without(domain, others).intersect(_without(domain, dims)).is_subset(domain)
+
+
+def _without(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
+    """The set without what it says of some dimensions."""
+    for d in dims:
+        domain = domain.eliminate(_D.set, d, 1)
+    return domain

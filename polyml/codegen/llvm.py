@@ -26,7 +26,7 @@ ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 SHARE_MULTIPLE = 8  # iterations of which even shares are made: as many as register tiles have rows
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
-PARALLEL_WORK = 20_000  # instances below which starting the threads costs more than it gains
+PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
 
 
 def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...]) -> str:

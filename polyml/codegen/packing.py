@@ -119,7 +119,7 @@ class _Packer:
 
     def _tiles(self, loop: Loop, around: tuple[Around, ...]) -> Node:
         chain = _tile_chain(loop)
-        copies = self._copies(chain, around)
+        copies = self._copies(chain, around) if len(chain) > 1 else []  # a strip alone goes over its data once
         if not copies:
             body = self._nodes(chain[-1].body, (*around, *chain))
             for each in reversed(chain):

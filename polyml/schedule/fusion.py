@@ -86,6 +86,12 @@ class _Facts:
         names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), _members(band)
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
+    def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
+        """Whether the member takes the same values for both groups."""
+        values = isl.UnionMap.from_multi_union_pw_aff(member).intersect_domain(self._scop.domain)
+        mine, theirs = (values.intersect_domain(isl.UnionSet(group["filter"])).range() for group in (first, second))
+        return mine.is_equal(theirs)
+
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether some element of an array is touched by both groups in the same iteration, in many iterations."""
         mine, theirs = self._touches(first), self._touches(second)
@@ -147,14 +153,16 @@ def _with_child(merged: list[Tree], child: Tree, facts: _Facts) -> list[Tree]:
         rises = all(facts.independent(child, other) for other in between)
         if not rises and not all(facts.independent(merged[k], other) for other in between):
             continue
-        joined = _join(merged[k], child, facts)
+        joined = _join(merged[k], child, facts, apart=bool(between))
         if joined is not None:
             return [*merged[:k], joined, *between] if rises else [*merged[:k], *between, joined]
     return [*merged, child]
 
 
-def _join(first: Tree, second: Tree, facts: _Facts) -> Tree | None:
-    """Two neighbours in one loop, or None where they stay apart."""
+def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
+    """Two groups in one loop, or None where they stay apart. apart: others are between them, which is worth passing only
+    for a loop over the same range: guards inside it would cost more.
+    """
     band, other = first.get("child", {}), second.get("child", {})
     if not facts.joinable(first, band) or not facts.joinable(second, other):
         return None
@@ -162,6 +170,8 @@ def _join(first: Tree, second: Tree, facts: _Facts) -> Tree | None:
     loop = members[0].union_add(others[0])
     shared = isl.MultiUnionPwAff.from_union_pw_aff(loop)
     if not facts.share_data(first, second, shared) or not facts.stays_parallel(first, second, shared):
+        return None
+    if apart and not facts.same_range(first, second, shared):
         return None
     inside = [*_inside(first, band), *_inside(second, other)]
     both = isl.UnionSet(first["filter"]).union(isl.UnionSet(second["filter"]))

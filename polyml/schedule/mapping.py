@@ -11,7 +11,7 @@ import islpy as isl
 
 from polyml.machine import CpuMachine
 from polyml.model.scop import Scop
-from polyml.schedule.roles import LoopRole, has_reuse, loop_role
+from polyml.schedule.roles import LoopRole, has_reuse, leans, loop_role
 from polyml.schedule.strides import accesses, runs_along_rows
 from polyml.schedule.tree import (
     NODE,
@@ -32,6 +32,8 @@ STRIP = 32  # iterations a thread takes at a time where nothing else asks for ti
 ROW_STRIP = 256  # the same where they are neighbours in memory
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
 PANELS = 16
+UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work
+SHORT = 8  # iterations of further loops of one role in a tile, such as the ones over a convolution's filter
 DEPTH_SHARE = 60  # percent of the first cache
 
 
@@ -78,6 +80,8 @@ class _Mapping:
             order = sorted(range(len(band.members)), key=lambda i: (not band.coincident[i], roles[i]))
             band, roles = reorder(band, order), [roles[i] for i in order]
             sizes = self._tile_sizes(roles, names)
+            if sizes[0] > UNEVEN_ROWS and leans(band.members[0], self.scop, names):
+                sizes[0] = UNEVEN_ROWS
             self.notes.append(f"{label}: tiles of {' x '.join(map(str, sizes))}")
             return self._tiled(band, sizes, roles)
         if len(band.members) == 1 and self.tile:
@@ -103,8 +107,10 @@ class _Mapping:
         panel = PANEL_VECTORS * self.machine.lanes(size_bytes)
         depth = _multiple(first * DEPTH_SHARE // 100 // (panel * size_bytes), 16)
         rows = _multiple(second // 2 // (depth * size_bytes), 24)
+        if LoopRole.DEPTH not in roles:  # the sums are loops inside: rows as long as a line of the second cache's pages
+            rows, panel = STRIP, ROW_STRIP
         whole = {LoopRole.BATCH: 1, LoopRole.ROWS: rows, LoopRole.DEPTH: depth, LoopRole.PANEL: panel}
-        return [_divided(whole[role], roles[i:].count(role)) for i, role in enumerate(roles)]
+        return [_divided(whole[role], roles.count(role), role not in roles[:i]) for i, role in enumerate(roles)]
 
     def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
         """for i: ...      ->      parallel it by size: for i in the strip: ..."""
@@ -151,9 +157,10 @@ class _Mapping:
         if node.get_type() != NODE.sequence:
             return None
         plans = [self._plan(node.child(k).child(0), outer) for k in range(node.n_children())]
-        rows = [sizes[0] for _, sizes, _ in filter(None, plans)]
-        if not rows:
+        wanted = [(sizes[0], roles[0]) for _, sizes, roles in filter(None, plans)]
+        if not wanted:
             return None
+        rows = [size for size, role in wanted if role is LoopRole.ROWS] or [size for size, _ in wanted]
         node = self.node.delete()
         for k, plan in enumerate(plans):
             below = node.child(k).child(0)
@@ -218,11 +225,11 @@ def _multiple(value: int, factor: int) -> int:
     return max(value // factor, 1) * factor
 
 
-def _divided(size: int, members: int) -> int:
-    """The size of the first of so many members that share it: the last one gets 24, the others what is left."""
+def _divided(size: int, members: int, is_first: bool) -> int:
+    """The size of one of so many members that share it: the first gets what the others leave, who are thought short."""
     if members == 1:
         return size
-    return max(1, int((size // 24) ** (1 / (members - 1))))
+    return max(4, size // SHORT ** (members - 1)) if is_first else SHORT
 
 
 def _floor(band: Band, sizes: list[int]) -> Band:

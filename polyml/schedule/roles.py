@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.model.scop import Scop
 from polyml.schedule.strides import accesses, goes_to_neighbours, iterators_of, moves
 
@@ -14,8 +15,8 @@ from polyml.schedule.strides import accesses, goes_to_neighbours, iterators_of, 
 class LoopRole(IntEnum):
     """What one loop does, in the order of the loops over tiles.
 
-    BATCH: every access moves. ROWS: the element written moves, some operand stays. DEPTH: the element written stays.
-    PANEL: as ROWS, along the rows of memory.
+    BATCH: every access moves, the element written not to its neighbour. ROWS: the element written moves, some operand
+    stays. DEPTH: the element written stays. PANEL: the element written moves along the rows of memory.
     """
 
     BATCH = 0
@@ -31,12 +32,13 @@ def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopR
     along = {s.name: iterators_of(member, s.name) for s in statements}
     if not any(moves(s.write, along[s.name]) for s in statements):
         return LoopRole.DEPTH
-    if all(moves(a, along[s.name]) for s in statements for a in accesses(s) if a.subscripts):
-        return LoopRole.BATCH
     by_row = any(
         goes_to_neighbours(s.write, along[s.name]) and not moves(s.write, along[s.name], slice(0, -1)) for s in statements
     )
-    return LoopRole.PANEL if by_row else LoopRole.ROWS
+    if by_row:
+        return LoopRole.PANEL
+    batch = all(moves(a, along[s.name]) for s in statements for a in accesses(s) if a.subscripts)
+    return LoopRole.BATCH if batch else LoopRole.ROWS
 
 
 def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str]) -> bool:
@@ -48,3 +50,8 @@ def has_reuse(members: Sequence[isl.UnionPwAff], scop: Scop, names: Sequence[str
         for a in accesses(scop.statements[name])
         for member in members
     )
+
+
+def leans(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> bool:
+    """Whether how far other loops run depends on where this one is: its iterations differ in length."""
+    return any(not polyhedra.is_product(scop.statements[n].domain, iterators_of(member, n)) for n in names)
