@@ -12,6 +12,7 @@ import importlib
 import json
 import statistics
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -112,7 +113,11 @@ def _pythran(workload: Workload, threads: int) -> Callable:
     folder = tempfile.mkdtemp(prefix="polyml-pythran-")
     path = Path(folder, f"pythran_{workload.name}.py")
     path.write_text(text)
-    pythran.compile_pythranfile(str(path), extra_compile_args=["-O3", "-march=native", "-fopenmp", "-ffast-math"])
+    pythran.compile_pythranfile(
+        str(path),
+        output_file=str(path.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))),
+        extra_compile_args=["-O3", "-march=native", "-fopenmp", "-ffast-math"],
+    )
     sys.path.insert(0, folder)
     path.unlink()
     return getattr(importlib.import_module(f"pythran_{workload.name}"), workload.name)
