@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from math import prod
 
 import islpy as isl
@@ -252,13 +253,18 @@ class _Packer:
 
     def _declare(self, copy: _Copy) -> None:
         source = self._given.scop.arrays[copy.window.array]
-        number = sum(a.startswith(f"{source.name}_tile") for a in self._arrays)
-        copy.name = f"{source.name}_tile{number}"
+        copy.name = next(name for n in count() if self._is_free(name := f"{source.name}_tile{n}"))
         shape = tuple(source.shape[d] for d in copy.order)
         self._arrays[copy.name] = replace(source, name=copy.name, shape=shape, role=Role.LOCAL)
         lengths = [copy.window.lengths[d] for d in copy.order]
         lengths[-1] = self._padded(lengths[-1] * source.element.size_bytes) // source.element.size_bytes
         self._windows[copy.name] = Window(tuple(copy.window.low[d] for d in copy.order), tuple(lengths))
+
+    def _is_free(self, name: str) -> bool:
+        """Whether nothing is called so, nor as the loops that fill the copy: names of the kernel are the user's."""
+        scop = self._given.scop
+        taken = (*scop.arrays, *self._arrays, *(p.name for p in scop.parameters))
+        return not any(t == name or t.startswith(f"{name}_") for t in taken)
 
     def _padded(self, row_bytes: int) -> int:
         """Rows of whole cache lines, long ones of an odd number of them."""

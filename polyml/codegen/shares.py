@@ -18,19 +18,20 @@ from polyml.codegen.integers import Lin, var
 
 
 def with_even_shares(program: Program) -> Program:
-    numbers = count()
-    return replace(program, body=tuple(_shared(node, numbers) for node in program.body))
+    taken = {p.name for p in program.scop.parameters}
+    names = (name for n in count() if (name := f"last{n}") not in taken)
+    return replace(program, body=tuple(_shared(node, names) for node in program.body))
 
 
-def _shared(node: Node, numbers: Iterator[int]) -> Node:
+def _shared(node: Node, names: Iterator[str]) -> Node:
     if isinstance(node, Instance):
         return node
     if not (isinstance(node, Loop) and node.parallel):
-        return with_body(node, tuple(_shared(n, numbers) for n in node.body))
+        return with_body(node, tuple(_shared(n, names) for n in node.body))
     whole = _range(node) if node.role == "tile" and node.step > 1 else None
     if whole is None:
         return node
-    last = f"last{next(numbers)}"
+    last = next(names)
     lower, upper = whole
     return replace(node, lower=lower, upper=upper, last=last, body=tuple(_ending(n, node, last) for n in node.body))
 

@@ -17,15 +17,9 @@ from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
 from polyml.schedule import mapping
 from polyml.schedule.compute import compute
+from tests.codegen.loop_nests import matmul as plain
 from tests.codegen.native import WIDE, native
 from tests.codegen.samples import scop_of
-
-
-def plain(C, A, B):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] += A[i, k] * B[k, j]
 
 
 def right_transposed(C, A, B):
@@ -196,6 +190,21 @@ def test_an_operand_s_last_dimension_becomes_the_one_that_the_result_s_rows_run_
 def test_one_array_read_in_two_ways_has_two_copies(small):
     _, program = packed(gram)
     assert copies(program) == {"A_tile0", "A_tile1"}
+
+
+def named_like_a_copy(C, A, A_tile0, A_tile1_0):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A_tile1_0):
+                C[i, j] += A[i, k] * A_tile0[k, j]
+
+
+def test_copies_have_names_that_the_kernel_does_not_use(small):
+    given = {**matrices(13, 17, 11), "A_tile0": (11, 17)}
+    arrays = {n: np.arange(float(np.prod(given[n]))).reshape(given[n]) for n in ("C", "A", "A_tile0")}
+    wanted = arrays["C"] + arrays["A"] @ arrays["A_tile0"]
+    polyml.kernel(cache=False, threads=2)(named_like_a_copy)(**arrays, A_tile1_0=11)
+    np.testing.assert_array_equal(arrays["C"], wanted)
 
 
 def test_what_the_nest_writes_is_not_copied(small):

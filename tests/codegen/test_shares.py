@@ -2,14 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from polyml import machine
 from polyml.codegen.ast import Loop, Program, instances, loops, with_body
+from polyml.codegen.build import build
 from polyml.codegen.integers import const
 from polyml.codegen.shares import with_even_shares
 from polyml.codegen.walk import sequence
+from polyml.model.dependence import dependences
+from polyml.schedule.compute import compute
 from tests.codegen.forms import check, programs
 from tests.codegen.loop_nests import KERNELS, lower_update, matmul
+from tests.codegen.samples import scop_of
 
 SIZES = ((0, 0, 0), (1, 1, 1), (3, 9, 4), (9, 16, 7), (17, 5, 3))
 
@@ -60,3 +66,16 @@ def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
     program = programs(matmul)["tiled"]
     assert all(const(0) in loop.lower for loop in shared(with_even_shares(program)))
     assert list(instances(with_even_shares(program).body)) == list(instances(program.body))
+
+
+def first_rows(C, A, last0):
+    for i in range(last0):
+        for j in range(C.shape[1]):
+            C[i, j] = A[i, j] + 1
+
+
+def test_a_share_s_end_has_a_name_of_its_own():
+    scop = scop_of(first_rows, {"C": np.zeros((3, 3)), "A": np.zeros((3, 3)), "last0": 3})
+    tree = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True).tree
+    (loop,) = shared(with_even_shares(build(scop, tree)))
+    assert loop.last == "last1"
