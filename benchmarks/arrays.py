@@ -16,7 +16,6 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,7 +23,7 @@ from types import FunctionType
 
 import numpy as np
 
-from benchmarks.compare import Process, geometric_mean, machine, rounds
+from benchmarks.compare import Process, geometric_mean, machine, taking_turns
 from benchmarks.worker import Failed
 from kernels.arrays import Workload, workloads
 
@@ -186,14 +185,7 @@ def serve(connection: Connection, job: Job) -> None:
 
 def compare(name: str, preset: str, threads: int, peers: Sequence[str], repeat: int, budget_s: float) -> list[Row]:
     """The rows of one program, polyml's first."""
-    with ExitStack() as stack:
-        processes = []
-        for peer in peers:
-            process = Process(Job(peer, name, preset, threads), serve)
-            stack.callback(process.close)
-            process.prepare()
-            processes.append(process)
-        rounds(processes, repeat, budget_s)
+    processes = taking_turns([Job(peer, name, preset, threads) for peer in peers], repeat, budget_s, serve)
     own = next((p for p in processes if p.job.peer == "polyml"), None)
     return [_row(p, own) for p in processes]
 

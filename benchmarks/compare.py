@@ -120,19 +120,28 @@ def compare(name: str, size: Mapping[str, int], preset: str, threads: int, peers
     """The rows of one kernel, polyml's first. Rounds end after `repeat`, or once `budget_s` is spent, but not
     before the first."""
     benchmark = kernels.load(name)
-    with ExitStack() as stack:
-        processes = []
-        for peer in peers:
-            process = Process(Job(peer, benchmark.name, size, threads, seed, expected))
-            stack.callback(process.close)
-            process.prepare()
-            processes.append(process)
-        rounds(processes, repeat, budget_s)
+    jobs = [Job(peer, benchmark.name, size, threads, seed, expected) for peer in peers]
+    processes = taking_turns(jobs, repeat, budget_s)
     own = next((p for p in processes if p.job.peer == "polyml"), None)
     return [_row(benchmark, p, own, preset) for p in processes]
 
 
-def rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
+def taking_turns(
+    jobs: Sequence[Job], repeat: int, budget_s: float, serve: Callable[..., None] = serve
+) -> list[Process]:
+    """A process for each job, closed again, with the seconds of its turns."""
+    processes: list[Process] = []
+    with ExitStack() as stack:
+        for job in jobs:
+            process = Process(job, serve)
+            stack.callback(process.close)
+            process.prepare()
+            processes.append(process)
+        _rounds(processes, repeat, budget_s)
+    return processes
+
+
+def _rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
     start = time.monotonic()
     for _ in range(repeat):
         for process in processes:

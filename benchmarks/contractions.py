@@ -12,7 +12,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.compare import Process, geometric_mean, machine, rounds
+from benchmarks.compare import geometric_mean, machine, taking_turns
 from benchmarks.worker import Failed
 
 SHAPES = (
@@ -91,14 +90,8 @@ def serve(connection: Connection, job: Job) -> None:
 
 def compare(shape: str, dtype: str, threads: int, repeat: int, budget_s: float) -> Row:
     m, n, k = (int(size) for size in shape.split("x"))
-    with ExitStack() as stack:
-        processes = []
-        for peer in ("polyml", "numpy"):
-            process = Process(Job(peer, (m, n, k), dtype, threads), serve)
-            stack.callback(process.close)
-            process.prepare()
-            processes.append(process)
-        rounds(processes, repeat, budget_s)
+    jobs = [Job(peer, (m, n, k), dtype, threads) for peer in ("polyml", "numpy")]
+    processes = taking_turns(jobs, repeat, budget_s, serve)
     common = {"shape": shape, "dtype": dtype, "threads": threads}
     failed = next((p for p in processes if p.failure is not None), None)
     if failed is not None:

@@ -109,20 +109,29 @@ class Program:
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:
     """Every Instance below, in textual order."""
+    return (node for node in every(nodes) if isinstance(node, Instance))
+
+
+def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Every node below, outer before inner."""
     for node in nodes:
-        if isinstance(node, Instance):
-            yield node
-        else:
-            yield from instances(node.body)
+        yield node
+        if not isinstance(node, Instance):
+            yield from every(node.body)
 
 
 def loops(nodes: tuple[Node, ...]) -> Iterator[Loop]:
     """Every Loop below, outer before inner."""
+    return (node for node in every(nodes) if isinstance(node, Loop))
+
+
+def with_paths(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Instance, tuple[Node, ...]]]:
+    """Every Instance below with the nodes around it, outermost first, behind those of `path`."""
     for node in nodes:
-        if isinstance(node, Loop):
-            yield node
-        if not isinstance(node, Instance):
-            yield from loops(node.body)
+        if isinstance(node, Instance):
+            yield node, path
+        else:
+            yield from with_paths(node.body, (*path, node))
 
 
 def with_body(node: Node, body: tuple[Node, ...]) -> Node:

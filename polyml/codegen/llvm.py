@@ -12,7 +12,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear, var
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride

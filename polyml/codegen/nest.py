@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_paths
 from polyml.codegen.conflicts import Around, ConflictTest, Range, Touch, loop_range
 from polyml.codegen.integers import Lin
 from polyml.model.scop import Access, Statement
@@ -41,7 +41,7 @@ class Nest:
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
-        for instance, inner in instances_in(self.body, ()):
+        for instance, inner in instances_in(self.body):
             yield self.program.scop.statements[instance.statement], instance, inner
 
     def touches(self) -> list[TouchIn]:
@@ -128,13 +128,10 @@ def _ranges(inner: tuple[Loop, ...]) -> tuple[Range, ...]:
     return tuple(loop_range(loop) for loop in inner)
 
 
-def instances_in(nodes: tuple[Node, ...], inner: tuple[Loop, ...]) -> Iterator[tuple[Instance, tuple[Loop, ...]]]:
+def instances_in(nodes: tuple[Node, ...]) -> Iterator[tuple[Instance, tuple[Loop, ...]]]:
     """Every instance with the loops around it."""
-    for node in nodes:
-        if isinstance(node, Instance):
-            yield node, inner
-        else:
-            yield from instances_in(node.body, (*inner, node) if isinstance(node, Loop) else inner)
+    for instance, path in with_paths(nodes):
+        yield instance, tuple(node for node in path if isinstance(node, Loop))
 
 
 def chain_of(loop: Loop) -> tuple[tuple[Loop, ...], tuple[Node, ...]]:

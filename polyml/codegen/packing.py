@@ -23,7 +23,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, var
@@ -159,7 +159,7 @@ class _Packer:
 
     def _uses(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[_Use]:
         tile_names = {loop.var for loop in chain}
-        for instance, path in _with_path(chain[-1].body, ()):
+        for instance, path in with_paths(chain[-1].body):
             statement = self._given.scop.statements[instance.statement]
             inner = [node for node in path if isinstance(node, Loop)]
             for number, access in enumerate(statement.reads):
@@ -329,14 +329,6 @@ def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
     while len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], Loop) and chain[-1].body[0].role == "tile":
         chain.append(chain[-1].body[0])
     return tuple(chain)
-
-
-def _with_path(nodes: tuple[Node, ...], path: tuple[Around, ...]) -> Iterator[tuple[Instance, tuple[Around, ...]]]:
-    for node in nodes:
-        if isinstance(node, Instance):
-            yield node, path
-        else:
-            yield from _with_path(node.body, (*path, node))
 
 
 def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop]) -> _Box | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.conflicts import Around, ConflictTest, Touch
 from polyml.codegen.integers import const, var
 from polyml.model.scop import Array, Role
@@ -71,12 +71,9 @@ def _is_private(program: Program, tests: ConflictTest, name: str, loop: Loop, gu
 def _touches(
     program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Around, ...]
 ) -> Iterator[tuple[Touch, tuple[Around, ...]]]:
-    for node in nodes:
-        if not isinstance(node, Instance):
-            yield from _touches(program, name, node.body, (*around, node))
-            continue
-        statement = program.scop.statements[node.statement]
-        yield from (((a, node), around) for a in (*statement.reads, statement.write) if a.array == name)
+    for instance, path in with_paths(nodes, around):
+        statement = program.scop.statements[instance.statement]
+        yield from (((a, instance), path) for a in (*statement.reads, statement.write) if a.array == name)
 
 
 def _replaced(nodes: tuple[Node, ...], marked: dict[int, Loop]) -> tuple[Node, ...]:

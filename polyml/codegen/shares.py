@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, every, with_body
 from polyml.codegen.integers import Lin, var
 
 
@@ -40,7 +40,7 @@ def _range(tile: Loop) -> tuple[tuple[Lin, ...], tuple[Lin, ...]] | None:
     """The range that all tiles together cover, None where more than its loops over single iterations knows the tile."""
     ranges = set()
     inside: set[str] = set()
-    for node in _nodes(tile.body):
+    for node in every(tile.body):
         if isinstance(node, Instance):
             if any(tile.var in e.names for e in node.point):
                 return None
@@ -63,13 +63,6 @@ def _range(tile: Loop) -> tuple[tuple[Lin, ...], tuple[Lin, ...]] | None:
     (whole,) = ranges
     names = frozenset().union(*(e.names for side in whole for e in side))
     return None if names & (inside | {tile.var}) else whole
-
-
-def _nodes(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        if not isinstance(node, Instance):
-            yield from _nodes(node.body)
 
 
 def _without(bounds: tuple[Lin, ...], bound: Lin) -> tuple[Lin, ...]:

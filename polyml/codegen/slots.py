@@ -17,7 +17,7 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import integer_expression
 from polyml.codegen.integers import Lin, const
 from polyml.frontend.syntax import ArrayType
-from polyml.model.scop import Role, Scop
+from polyml.model.scop import Role
 
 
 @dataclass(frozen=True)

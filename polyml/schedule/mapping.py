@@ -23,7 +23,6 @@ from polyml.schedule.tree import (
     insert_band,
     mark,
     reorder,
-    replace_band,
     rewrite_bands,
     statements_of,
 )
@@ -31,10 +30,10 @@ from polyml.schedule.tree import (
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
 ROW_STRIP = 256  # the same where they are neighbours in memory
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
-PANELS = 16
+PANELS = 16  # that a thread takes at a time where only their loop is parallel
 UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work
 SHORT = 8  # iterations of further loops of one role in a tile, such as the ones over a convolution's filter
-DEPTH_SHARE = 60  # percent of the first cache
+DEPTH_SHARE = 60  # percent of the first cache that one panel fills
 
 
 def map_bands(
@@ -98,8 +97,8 @@ class _Mapping:
 
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
         """Iterations per tile and member (the block sizes of Low et al., "Analytical modeling is enough for
-        high-performance BLIS", ACM TOMS 2016): the operand that is read along the panel fills half of the first cache with
-        one panel, the other operand's block half of the second.
+        high-performance BLIS", ACM TOMS 2016): the operand that is read along the panel fills DEPTH_SHARE of the first cache
+        with one panel, the other operand's block half of the second.
         """
         statements = [self.scop.statements[n] for n in names]
         size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
@@ -107,7 +106,7 @@ class _Mapping:
         panel = PANEL_VECTORS * self.machine.lanes(size_bytes)
         depth = _multiple(first * DEPTH_SHARE // 100 // (panel * size_bytes), 16)
         rows = _multiple(second // 2 // (depth * size_bytes), 24)
-        if LoopRole.DEPTH not in roles:  # the sums are loops inside: rows as long as a line of the second cache's pages
+        if LoopRole.DEPTH not in roles:  # the sums, if any, are loops inside the tile
             rows, panel = STRIP, ROW_STRIP
         whole = {LoopRole.BATCH: 1, LoopRole.ROWS: rows, LoopRole.DEPTH: depth, LoopRole.PANEL: panel}
         return [_divided(whole[role], roles.count(role), role not in roles[:i]) for i, role in enumerate(roles)]

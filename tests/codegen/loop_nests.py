@@ -10,6 +10,14 @@ def matmul(C, A, B):
                 C[i, j] += A[i, k] * B[k, j]
 
 
+def batched(C, A, B):
+    for b in range(C.shape[0]):
+        for i in range(C.shape[1]):
+            for j in range(C.shape[2]):
+                for k in range(A.shape[2]):
+                    C[b, i, j] += A[b, i, k] * B[b, k, j]
+
+
 def lower_update(C, A, m):
     for i in range(C.shape[0]):
         for k in range(m):

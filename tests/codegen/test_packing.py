@@ -6,7 +6,7 @@ import pytest
 import polyml
 from polyml import machine
 from polyml.codegen import interpret, packing
-from polyml.codegen.ast import Guard, Loop, loops
+from polyml.codegen.ast import Guard, Loop, every, loops
 from polyml.codegen.build import build
 from polyml.codegen.packing import pack
 from polyml.codegen.private import with_private_arrays
@@ -17,6 +17,7 @@ from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
 from polyml.schedule import mapping
 from polyml.schedule.compute import compute
+from tests.codegen.loop_nests import batched
 from tests.codegen.loop_nests import matmul as plain
 from tests.codegen.native import WIDE, native
 from tests.codegen.samples import scop_of
@@ -41,14 +42,6 @@ def gram(C, A, B):
         for j in range(A.shape[1]):
             for k in range(A.shape[0]):
                 C[i, j] += A[k, i] * A[k, j]
-
-
-def batched(C, A, B):
-    for b in range(C.shape[0]):
-        for i in range(C.shape[1]):
-            for j in range(C.shape[2]):
-                for k in range(A.shape[2]):
-                    C[b, i, j] += A[b, i, k] * B[b, k, j]
 
 
 def every_other(C, A, B):
@@ -223,14 +216,8 @@ def test_what_the_nest_writes_is_not_copied(small):
 
 def test_little_use_at_run_time_leaves_the_operands_where_they_are(small):
     _, program = packed(plain)
-    guards = [n for n in _nodes(program.body) if isinstance(n, Guard)]
+    guards = [n for n in every(program.body) if isinstance(n, Guard)]
     assert len(guards) == 2  # with copies, and without
-
-
-def _nodes(nodes):
-    for node in nodes:
-        yield node
-        yield from _nodes(getattr(node, "body", ()))
 
 
 def test_long_rows_of_a_copy_begin_an_odd_number_of_cache_lines_apart():
@@ -249,5 +236,5 @@ def test_a_copy_that_does_not_fit_the_second_cache_is_not_made(monkeypatch):
 
 def test_loops_over_copies_are_loops_like_others():
     _, program = packed(plain)
-    fills = [n for n in _nodes(program.body) if isinstance(n, Loop) and n.var.startswith(("A_tile", "B_tile"))]
+    fills = [n for n in every(program.body) if isinstance(n, Loop) and n.var.startswith(("A_tile", "B_tile"))]
     assert fills and all(loop.step == 1 and loop.role == "point" for loop in fills)

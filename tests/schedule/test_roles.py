@@ -5,15 +5,8 @@ import pytest
 
 from polyml.schedule.roles import LoopRole, has_reuse, leans, loop_role
 from polyml.schedule.tree import NODE, band_of
+from tests.codegen.loop_nests import batched
 from tests.codegen.samples import scop_of
-
-
-def product(C, A, B):
-    for b in range(C.shape[0]):
-        for i in range(C.shape[1]):
-            for j in range(C.shape[2]):
-                for k in range(A.shape[2]):
-                    C[b, i, j] += A[b, i, k] * B[b, k, j]
 
 
 def convolution(C, A, B):
@@ -53,7 +46,7 @@ def members(kernel):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "roles"), [(product, [B, R, P, D]), (convolution, [R, R, P, D]), (pooled, [B, B, P])]
+    ("kernel", "roles"), [(batched, [B, R, P, D]), (convolution, [R, R, P, D]), (pooled, [B, B, P])]
 )
 def test_roles_follow_from_what_the_accesses_do(kernel, roles):
     found, scop, names = members(kernel)
@@ -61,7 +54,7 @@ def test_roles_follow_from_what_the_accesses_do(kernel, roles):
 
 
 def test_only_what_reads_an_element_again_has_reuse():
-    for kernel, expected in ((product, True), (convolution, True), (pooled, False)):
+    for kernel, expected in ((batched, True), (convolution, True), (pooled, False)):
         found, scop, names = members(kernel)
         assert has_reuse(found, scop, names) == expected
 
@@ -69,5 +62,5 @@ def test_only_what_reads_an_element_again_has_reuse():
 def test_loops_of_a_triangle_lean_and_those_of_a_box_do_not():
     found, scop, names = members(triangle)
     assert [leans(member, scop, names) for member in found] == [False, True, True]
-    found, scop, names = members(product)
+    found, scop, names = members(batched)
     assert not any(leans(member, scop, names) for member in found)
