@@ -4,7 +4,7 @@
         ->  parallel it by 288 in lo ... hi: for i in it ... min(it + 287, last0)
 
 Tiles then begin where a thread's share does, and the last one of a share ends with it. This is done where nothing but the
-loops over single iterations, all over the same range, knows where tiles begin.
+loops over single iterations knows where tiles begin; where these go over different ranges, each keeps its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import count
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, every, with_body
-from polyml.codegen.integers import Lin, var
+from polyml.codegen.integers import Lin, extremum, floor_div, var
 
 
 def with_even_shares(program: Program) -> Program:
@@ -28,53 +28,72 @@ def _shared(node: Node, names: Iterator[str]) -> Node:
         return node
     if not (isinstance(node, Loop) and node.parallel):
         return with_body(node, tuple(_shared(n, names) for n in node.body))
-    whole = _range(node) if node.role == "tile" and node.step > 1 else None
-    if whole is None:
+    ranges = _ranges(node) if node.role == "tile" and node.step > 1 else []
+    if not ranges:
         return node
     last = next(names)
-    lower, upper = whole
-    return replace(node, lower=lower, upper=upper, last=last, body=tuple(_ending(n, node, last) for n in node.body))
+    lower, upper = ranges[0] if len(ranges) == 1 else _around(node, ranges)
+    body = tuple(_ending(n, node, last, keep=len(ranges) > 1) for n in node.body)
+    return replace(node, lower=lower, upper=upper, last=last, body=body)
 
 
-def _range(tile: Loop) -> tuple[tuple[Lin, ...], tuple[Lin, ...]] | None:
-    """The range that all tiles together cover, None where more than its loops over single iterations knows the tile."""
-    ranges = set()
-    inside: set[str] = set()
+Bounds = tuple[Lin, ...]
+
+
+def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
+    """What the loops over single iterations run over in all tiles together, none where more than they know the tile."""
+    ranges: dict[tuple[Bounds, Bounds], None] = {}
+    inside: set[str] = {tile.var}
     for node in every(tile.body):
         if isinstance(node, Instance):
             if any(tile.var in e.names for e in node.point):
-                return None
+                return []
         elif isinstance(node, Guard):
             if tile.var in node.condition.names:
-                return None
+                return []
         elif isinstance(node, Loop):
             inside.add(node.var)
             if not any(tile.var in e.names for e in (*node.lower, *node.upper)):
                 continue
-            low, high = var(tile.var), var(tile.var) + (tile.step - 1)
+            low, high = _ends(tile)
             lower, upper = _without(node.lower, low), _without(node.upper, high)
-            if node.step != 1 or low not in node.lower or high not in node.upper or not {*tile.upper} <= {*upper}:
-                return None
-            ranges.add((tuple(dict.fromkeys((*tile.lower, *lower))), upper))
+            if node.step != 1 or low not in node.lower or high not in node.upper:
+                return []
+            ends = upper if {*tile.upper} <= {*upper} else (_reached(tile), *upper)
+            ranges[tuple(dict.fromkeys((*tile.lower, *lower))), ends] = None
         else:
-            return None
-    if len(ranges) != 1:
-        return None
-    (whole,) = ranges
-    names = frozenset().union(*(e.names for side in whole for e in side))
-    return None if names & (inside | {tile.var}) else whole
+            return []
+    names = frozenset().union(*(e.names for whole in ranges for side in whole for e in side))
+    return [] if names & inside else list(ranges)
 
 
-def _without(bounds: tuple[Lin, ...], bound: Lin) -> tuple[Lin, ...]:
+def _ends(tile: Loop) -> tuple[Lin, Lin]:
+    """The first and the last iteration of a tile."""
+    return var(tile.var), var(tile.var) + (tile.step - 1)
+
+
+def _reached(tile: Loop) -> Lin:
+    """The last iteration of the last tile."""
+    first = extremum("max", tile.lower)
+    return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
+
+
+def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bounds]:
+    """Bounds around all the ranges."""
+    return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
+
+
+def _without(bounds: Bounds, bound: Lin) -> Bounds:
     return tuple(e for e in bounds if e != bound)
 
 
-def _ending(node: Node, tile: Loop, last: str) -> Node:
-    """The node with the loops over the tile's iterations ending with the share."""
+def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
+    """The node with the loops over the tile's iterations ending with the share. keep: also where they ended before."""
     if isinstance(node, Instance):
         return node
-    body = tuple(_ending(n, tile, last) for n in node.body)
+    body = tuple(_ending(n, tile, last, keep) for n in node.body)
     if isinstance(node, Loop) and var(tile.var) in node.lower:
-        start = var(tile.var)
-        return replace(node, lower=(start,), upper=(start + (tile.step - 1), var(last)), body=body)
+        low, high = _ends(tile)
+        lower, upper = (_without(node.lower, low), _without(node.upper, high)) if keep else ((), ())
+        return replace(node, lower=(low, *lower), upper=(high, var(last), *upper), body=body)
     return with_body(node, body)

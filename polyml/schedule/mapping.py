@@ -143,6 +143,7 @@ class _Mapping:
 
     def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
         node = insert_band(node, _scaled_floor(outer, [size]))
+        node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
         return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
 
     def _shared(self, outer: Band) -> isl.ScheduleNode | None:

@@ -68,6 +68,33 @@ def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
     assert list(instances(with_even_shares(program).body)) == list(instances(program.body))
 
 
+def two_products(T, A, B, C, D):
+    for i in range(T.shape[0]):
+        for j in range(T.shape[1]):
+            for k in range(A.shape[1]):
+                T[i, j] += A[i, k] * B[k, j]
+    for i in range(D.shape[0]):
+        for j in range(D.shape[1]):
+            for k in range(T.shape[1]):
+                D[i, j] += T[i, k] * C[k, j]
+
+
+@pytest.mark.parametrize("rows", [(0, 0), (0, 3), (5, 2), (40, 17), (31, 31)])
+@pytest.mark.parametrize("ends", [(3,), (7, 30), (0, 31, 35)])
+def test_nests_over_different_ranges_share_what_is_around_both(rows, ends):
+    arrays = {"T": (40, 3), "A": (40, 2), "B": (2, 3), "C": (3, 4), "D": (40, 4)}
+    scop = scop_of(two_products, {name: np.zeros(shape) for name, shape in arrays.items()})
+    tree = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True).tree
+    before = build(scop, tree)
+    after = with_even_shares(before)
+    (loop,) = shared(after)
+    sizes = {f"{a}_{d}": n for a, shape in arrays.items() for d, n in enumerate(shape)} | {"T_0": max(rows), "D_0": min(rows)}
+    parts = zip((0, *(e + 1 for e in ends)), (*ends, 40))
+    loops_ = (replace(loop, lower=(const(first),), upper=(const(last),)) for first, last in parts)
+    ran = [ran for part in loops_ for ran in sequence(Program(scop, _with(after.body, loop, part)), sizes)]
+    assert sorted(ran) == sorted(sequence(before, sizes)) == sorted(sequence(after, sizes))
+
+
 def first_rows(C, A, last0):
     for i in range(last0):
         for j in range(C.shape[1]):
