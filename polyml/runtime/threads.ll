@@ -1,7 +1,8 @@
 ; The thread pool. One region at a time; a caller that finds the pool in use runs its region alone.
 ;
 ; Each worker has three lines of 128 bytes, so that no two cores write to one:
-;   [0]   i64 ticket   raised by the caller: there is work       [8] i64 number, 1..
+;   [0]   i64 ticket   raised by the caller: there is work       [8] i64 number, 1..   [16] pthread_t
+;   [24]  i32 the core it stays off, plus 1; 0: none
 ;   [128] i64 done     the ticket the worker has finished
 ;   [256] mutex  [320] cond  [376] i32 sleeping
 ; The caller has a line like the last one. On Linux and macOS pthread_mutex_t takes 40 to 64 bytes, pthread_cond_t 48.
@@ -178,6 +179,8 @@ define internal i1 @start(i64 %number) {
   br i1 %ok, label %started, label %none
 started:
   %id = load i64, ptr %thread
+  %id.p = getelementptr i8, ptr %worker, i64 16
+  store i64 %id, ptr %id.p
   %detached = call i32 @pthread_detach(i64 %id)
   store atomic i64 %number, ptr @started monotonic, align 8
   ret i1 true
@@ -238,11 +241,19 @@ job:
   store i64 %threads, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
   %workers = sub i64 %threads, 1
   %any = icmp ne i64 %workers, 0
-  br i1 %any, label %send, label %run
+  br i1 %any, label %place, label %run
+place:
+  %core = call i32 @core()
+  br label %send
 send:
-  %s = phi i64 [ 0, %job ], [ %s.next, %send ]
+  %s = phi i64 [ 0, %place ], [ %s.next, %sent ]
   %to = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %s
   %to.sleeper = getelementptr i8, ptr %to, i64 256
+  br i1 %crowded, label %sent, label %aside
+aside:
+  call void @keep_off(ptr %to, i32 %core)
+  br label %sent
+sent:
   %last = load atomic i64, ptr %to monotonic, align 8
   %ticket = add i64 %last, 1
   call void @post(ptr %to, i64 %ticket, ptr %to.sleeper)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import time
 from functools import cache
 
 from polyml.machine import usable_cores
 from polyml.runtime import blobs, load
 
-_SPIN_SECONDS = 40e-6
+_SPIN_SECONDS = 1e-3  # waking a thread takes longer than most regions: libraries of this kind wait for 1 to 200 ms
 _TIMED_SPINS = 2000
 _PAUSE, _YIELD = "call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)"
 _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
@@ -71,7 +72,8 @@ def count(threads: int) -> int:
 
 def _text() -> str:
     relax = _RELAX.get(os.uname().machine.lower(), "")
-    return blobs.text("threads.ll").replace("RELAX", relax)
+    placement = "placement_linux.ll" if sys.platform == "linux" else "placement_other.ll"
+    return blobs.text("threads.ll").replace("RELAX", relax) + blobs.text(placement)
 
 
 def _timed(spin, turns: int) -> float:

@@ -40,7 +40,7 @@ loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   %old = load volatile i64, ptr %env
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, 2000000
+  %more = icmp ult i64 %next, 20000000
   br i1 %more, label %loop, label %end
 end:
   call void @count(ptr %env, i64 %thread, i64 %threads)
@@ -198,6 +198,39 @@ for work in (calls, regions):
     threading.Thread(target=work, daemon=True).start()
 print("end")
 """
+
+
+@pytest.mark.skipif(sys.platform != "linux" or threads.usable_cores() < 2, reason="needs Linux and two cores")
+def test_a_worker_is_kept_off_its_caller_s_core(tmp_path):
+    """A worker that waits for its caller's core costs a whole region; the system moves it only after many."""
+    script = tmp_path / "placed.py"
+    script.write_text("""
+import os, numpy as np, polyml
+
+@polyml.kernel(threads=2, cache=False)
+def scale(A):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] *= 2.0
+
+A = np.ones((2000, 1000))
+before = set(os.listdir("/proc/self/task"))
+scale(A)
+(worker,) = set(os.listdir("/proc/self/task")) - before
+every = os.sched_getaffinity(0)
+assert len(every - os.sched_getaffinity(int(worker))) == 1
+for core in sorted(every)[:2]:
+    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, every)
+    scale(A)
+    assert len(every - os.sched_getaffinity(int(worker))) == 1
+(core, *_) = every
+os.sched_setaffinity(0, {core})
+scale(A)
+assert os.sched_getaffinity(int(worker))
+assert (A == 16).all()
+""")
+    subprocess.run([sys.executable, script], check=True, timeout=60)
 
 
 def test_the_interpreter_ends_while_kernels_run():
