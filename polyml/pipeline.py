@@ -18,6 +18,7 @@ from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ast import Program
 from polyml.codegen.build import build, integer_expression
+from polyml.codegen.extremes import with_extremes
 from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.llvm import ENTRY, emit
 from polyml.codegen.packing import pack
@@ -165,7 +166,7 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, stage) ->
         scheduled = stage("schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel))
         tree, notes = scheduled.tree, scheduled.notes
     with budget(CODE_OPERATIONS):
-        program = stage("ast", lambda: build(scop, tree, free))
+        program = stage("ast", lambda: with_extremes(build(scop, tree, free)))
         if way.together:
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host))

@@ -99,12 +99,14 @@ class Program:
     """reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
 
     windows: of the local arrays that need memory for a part only. What the program means does not depend on them.
+    before: what runs before the checks at entry are done, for those that ask for elements.
     """
 
     scop: Scop
     body: tuple[Node, ...]
     reductions: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
+    before: tuple[Node, ...] = ()
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:

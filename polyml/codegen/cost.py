@@ -14,7 +14,7 @@ from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
-from polyml.model.scop import Index, Load, ScalarArg
+from polyml.model.scop import Gather, Index, Load, ScalarArg
 
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
 LATENCY_CYCLES = 4  # of a multiply-add
@@ -22,6 +22,7 @@ LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the bo
 SHARED_CYCLES = 0.05  # of what other units do at the same time, that yet gets in the way
 LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in a tile
 FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
+GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
@@ -99,12 +100,16 @@ def _operands(value) -> tuple:
         return value.operands
     if isinstance(value, syntax.IfExp):
         return (value.condition, value.then, value.orelse)
+    if isinstance(value, Gather):
+        return value.indices
     return value.args if isinstance(value, syntax.Call) else (value.left, value.right)
 
 
 def _price(value) -> tuple[float, float]:
     if isinstance(value, syntax.Cast):
         return 0.5, 0.0
+    if isinstance(value, Gather):
+        return 0.0, GATHER_CYCLES
     if isinstance(value, syntax.Binary) and value.op == "**" and _is_easy_power(value.right):
         return 1.0 if value.right.value == 2 else 6.0, 0.0
     if isinstance(value, syntax.Binary) and value.op in _SLOW:

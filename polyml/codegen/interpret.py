@@ -14,9 +14,9 @@ from polyml.codegen.walk import Env, evaluate, integer_code, tuple_code, walk
 from polyml.dtypes import PYINT, DType
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
-from polyml.model.interface import ArrayResult, Parameter
+from polyml.model.interface import ArrayResult, Parameter, extreme
 from polyml.model.nest import children
-from polyml.model.scop import Access, Array, Check, Index, Load, Role, ScalarArg, Scop, Statement, Value
+from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement, Value
 from polyml.polyhedra import fix
 
 POISON = 0xA5  # every byte of an integer that was never written
@@ -51,6 +51,8 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
 def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
+    if parameter.extreme:
+        return extreme(arguments[parameter.array], parameter.extreme)
     return arguments[parameter.array].shape[parameter.dim]
 
 
@@ -152,6 +154,9 @@ class _Effect:
 
     def _operation(self, value: Value) -> Callable[[Env, dict], object]:
         operands = [self._function(child) for child in children(value)]
+        if isinstance(value, Gather):
+            array, dtype = self._arrays[value.array], value.dtype
+            return lambda env, seen: _loaded(array, tuple(int(operand(env, seen)) for operand in operands), dtype)
         if isinstance(value, syntax.IfExp):
             condition, then, orelse = operands
             return lambda env, seen: then(env, seen) if condition(env, seen) else orelse(env, seen)

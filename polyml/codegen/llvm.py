@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 
+from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import Cells, Place
@@ -16,11 +17,11 @@ from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorD
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
-from polyml.codegen.statements import CannotRunTogether, Evaluator
+from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator
 from polyml.codegen.values import Arithmetic, Val, memory_type, register_type, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
-from polyml.model.scop import Access, Array, Role, ScalarResult, Statement
+from polyml.model.scop import Access, Array, Gather, Role, ScalarResult, Statement
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
@@ -341,6 +342,36 @@ class Body:
             numbers.append(self._from_memory(loaded, element, 1))
         return self.math.vector(numbers)
 
+    def gather(self, e: Gather, indices: list[Val], copy: Copy) -> Val:
+        """The elements at indices that were computed: one number, or one per lane."""
+        array = self.scop.arrays[e.array]
+        kind, align = memory_type(array.element), self._align(e.array)
+        offset = self.values.constant(0, I64)
+        for index, extent, stride in zip(indices, array.shape, self.module.slots.strides(e.array)):
+            step = str(stride) if isinstance(stride, int) else self.stride(stride)
+            inside = self._no_further(index, Val(self.integer(self.module.table.affine(extent) - 1), I64))
+            moved = self.math.plain("*", *self.math.together(inside, Val(step, I64)))
+            offset = self.math.plain("+", *self.math.together(offset, moved))
+        base, lanes = self.base(e.array), offset.lanes
+        addresses = self.fn.emit(f"getelementptr i8, ptr {base}, {offset.type} {offset.ssa}")
+        if lanes == 1:
+            return self._from_memory(self.fn.emit(f"load {kind}, ptr {addresses}, align {align}"), array.element, 1)
+        wide = vector_type(kind, lanes)
+        mask = "splat (i1 true)" if copy.last is None else Mask(self, lanes, copy.last).bits
+        name = f"llvm.masked.gather.v{lanes}{_suffix(kind)}.v{lanes}p0"
+        self.module.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
+        loaded = self.fn.emit(
+            f"call {wide} @{name}(<{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask}, {wide} zeroinitializer)"
+        )
+        return self._from_memory(loaded, array.element, lanes)
+
+    def _no_further(self, index: Val, last: Val) -> Val:
+        """The index, or the last one: index arrays that another thread changes meanwhile do harm to nobody's memory."""
+        index, last = self.math.together(index, last)
+        name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
+        self.module.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
+        return Val(self.math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})"), I64, index.lanes)
+
     def lane_pointer(self, place: Place, lane: int, mask: "Mask | None") -> str:
         """The address of one lane; lanes beyond the mask read its last valid one."""
         if mask is None:
@@ -601,8 +632,13 @@ class Kernel(Body):
         fn.jump(start)
         fn.current = start
         self.scopes[0].entry = fn.blocks[0]
-        for number, check in enumerate(self.scop.checks):
-            self._stop_if(self.condition(module.table.condition(check.violated), fn.current), number + 1)
+        extremes = {p.name for p in self.scop.parameters if p.extreme}
+        late = [not extremes.isdisjoint(polyhedra.used_parameters(check.violated)) for check in self.scop.checks]
+        self._check(late, False)
+        self._allocate_scalars()
+        if extremes:
+            self._find(extremes)
+            self._check(late, True)
         block = self._allocate()
         ready = fn.block("ready")
         fn.jump(ready)
@@ -617,6 +653,22 @@ class Kernel(Body):
         left = fn.emit(f"icmp ne i8 {flag}, 0")
         fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
 
+    def _check(self, late: list[bool], now: bool) -> None:
+        """The checks at entry, those first that ask for sizes alone."""
+        for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
+            if is_late == now:
+                self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
+
+    def _find(self, extremes: set[str]) -> None:
+        """Run what comes before the checks, which then know these names."""
+        self.nodes(self.module.program.before)
+        self.flush()
+        found = self.fn.block("found")
+        self.fn.jump(found)
+        self.fn.current = self.scopes[0].entry = found
+        for name in sorted(extremes):
+            self.names[name] = (self._load(Place(name, ())).ssa, 0)
+
     def _stop_if(self, test: str, status: int) -> None:
         fn = self.fn
         stop, go = fn.block("stop"), fn.block("go")
@@ -624,13 +676,17 @@ class Kernel(Body):
         stop.terminator = f"ret i64 {status}"
         fn.current = go
 
+    def _allocate_scalars(self) -> None:
+        for array in self.module.owned:
+            if not array.shape:
+                self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
+
     def _allocate(self) -> str | None:
         """One block of memory for the arrays the kernel owns; gives what has to be released."""
         fn, total = self.fn, "0"
         starts: dict[str, str] = {}
         for array in self.module.owned:
             if not array.shape:
-                self._local[array.name] = fn.emit(f"alloca {memory_type(array.element)}", fn.blocks[0])
                 continue
             starts[array.name] = total
             size = fn.emit(f"add i64 {self._needed_bytes(array)}, {63 + ARRAY_GAP}")

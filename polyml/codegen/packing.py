@@ -99,7 +99,7 @@ class _Packer:
             scop, arrays={**scop.arrays, **self._arrays}, statements={**scop.statements, **self._statements}
         )
         windows = {**self._given.windows, **self._windows}
-        return Program(scop, body, self._reductions, windows)
+        return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Around, ...]) -> tuple[Node, ...]:
         return tuple(self._node(node, around) for node in nodes)

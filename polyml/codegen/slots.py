@@ -88,6 +88,8 @@ class SlotMap:
                 word += 1 + 2 * len(extents)
         parameters = {}
         for p in scop.parameters:
+            if p.extreme:
+                continue
             parameters[p.name] = numbers[p.name] if p.array is None else shapes[p.array] + p.dim
         return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))
 

@@ -16,7 +16,7 @@ from polyml.codegen.values import Val, literal, register_type, vector_type
 from polyml.dtypes import BOOL, F64, I64, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.reduction import identity
-from polyml.model.scop import Access, Index, Load, ScalarArg, Statement
+from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
 if TYPE_CHECKING:
     from polyml.codegen.llvm import Body
@@ -275,6 +275,8 @@ class Evaluator:
             return self._index(e, context)
         if isinstance(e, ScalarArg):
             return self._number(e)
+        if isinstance(e, Gather):
+            return self._body.gather(e, [self._value(i, context) for i in e.indices], context.copy)
         if isinstance(e, syntax.Const):
             return self.constant(e.value, e.dtype)
         if isinstance(e, syntax.Cast):

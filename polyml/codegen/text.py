@@ -26,10 +26,10 @@ def text(program: Program) -> str:
     """
     scop = program.scop
     lines = [f"def {scop.name}({', '.join(scop.params)}):"]
-    lines += [_STEP + parameter_text(p) for p in scop.parameters if p.array is not None]
+    lines += [_STEP + parameter_text(p) for p in scop.parameters if p.is_size]
     printer = _Printer(scop)
     lines += [_STEP + line for line in printer.allocations()]
-    lines += [_STEP + line for node in program.body for line in printer.lines(node)]
+    lines += [_STEP + line for node in (*program.before, *program.body) for line in printer.lines(node)]
     if scop.results:
         comma = "," if scop.result_is_tuple and len(scop.results) == 1 else ""
         lines.append(f"{_STEP}return {', '.join(r.array for r in scop.results)}{comma}")

@@ -32,7 +32,9 @@ TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the c
 
 def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...]) -> Program:
     """The program with Jam and Unroll nodes where they pay."""
-    return replace(program, body=_Vectorizer(program, machine, layouts).nodes(program.body, ()))
+    vectorizer = _Vectorizer(program, machine, layouts)
+    body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
+    return replace(program, body=body, before=before)
 
 
 class _Vectorizer:

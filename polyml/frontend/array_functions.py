@@ -57,6 +57,7 @@ def _numpy() -> Iterator[Signature]:
     for name in ("tril", "triu"):
         yield Signature(name, ("m",), ("k",))
     yield Signature("diag", ("v",))
+    yield Signature("take", ("a", "indices"), ("axis",))
     yield Signature("roll", ("a",), ("shift", "axis"))
     yield Signature("repeat", ("a",), ("repeats", "axis"))
     yield Signature("tile", ("A",), ("reps",))
@@ -78,7 +79,7 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
 # method name -> Signature, the array itself the first operand
 METHODS = {
     name: _SIGNATURES[name]
-    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip")
+    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip", "take")
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
     "reshape": Signature("reshape", ("a",), ("shape",), variadic=True, shape="shape"),

@@ -24,7 +24,7 @@ from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesN
 from polyml.frontend import exchanges, functions_of_arrays, masks, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
-from polyml.frontend.elements import Elements, Point, element, elementwise, need_equal, need_inside, stored, subscripted
+from polyml.frontend.elements import Elements, Point, element, elementwise, indexed_by_arrays, need_equal, need_inside, stored, subscripted
 from polyml.frontend.exchanges import Uncertain, bound_names
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.names import statements, unused
@@ -186,6 +186,12 @@ class Lowering:
                 value = value.sample
             self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return
+        if isinstance(target, Elements) and _is_gathered(target.sample):
+            raise NotAffineError(
+                "what is assigned to elements at index arrays is not affine",
+                loc=stmt.target.loc,
+                notes=["polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays"],
+            )
         if not isinstance(target, Elements) or target.storage is None:
             raise LanguageError(
                 "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
@@ -323,10 +329,12 @@ class Lowering:
         if known is None:
             return dataclasses.replace(expr, indices=indices)  # type inference says that it is a number
         base = self.known(expr.array, known, expr.loc)
-        if len(indices) >= base.rank and base.whole:
+        if expr.apart and any(isinstance(i, Elements) for i in indices):
+            raise self._part_by_array(expr.loc)
+        if len(indices) >= base.rank and base.whole and not any(isinstance(i, Elements) for i in indices):
             return dataclasses.replace(expr, array=base.storage, indices=indices)
-        indices = tuple(map(self._fixed, indices))
-        return self._taken_part(base, indices, expr.loc)
+        indices = tuple(i if isinstance(i, Elements) else self._fixed(i) for i in indices)
+        return self.taken_part(base, indices, expr.loc)
 
     def _part(self, expr: syntax.Part) -> Value:
         base = self.value(expr.base)
@@ -335,29 +343,49 @@ class Lowering:
         indices = []
         for index in expr.indices:
             if isinstance(index, syntax.Slice):
-                bounds = (None if b is None else self._index(b) for b in (index.start, index.stop))
+                bounds = (None if b is None else self.number(b) for b in (index.start, index.stop))
                 start, stop = (None if b is None else self._fixed(b) for b in bounds)
                 indices.append(dataclasses.replace(index, start=start, stop=stop))
             elif isinstance(index, (syntax.NewAxis, syntax.Dots)):
                 indices.append(index)
             else:
-                indices.append(self._fixed(self._index(index)))
-        return self._taken_part(base, tuple(indices), expr.loc)
+                chosen = self._index(index)
+                indices.append(chosen if isinstance(chosen, Elements) else self._fixed(chosen))
+        return self.taken_part(base, tuple(indices), expr.loc)
 
-    def _taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
+    def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
+        gathered = indexed_by_arrays(base, indices, loc)
+        if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
+            raise self._part_by_array(loc)
         result = subscripted(base, indices, self.need, loc)
         if result.rank:
             return result
         made = result.at(())
         return dataclasses.replace(made, loc=loc) if isinstance(made, syntax.Subscript) else made
 
-    def _index(self, expr: Expr) -> Expr:
-        value = self.value(expr)
-        if isinstance(value, Elements):
+    def _part_by_array(self, loc: Loc | None) -> NotAffineError:
+        return NotAffineError(
+            "a part of an array has a subscript that is an array",
+            loc=loc,
+            notes=["polyml compiles: such subscripts along whole dimensions of arguments that do not change"],
+        )
+
+    def _is_all_along(self, base: Elements, dim: int) -> bool:
+        """Whether a dimension of a view is one of the array's, all of it and in its order."""
+        point = tuple(syntax.Name(f"_{d}") for d in range(base.rank))
+        place, full = base.at(point), self._storage[base.storage].shape
+        return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(place.indices, full))
+
+    def _index(self, expr: Expr) -> Value:
+        return self.index(self.value(expr), expr.loc)
+
+    def index(self, value: Value, loc: Loc | None) -> Value:
+        """What may be a subscript: a number, or an index array."""
+        if isinstance(value, Elements) and (value.storage not in self._params or masks.is_truth(value.sample, self.truths)):
             raise NotAffineError(
                 "a subscript that is an array is not affine",
-                loc=expr.loc,
-                notes=["polyml compiles: numbers and slices"],
+                loc=loc,
+                notes=["polyml compiles: numbers, slices, and arguments of integers that do not change"],
             )
         return value
 
@@ -495,6 +523,12 @@ class Lowering:
         if isinstance(element, syntax.TypeOf) and not element.function and masks.is_truth(element.of, self.truths):
             self.truths.add(name)
         return name
+
+
+def _is_gathered(place: Expr) -> bool:
+    """Whether an element is at indices that are elements."""
+    indices = place.indices if isinstance(place, syntax.Subscript) else ()
+    return any(isinstance(node, syntax.Subscript) for index in indices for node in walk.nodes(index))
 
 
 def _check_elementwise(expr: Expr) -> None:

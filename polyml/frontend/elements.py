@@ -78,8 +78,10 @@ def element(value: Expr | Elements, point: Point) -> Expr:
 
 
 def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) -> Elements:
-    """base[indices]: numbers, slices, None and ..., fewer than there are dimensions perhaps."""
+    """base[indices]: numbers, slices, None, ... and arrays of integers, fewer than there are dimensions perhaps."""
     taken = _spread(base, indices, loc)
+    if any(isinstance(index, Elements) for index in taken):
+        return _gathered(base, taken, need, loc)
     shape: list[Extent] = []
     pick: list[Callable[[Point], Expr]] = []  # per dimension of base: its index at a point of the result
     dim = 0
@@ -100,6 +102,42 @@ def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) 
         pick.append(lambda point, fixed=fixed: fixed)
     whole = base.whole and all(isinstance(i, syntax.Slice) and i == syntax.Slice(None, None) for i in taken)
     return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage, whole)
+
+
+def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
+    """The dimensions of base that have an array as subscript."""
+    given = [i for i in _spread(base, indices, loc) if not isinstance(i, syntax.NewAxis)]
+    return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
+
+
+def _gathered(base: Elements, taken: Sequence, need: Need, loc: Loc | None) -> Elements:
+    """base[taken] with arrays among the indices: they and the numbers go together, and their dimensions stand where
+    they do, or first where something else is between them.
+    """
+    chosen = [k for k, index in enumerate(taken) if not isinstance(index, (syntax.Slice, syntax.NewAxis))]
+    together = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], need, loc)
+    side_by_side = chosen[-1] - chosen[0] == len(chosen) - 1
+    rest = [syntax.Slice(None, None) if k in chosen else index for k, index in enumerate(taken)]
+    plain = subscripted(Elements(base.shape, lambda point: point), rest, need, loc)  # what the other indices take
+    own = [len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen]  # dimensions of base
+    out = [k for k in range(len(taken)) if k not in chosen]  # dimensions of plain that stay
+    start = chosen[0] if side_by_side else 0
+    shape = [plain.shape[k] for k in out]
+    numbers = {
+        dim: _fixed(taken[k], base.shape[dim], need, loc) for k, dim in zip(chosen, own) if not isinstance(taken[k], Elements)
+    }
+
+    def at(point: Point) -> Expr:
+        among, others = point[start : start + len(together)], [*point[:start], *point[start + len(together) :]]
+        whole = [syntax.Const(0)] * len(taken)
+        for k, index in zip(out, others):
+            whole[k] = index
+        picked = list(plain.at(tuple(whole)))
+        for k, dim in zip(chosen, own):
+            picked[dim] = numbers[dim] if dim in numbers else element(taken[k], among)
+        return base.at(tuple(picked))
+
+    return Elements((*shape[:start], *together, *shape[start:]), at)
 
 
 def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:

@@ -78,6 +78,16 @@ def diag(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
     return Elements((rows,), lambda point: array.at((point[0], point[0])))
 
 
+def take(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """a[..., indices, ...] along one axis."""
+    array, axis = _array(args[0], loc, 1), options.get("axis")
+    if axis is None and array.rank > 1:
+        raise NotAffineError("np.take of a flattened array", loc=loc, notes=["polyml compiles: np.take with axis="])
+    axis = checked_axis(0 if axis is None else axis, array.rank, loc)
+    before = (syntax.Slice(None, None),) * axis
+    return lowering.taken_part(array, (*before, lowering.index(args[1], loc)), loc)
+
+
 def roll(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array, shift, axis = _array(args[0], loc, 1), options.get("shift"), options.get("axis")
     if type(shift) is not int or axis is None and array.rank > 1 or not isinstance(axis, (int, type(None))):
@@ -259,6 +269,6 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 
 FUNCTIONS = {
-    "arange": arange, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll,
+    "arange": arange, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
     "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

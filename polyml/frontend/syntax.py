@@ -59,14 +59,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class Subscript:
-    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`.
+    """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`, but for arrays as indices.
 
-    inside: made by `arrays` such that the indices are not negative and inside the array.
+    inside: made by `arrays` such that the indices are not negative and inside the array. apart: written `A[i][j]`.
     """
 
     array: str
     indices: tuple["Expr", ...]
     inside: bool = field(default=False, kw_only=True)
+    apart: bool = field(default=False, kw_only=True, compare=False)
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 

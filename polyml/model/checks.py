@@ -6,6 +6,8 @@ needs still raises what Python raises.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import islpy as isl
 
 from polyml import polyhedra
@@ -14,7 +16,7 @@ from polyml.model import affine as af
 from polyml.model.affine import Affine
 from polyml.model.context import Context
 from polyml.model.nest import ArrayInfo, Assign, Guard, Integer, Nest, Read, Requirement
-from polyml.model.scop import Check
+from polyml.model.scop import Check, Gather
 from polyml.model.select import split
 from polyml.model.values import operations
 from polyml.polyhedra import Frame
@@ -33,6 +35,8 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     for requirement in nest.requirements:
         _requirement(requirement, top, found)
     _walk(nest.body, nest, top, found)
+    for requirement in nest.contents:
+        _requirement(requirement, top, found)
     return tuple(found.checks)
 
 
@@ -112,16 +116,23 @@ def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None
         here = context if formula == af.TRUE else context.within(formula)
         for part, may in operations(value):
             if isinstance(part, Read) and not part.inside:
-                _access(part.array, part.subscripts, may, part.loc, nest, here, found)
+                _access(part.array, dict(enumerate(part.subscripts)), may, part.loc, nest, here, found)
+            elif isinstance(part, Gather) and not part.inside:
+                affine = {d: i.affine for d, i in enumerate(part.indices) if isinstance(i, Integer)}
+                _access(part.array, affine, may, part.loc, nest, here, found)
             elif isinstance(part, syntax.Cast) and isinstance(part.operand, Integer):
                 _cast(part, may, here, found)
     if assign.inside:
         return
-    _access(assign.array, assign.subscripts, assign.may, assign.target_loc or assign.loc, nest, context, found)
+    _access(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc, nest, context, found)
 
 
-def _access(array: str, subscripts, may: bool, loc, nest: Nest, context: Context, found: _Found) -> None:
-    for dim, (subscript, size) in enumerate(zip(subscripts, nest.arrays[array].shape)):
+def _access(
+    array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: Context, found: _Found
+) -> None:
+    """subscripts: by dimension."""
+    for dim, subscript in subscripts.items():
+        size = nest.arrays[array].shape[dim]
         if not found.is_new((id(context), array, dim, subscript, may)):
             continue
         parts = []
@@ -132,7 +143,7 @@ def _access(array: str, subscripts, may: bool, loc, nest: Nest, context: Context
         outside = _instances(context, parts)
         if outside is None:
             continue
-        what = loc.text if loc else f"{nest.arrays[array].source_name}[{', '.join(map(str, subscripts))}]"
+        what = loc.text if loc else f"{nest.arrays[array].source_name}[{', '.join(map(str, subscripts.values()))}]"
         found.add(
             _check(
                 context,

@@ -9,6 +9,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.dtypes import I64, PYINT
+from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine
@@ -16,12 +17,12 @@ from polyml.model.checks import argument_checks, checks, size_pw_aff
 from polyml.model.context import Context, Setting, outermost
 from polyml.model.contract import contract
 from polyml.model.forward import forward
-from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves
+from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.order import Order, Sequence, band, schedule_tree
 from polyml.model.parameters import facts, integer_arguments, setting, without_value_arguments
 from polyml.model.place import place
 from polyml.model.resolve import resolve
-from polyml.model.scop import Access, Array, Check, Index, Load, Scop, Statement
+from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.select import explicit, split
 from polyml.model.sizes import unified
 from polyml.model.values import operations
@@ -37,7 +38,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     order is right for such a Scop, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    written = unified(resolve(kernel))
+    written = unified(resolve(kernel, aliased=aliased))
     simple = forward(written, aliased=aliased)
     nest = without_value_arguments(simple if aliased else contract(simple), written)
     places = setting(nest, written)
@@ -123,6 +124,9 @@ class _Builder:
                 accesses.append(self.access(name, *key, may, part.loc, context, part.inside))
             elif accesses[places[key]].may and not may:
                 accesses[places[key]] = replace(accesses[places[key]], may=False)
+
+        if any(isinstance(v, Gather) for v in subvalues(value)):
+            _check_indices(value, context)
 
         def leaf(v: Value) -> Value:
             if isinstance(v, Read):
@@ -213,6 +217,18 @@ def _index(value: Integer, statement: str, context: Context) -> Value:
     dtype = I64 if value.dtype == I64 else PYINT
     index = Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype)
     return index if value.dtype in (I64, PYINT) else syntax.Cast(index, value.dtype, dtype=value.dtype)
+
+
+def _check_indices(value: Value, context: Context) -> None:
+    """The affine indices of a gather are not negative."""
+    for part in subvalues(value):
+        for index in part.indices if isinstance(part, Gather) and not part.inside else ():
+            if isinstance(index, Integer) and not context.is_never_negative(index.affine):
+                raise NotAffineError(
+                    "a subscript beside an index array that may be negative",
+                    loc=part.loc,
+                    notes=["polyml compiles: subscripts that are not"],
+                )
 
 
 def _is_self_copy(assign: Assign, value: Value) -> bool:

@@ -13,13 +13,27 @@ class Parameter:
     """A symbolic integer. array and dim: `array.shape[dim]` of the argument `array`; array None: a number argument.
 
     argument: the parameter of the call it is read from. It differs from an integer argument's `name` only where the
-    user's is no C identifier. Of a truth value the parameter is 0 or 1.
+    user's is no C identifier. Of a truth value the parameter is 0 or 1. extreme: "min" or "max", the least or the greatest
+    element of the integer array instead of a size; EXTREMES_OF_NOTHING where it has no elements.
     """
 
     name: str
     array: str | None = None
     dim: int = 0
     argument: str = ""
+    extreme: str = ""
+
+    @property
+    def is_size(self) -> bool:
+        return self.array is not None and not self.extreme
+
+
+EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them stays within 64 bits
+
+
+def extreme(array, which: str) -> int:
+    """The value of a parameter that is an extreme of the array, whose elements wrap to 64 signed bits."""
+    return int(getattr(array.astype("i8"), which)(initial=EXTREMES_OF_NOTHING[which]))
 
 
 @dataclass(frozen=True)

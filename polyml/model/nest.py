@@ -1,7 +1,7 @@
 """A kernel between syntax and Scop: loops, guards and assignments whose subscripts, bounds and conditions are affine.
 
     node  = Loop | Guard | Assign
-    value = syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over Integer | Truth | Read | ScalarArg
+    value = syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over Integer | Truth | Read | Gather | ScalarArg
 
 `model.resolve` makes it, `model.forward` simplifies it, `model.extract` turns it into sets. Scalars are arrays of rank
 0. A value may share sub-trees, so that walks keep what they have seen by identity.
@@ -18,7 +18,7 @@ from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
-from polyml.model.scop import Role, ScalarArg
+from polyml.model.scop import Gather, Role, ScalarArg
 from polyml.source import Loc
 
 
@@ -56,6 +56,7 @@ Value = Union[
     Integer,
     Truth,
     Read,
+    Gather,
     ScalarArg,
     syntax.Const,
     syntax.Unary,
@@ -134,6 +135,7 @@ class Nest:
     results: tuple[ScalarResult | ArrayResult, ...]
     result_is_tuple: bool
     requirements: tuple[Requirement, ...] = ()
+    contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
 
 
 def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
@@ -161,6 +163,8 @@ def children(value: Value) -> tuple[Value, ...]:
         return value.operands
     if isinstance(value, syntax.IfExp):
         return (value.condition, value.then, value.orelse)
+    if isinstance(value, Gather):
+        return value.indices
     return value.args if isinstance(value, syntax.Call) else ()
 
 
@@ -177,6 +181,8 @@ def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
         return replace(value, operands=operands)
     if isinstance(value, syntax.IfExp):
         return replace(value, condition=operands[0], then=operands[1], orelse=operands[2])
+    if isinstance(value, Gather):
+        return replace(value, indices=operands)
     return replace(value, args=operands)
 
 

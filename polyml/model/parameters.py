@@ -49,7 +49,7 @@ def setting(nest: Nest, written: Nest) -> Setting:
             if isinstance(part, Integer):
                 structural |= af.names(part.affine)
     known = {p.name: p for p in nest.parameters}
-    sizes = frozenset(p.name for p in nest.parameters if p.array is not None)
+    sizes = frozenset(p.name for p in nest.parameters if p.is_size)
     return Setting(tuple(name for name in known if name in structural), sizes)
 
 

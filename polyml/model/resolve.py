@@ -6,7 +6,7 @@ also written to memory, and `model.forward` removes the writes that nobody reads
 
 from __future__ import annotations
 
-from polyml.dtypes import BOOL, F64, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax, walk
 from polyml.model import affine as af
@@ -30,7 +30,7 @@ from polyml.model.nest import (
     children,
     with_children,
 )
-from polyml.model.scop import Role, ScalarArg
+from polyml.model.scop import Gather, Role, ScalarArg
 
 _PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
 _CHOICE_DEPTH = 3
@@ -41,14 +41,18 @@ _SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with int
 _BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
 
 
-def resolve(kernel: syntax.Kernel) -> Nest:
-    """Raises NotAffineError for a bound, subscript or shape that is not affine."""
-    return _Resolver(kernel).run()
+_GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argument; the kernel changes neither"
+
+
+def resolve(kernel: syntax.Kernel, *, aliased: bool = False) -> Nest:
+    """aliased: arguments may share memory. Raises NotAffineError for a bound, subscript or shape that is not affine."""
+    return _Resolver(kernel, aliased).run()
 
 
 class _Resolver:
-    def __init__(self, kernel: syntax.Kernel):
+    def __init__(self, kernel: syntax.Kernel, aliased: bool):
         self.kernel = kernel
+        self.unchanged = set() if aliased else {p.name for p in kernel.params} - assigned_arrays(kernel.body)
         self.types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
         self.scalar_types = dict(kernel.scalars)
         self.names = Names()
@@ -58,11 +62,12 @@ class _Resolver:
         self.parameters: dict[str, Parameter] = {}
         self.shape_names: dict[tuple[str, int], str] = {}
         self.argument_names: dict[str, str] = {}
-        self.env: dict[str, Affine | Formula | str | None] = {}
+        self.env: dict[str, Affine | Formula | Read | str | None] = {}  # a Read: of an index array that does not change
         self.products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
         self.depth = 0
         self.around: list[Loop | Guard] = []  # without their bodies
         self.requirements: list[Requirement] = []
+        self.contents: dict[tuple[str, Affine], Requirement] = {}  # by index array and size of what it indexes
         self.returned = _returned_arrays(kernel)
         self._declare_arguments()
 
@@ -74,8 +79,9 @@ class _Resolver:
             extra, results = self._results(last)
             body, is_tuple = body + extra, last.is_tuple
         return Nest(
-            body, self.arrays, tuple(self.parameters.values()), results, is_tuple, tuple(self.requirements)
-        )
+            body, self.arrays, tuple(self.parameters.values()), results, is_tuple,
+            tuple(self.requirements), tuple(self.contents.values()),
+        )  # fmt: skip
 
     # arguments and parameters
 
@@ -160,7 +166,9 @@ class _Resolver:
         if isinstance(target, syntax.Subscript):
             return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc, target.inside),)
         dtype = self.scalar_types.get(target.name, value.dtype)
-        self.env[target.name] = known(value) if value.dtype == dtype else None
+        found = known(value)
+        found = self._unchanged_index(value) if found is None else found
+        self.env[target.name] = found if value.dtype == dtype else None
         if not isinstance(value, Integer) and value.dtype == PYINT and self._call_knows_a_factor(stmt.value):
             self.products.add(target.name)
         return (self._store(self.scalar(target.name, dtype), (), value, predicate, stmt.loc),)
@@ -305,7 +313,7 @@ class _Resolver:
         if isinstance(expr, syntax.Shape):
             return Integer(self._shape(expr.array, expr.dim), expr.dtype)
         if isinstance(expr, syntax.Subscript):
-            return Read(*self._element(expr), expr.dtype, expr.loc, expr.inside)
+            return self._read(expr)
         operands = tuple(self.value(child) for child in children(expr))
         return folded(expr, operands) or with_children(expr, operands)
 
@@ -336,6 +344,8 @@ class _Resolver:
             )
         if isinstance(here, Affine):
             return Integer(here, expr.dtype)
+        if isinstance(here, Read):
+            return here
         if here is not None:
             return Truth(here, expr.dtype)
         if expr.name in self.argument_names and expr.name not in self.scalar_names:
@@ -346,6 +356,44 @@ class _Resolver:
         if array in self.types:
             return af.variable(self.shape_names[array, dim])
         return self.arrays[self.array_names[array]].shape[dim]
+
+    def _read(self, expr: syntax.Subscript) -> Read | Gather:
+        """An element at affine subscripts, or at some that are elements of index arrays."""
+        indices = [self.value(index) for index in expr.indices]
+        data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
+        if not any(data) or expr.array not in self.unchanged:
+            return Read(*self._element(expr), expr.dtype, expr.loc, expr.inside)
+        array = self.array_names[expr.array]
+        made: list[Value] = []
+        for dim, (index, read) in enumerate(zip(indices, data)):
+            size = self.arrays[array].shape[dim]
+            made.append(index if read is None else self._index_in(read, size, expr))
+            if read is None:
+                self._subscript(expr.indices[dim])
+        return Gather(array, tuple(made), expr.dtype, expr.loc, expr.inside)
+
+    def _unchanged_index(self, value: Value) -> Read | None:
+        read = _index_read(value)
+        return read if read is not None and self.arrays[read.array].source_name in self.unchanged else None
+
+    def _index_in(self, read: Read, size: Affine, expr: syntax.Subscript) -> Value:
+        """The element of an index array, from the end where it is negative, and that it is inside."""
+        name = self.arrays[read.array].source_name
+        if (name, size) not in self.contents:
+            least, greatest = (self._extreme(name, extreme) for extreme in ("min", "max"))
+            inside = af.conjunction(af.compare("<", greatest, size), af.compare(">=", least, -size))
+            what = f"an element of `{name}` that is no index of `{expr.array}`"
+            self.contents[name, size] = Requirement((), inside, what, expr.loc)
+        index: Value = read if read.dtype == I64 else syntax.Cast(read, I64, True, dtype=I64)
+        from_end = syntax.Binary("+", index, Integer(size, I64), dtype=I64)
+        return syntax.IfExp(syntax.Compare("<", index, Integer(Affine(0), I64), dtype=BOOL), from_end, index, dtype=I64)
+
+    def _extreme(self, array: str, extreme: str) -> Affine:
+        name = next((p.name for p in self.parameters.values() if (p.array, p.extreme) == (array, extreme)), None)
+        if name is None:
+            name = self.names.fresh(f"{array}_{extreme}")
+            self.parameters[name] = Parameter(name, array, argument=array, extreme=extreme)
+        return af.variable(name)
 
     def _element(self, expr: syntax.Subscript) -> tuple[str, tuple[Affine, ...]]:
         return self.array_names[expr.array], tuple(self._subscript(index) for index in expr.indices)
@@ -361,8 +409,9 @@ class _Resolver:
         if isinstance(value, Integer) and is_small(value.affine):
             return value.affine
         text = f" `{expr.loc.text}`" if expr.loc else ""
+        reads = any(isinstance(node, syntax.Subscript) for node in walk.nodes(expr))
         kind = SizesNeeded if self._call_knows_a_factor(expr) else NotAffineError
-        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note])
+        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note, _GATHER_NOTE] if reads and what == "subscript" else [note])
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
         """Whether a product in it has a size or a number of the call, as i*n + j has: with its value it is affine."""
@@ -387,6 +436,26 @@ class _Resolver:
         )
 
 
+def _index_read(index: Value) -> Read | None:
+    """The element of an integer array that an index is, converted perhaps."""
+    while isinstance(index, syntax.Cast) and index.implicit and index.to.is_integer:
+        index = index.operand
+    return index if isinstance(index, Read) and index.subscripts and index.dtype.is_integer else None
+
+
+def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
+    """The arrays that a block changes."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Subscript):
+            found.add(stmt.target.array)
+        elif isinstance(stmt, syntax.For):
+            found |= assigned_arrays(stmt.body)
+        elif isinstance(stmt, syntax.If):
+            found |= assigned_arrays(stmt.then) | assigned_arrays(stmt.orelse)
+    return frozenset(found)
+
+
 def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     """Local scalars and loop variables that a block changes."""
     found: set[str] = set()
@@ -409,7 +478,7 @@ def _merged(formula: Formula | None, then: dict, orelse: dict) -> dict:
             result[name] = a
         elif _STALE in (a, b):
             result[name] = _STALE
-        elif formula is None or a is None or b is None:
+        elif formula is None or None in (a, b) or isinstance(a, Read) or isinstance(b, Read):
             result[name] = None
         elif isinstance(a, Affine) and isinstance(b, Affine):
             value = af.choice(formula, a, b)

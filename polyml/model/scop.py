@@ -81,8 +81,21 @@ class ScalarArg:
     dtype: DType
 
 
+@dataclass(frozen=True)
+class Gather:
+    """array[indices] at indices that data decide, in an argument that the kernel does not change. indices: I64, in the
+    array by a check of the index arrays at entry. inside: so are those that are affine, whatever the sizes.
+    """
+
+    array: str
+    indices: tuple["Value", ...]
+    dtype: DType
+    loc: Loc | None = field(default=None, compare=False)
+    inside: bool = field(default=False, compare=False)
+
+
 # The value of a statement: syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over these leaves, all typed.
-Value = Union[Load, Index, ScalarArg, syntax.Const, syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical, syntax.IfExp, syntax.Call, syntax.Cast]
+Value = Union[Load, Index, ScalarArg, Gather, syntax.Const, syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical, syntax.IfExp, syntax.Call, syntax.Cast]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from polyml.model.nest import Assign, Guard, Nest, Node, Requirement, substitute
 def unified(nest: Nest) -> Nest:
     """The nest with each size that is required to equal something replaced by that, in all but the requirements."""
     names: dict[str, Affine] = {}
-    order = {p.name: position for position, p in enumerate(nest.parameters) if p.array is not None}
+    order = {p.name: position for position, p in enumerate(nest.parameters) if p.is_size}
     for requirement in nest.requirements:
         found = _solved(requirement, names, order)
         if found is not None:

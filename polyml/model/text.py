@@ -15,7 +15,7 @@ from polyml.frontend import syntax
 from polyml.model.dependence import Dependences
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.nest import children
-from polyml.model.scop import Access, Array, Check, Index, Load, Scop, ScalarArg, Statement, Value
+from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Scop, ScalarArg, Statement, Value
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
 
@@ -56,7 +56,7 @@ def scop_data(scop: Scop) -> dict:
     return {
         "name": scop.name,
         "params": [{"name": n, "type": str(t)} for n, t in zip(scop.params, scop.types)],
-        "parameters": [{"name": p.name, "array": p.array, "dim": p.dim} for p in scop.parameters],
+        "parameters": [{"name": p.name, "array": p.array, "dim": p.dim, "extreme": p.extreme} for p in scop.parameters],
         "context": str(scop.context),
         "arrays": [
             {"name": a.name, "element": str(a.element), "shape": [str(e) for e in a.shape], "role": a.role.value}
@@ -147,6 +147,8 @@ def parameter_text(parameter: Parameter) -> str:
     """What the parameter stands for: N = A.shape[0]; n = n for an argument."""
     if parameter.array is None:
         return f"{parameter.name} = {parameter.argument or parameter.name}"
+    if parameter.extreme:
+        return f"{parameter.name} = {parameter.array}.{parameter.extreme}()"
     return f"{parameter.name} = {parameter.array}.shape[{parameter.dim}]"
 
 
@@ -244,6 +246,8 @@ def _operation(value: Value, operands: list[Printed]) -> Printed:
         if value.implicit:
             return operands[0]
         return f"{value.to.name if value.to.weak else value.to.numpy_name}({operands[0][0]})", _TIGHTEST
+    if isinstance(value, Gather):
+        return f"{value.array}[{', '.join(text for text, _ in operands)}]", _TIGHTEST
     if isinstance(value, syntax.Call):
         return f"{value.function}({', '.join(text for text, _ in operands)})", _TIGHTEST
     if isinstance(value, syntax.IfExp):

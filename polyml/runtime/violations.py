@@ -12,7 +12,7 @@ from polyml.errors import (
     PolymlOverflowError,
     PolymlValueError,
 )
-from polyml.model.interface import Parameter
+from polyml.model.interface import Parameter, extreme
 from polyml.runtime.artifact import Artifact, CheckRecord
 
 OUT_OF_MEMORY, INTEGER_OVERFLOW = -1, -2
@@ -41,6 +41,8 @@ def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]
 def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
     if parameter.array is None:
         return int(arguments[parameter.name])
+    if parameter.extreme:
+        return extreme(arguments[parameter.array], parameter.extreme)
     return arguments[parameter.array].shape[parameter.dim]
 
 

@@ -27,7 +27,7 @@ TYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool"
 
 @dataclass(frozen=True)
 class Probe:
-    """One row. text: what the kernel returns, or statements, of A and B (4 x 4), x (4), n and s."""
+    """One row. text: what the kernel returns, or statements, of A and B (4 x 4), x (4), n, s and J (int64)."""
 
     section: str
     text: str
@@ -39,7 +39,7 @@ class Probe:
             body = f"    return {self.text}"
         except SyntaxError:
             body = "\n".join(f"    {line}" for line in self.text.split("; "))
-        return f"def f(A, B, x, n, s):\n{body}\n"
+        return f"def f(A, B, x, n, s, J):\n{body}\n"
 
 
 _CONSTRUCTS = [
@@ -47,7 +47,7 @@ _CONSTRUCTS = [
     "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
     "for i in range(4): A[i, i:] = x[i:]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "A > B", "A == B",
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
-    "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "x[x > 2]", "x[x.astype(np.int64) % 4]",
+    "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "x[x > 2]", "x[x.astype(np.int64) % 4]", "A[:, J]",
     "for row in A: x += row", "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
 ]  # fmt: skip
 _CALLS = {
@@ -75,6 +75,7 @@ _CALLS = {
     "tril": ["np.tril(A) + 0", "np.tril(A, k=1) + 0"],
     "triu": ["np.triu(A, k=-1) + 0"],
     "diag": ["np.diag(A) + 0", "np.diag(x) + 0"],
+    "take": ["np.take(A, J, axis=0)", "x.take(J)"],
     "roll": ["np.roll(x, 1) + 0", "np.roll(A, -1, axis=1) + 0"],
     "tile": ["np.tile(x, 2) + 0", "np.tile(A, (2, 3)) + 0", "np.tile(x, (2, 1)) + 0"],
     "pad": [
@@ -135,7 +136,7 @@ def function(probe: Probe):
 def arguments(dtype: str) -> tuple:
     """Small positive numbers, so that functions are defined and integers do not wrap."""
     matrix = (np.arange(16).reshape(4, 4) % 5 + 1).astype(dtype)
-    return matrix, matrix[::-1].copy(), matrix[0].copy(), 2, 1.5
+    return matrix, matrix[::-1].copy(), matrix[0].copy(), 2, 1.5, np.array([1, -1, 0])
 
 
 def expected(probe: Probe, dtype: str) -> str:
@@ -195,7 +196,7 @@ def table() -> str:
     lines = [
         "# What kernels accept", "",
         "Made by `python -m tests.arrays.accepted > ACCEPTED.md`, which tries each entry in a kernel of its own on arrays of",
-        "each type; a test keeps it true. A and B are matrices, x a vector, n an int, s a float.", "",
+        "each type; a test keeps it true. A and B are matrices, x a vector, n an int, s a float, J indices.", "",
         "* **yes**: compiled, and the result, its type and the changed arguments are NumPy's.",
         "* **Python**: the call runs as plain Python with a `PolymlPerformanceWarning` that names the line and why.",
         "* **refused**: an error with the place and what would be accepted.",

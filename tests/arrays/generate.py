@@ -12,6 +12,7 @@ Shape = tuple[Dim, ...]
 
 _SIZES = (0, 1, 2, 3, 4, 5, 7, 9)
 _FLOATS, _INTEGERS = ("f8", "f8", "f8", "f4"), ("i8", "i8", "i4", "i2", "u1", "i1")
+_INDICES = ("i8", "i8", "i4", "u2")
 _ONE: Dim = ("", 1)
 
 
@@ -34,7 +35,8 @@ class ArrayProgram:
         for name, shape in self.shapes.items():
             dtype = np.dtype(self.dtypes[name])
             low = 0 if dtype.kind in "ub" else -5
-            values = rng.integers(low, 2 if dtype.kind == "b" else 6, tuple(_size(d, self.sizes[run]) for d in shape))
+            low, high = (low, 2 if dtype.kind == "b" else 6) if name != "J" else (max(low, -2), 3)
+            values = rng.integers(low, high, tuple(_size(d, self.sizes[run]) for d in shape))
             made[name] = _laid_out(values.astype(dtype), rng)
         return made
 
@@ -64,7 +66,7 @@ class _Generator:
     def __init__(self, seed: int):
         self.seed, self.rng = seed, random.Random(seed)
         self.names: dict[str, tuple[Shape, str]] = {}  # name -> shape and "f", "i" or "b"
-        self.written: set[str] = set()
+        self.index: Shape = ()  # of the index array J
         self.lines: list[str] = []
         self.indent = "    "
 
@@ -80,6 +82,9 @@ class _Generator:
             dtypes[name] = rng.choice(_FLOATS) if kind == "f" else rng.choice(_INTEGERS) if kind == "i" else "?"
             shapes[name] = shape
             self.names[name] = (shape, kind)
+        if rng.random() < 0.25:
+            shapes["J"], dtypes["J"] = ((rng.choice(bases), 0),), rng.choice(_INDICES)
+            self.index = shapes["J"]
         arguments = list(shapes)
         for _ in range(rng.randint(1, 5)):
             self.statement()
@@ -225,6 +230,10 @@ class _Generator:
                 if own[:axis] + own[axis + 1 :] == shape:
                     index = self.rng.choice(("0", "-1"))
                     yield f"{name}[{', '.join([':'] * axis + [index])}]"
+        for axis in range(len(own)) if self.index else ():
+            if (*own[:axis], *self.index, *own[axis + 1 :]) == shape:
+                index = f"{name}[{', '.join([':'] * axis + ['J'])}]"
+                yield from (index, index, f"np.take({name}, J, axis={axis})")
         if own and len(own) < len(shape):
             if own == shape[len(shape) - len(own) :]:
                 yield name

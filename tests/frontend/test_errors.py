@@ -2062,7 +2062,7 @@ def f(A):
 kernel.py:2:12: error: the method `.argsort()` is not part of the language
           return A.argsort()
                  ^^^^^^^^^^^
-  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
 """,
     ),
     Case(
@@ -2090,7 +2090,7 @@ def f(A):
 kernel.py:2:12: error: the method `.total()` is not part of the language
           return A.total()
                  ^^^^^^^^^
-  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.transpose()`, `.var()`
+  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
 """,
     ),
     Case(
@@ -2259,17 +2259,47 @@ kernel.py:2:12: error: a number has no parts
         [array("f8", 1), 3],
     ),
     Case(
-        "index array",
+        "computed index array",
         """
 def f(A, J):
-    return A[J]
+    return A[J + 1]
 """,
         NotAffineError,
         """
 kernel.py:2:14: error: a subscript that is an array is not affine
-          return A[J]
-                   ^
-  note: polyml compiles: numbers and slices
+          return A[J + 1]
+                   ^^^^^
+  note: polyml compiles: numbers, slices, and arguments of integers that do not change
+""",
+        [array("f8", 1), array("i8", 1)],
+    ),
+    Case(
+        "index array of a part",
+        """
+def f(A, J):
+    return A[1:][J]
+""",
+        NotAffineError,
+        """
+kernel.py:2:12: error: a part of an array has a subscript that is an array
+          return A[1:][J]
+                 ^^^^^^^^
+  note: polyml compiles: such subscripts along whole dimensions of arguments that do not change
+""",
+        [array("f8", 1), array("i8", 1)],
+    ),
+    Case(
+        "stored at an index array",
+        """
+def f(A, J):
+    A[J] = 1
+""",
+        NotAffineError,
+        """
+kernel.py:2:5: error: what is assigned to elements at index arrays is not affine
+          A[J] = 1
+          ^^^^
+  note: polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays
 """,
         [array("f8", 1), array("i8", 1)],
     ),

@@ -1,0 +1,90 @@
+"""Elements at subscripts that are elements: what the program means, and which calls it is not for."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.codegen.build import build
+from polyml.codegen.extremes import with_extremes
+from polyml.codegen.interpret import UncertainBounds, run
+from polyml.errors import PolymlPerformanceWarning
+from tests.codegen.samples import scop_of
+
+
+def picked(y, table, index):
+    for i in range(y.shape[0]):
+        for k in range(index.shape[1]):
+            y[i] += table[index[i, k], k]
+
+
+def arguments(index, rows=9):
+    random = np.random.default_rng(3)
+    return {"y": random.random(5), "table": random.random((rows, 4)), "index": np.asarray(index)}
+
+
+INDEX = np.random.default_rng(4).integers(-9, 9, (5, 4))
+
+
+def program(given):
+    scop = scop_of(picked, given)
+    return with_extremes(build(scop, scop.schedule))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i1"])
+def test_the_program_means_what_the_loops_mean(dtype):
+    given, wanted = arguments(INDEX.astype(dtype)), arguments(INDEX)
+    run(program(given), given)
+    picked(*wanted.values())
+    np.testing.assert_allclose(given["y"], wanted["y"])
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u8", "u2"])
+@pytest.mark.parametrize("bad", [-10, 9, 2**63 - 1, -(2**63), 2**63 + 3])
+def test_an_element_outside_is_found_before_anything_is_written(dtype, bad):
+    if not np.iinfo(dtype).min <= bad <= np.iinfo(dtype).max:
+        pytest.skip("no number of that type")
+    index = np.abs(INDEX).clip(max=8).astype(dtype)
+    index[4, 3] = bad
+    given = arguments(index)
+    before = given["y"].copy()
+    with pytest.raises(UncertainBounds):
+        run(program(given), given)
+    kernel = polyml.kernel(cache=False)(picked)
+    with pytest.warns(PolymlPerformanceWarning, match="an element of `index` that is no index of `table`"):
+        with pytest.raises((IndexError, OverflowError)):
+            kernel(*given.values())
+    wanted = before.copy()
+    with pytest.raises((IndexError, OverflowError)):
+        picked(wanted, given["table"], index)
+    np.testing.assert_array_equal(given["y"], wanted)  # plain Python ran, and went as far
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (5, 0), (0, 0)])
+def test_index_arrays_may_be_empty(shape):
+    kernel = polyml.kernel(cache=False, fallback="error")(picked)
+    y, index = np.ones(shape[0]), np.zeros(shape, int)
+    kernel(y, np.ones((0, 4)), index)
+    assert kernel.compiled and (y == 1).all()
+
+
+def test_index_arrays_that_overlap_what_is_written_run_as_python():
+    def through_itself(out, index):
+        for i in range(index.shape[0]):
+            out[i] = index[index[i]]
+
+    index = np.array([2, 0, 1, 3])
+    kernel = polyml.kernel(cache=False)(through_itself)
+    out = np.zeros(4, int)
+    kernel(out, index)
+    assert kernel.compiled and out.tolist() == [1, 2, 0, 3]
+    with pytest.warns(PolymlPerformanceWarning):
+        kernel(index, index)
+    wanted = np.array([2, 0, 1, 3])
+    through_itself(wanted, wanted)
+    assert index.tolist() == wanted.tolist()
+
+
+def test_lanes_gather_and_a_masked_rest_too():
+    given = arguments(INDEX)
+    text = polyml.kernel(cache=False)(picked).lower(*given.values()).llvm
+    assert "llvm.masked.gather" in text
