@@ -15,9 +15,10 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from polyml import config
 from polyml.config import Options, active
 from polyml.errors import (
     CompileError,
+    LanguageError,
     NotAffineError,
     PolymlError,
     PolymlPerformanceWarning,
@@ -41,9 +43,14 @@ from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
 from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
+from polyml.source import Loc
+
+if TYPE_CHECKING:
+    from polyml.frontend.parts import Part
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 _RECENT = 4  # entries tried natively before Python looks at the arguments
+_MANY = 100  # calls of a part that were not worth it
 _NEVER = object()
 
 
@@ -104,6 +111,10 @@ class Kernel:
         self._last: Specialisation | None = None
         self._python_reason = ""
         self._warned: set[str] = set()
+        # by line and column of what is not affine: the function in parts, and the lines of parts that are too small
+        self._parts: dict[tuple[int, int], tuple[FunctionType | None, list[_PartCall]]] = {}
+        self._parts_left: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        self._is_part = False  # of a function that runs partly as Python, which warns itself
         self._renew_lock()
         _kernels.add(self)
 
@@ -168,13 +179,20 @@ class Kernel:
         if last is None:
             return f"{self._where}: not called yet"
         if last.artifact is None:
-            return explain.python(last.types, last.layouts, str(last.reason), self._where)
+            text = explain.python(last.types, last.layouts, str(last.reason), self._where)
+            return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self._compiled_parts())])
         text = explain.compiled(last.artifact, last.options, last.timings, last.from_cache, self._where)
         others = [s for s in self.signatures if s != explain.signature(last.types, last.layouts)]
         lines = [text, *(f"  also compiled for {other}" for other in others)]
         if self._python_reason:
             lines.append(f"  the last call ran as plain Python: {self._python_reason}")
         return "\n".join(lines)
+
+    def _compiled_parts(self) -> Iterator[tuple[int, int]]:
+        """The lines of parts that the last call of them ran as native code, in order."""
+        for _, calls in self._parts.values():
+            for call in calls:
+                yield from call.compiled_lines()
 
     # A call that the last entry does not take
 
@@ -209,13 +227,13 @@ class Kernel:
             chosen = self._specialised(exact, layouts, options, found, aliased=False)
         self._last = chosen
         if chosen.artifact is None:
-            return self._run_as_python(given, str(chosen.reason))
+            return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
         self._check_written(chosen.artifact, given)
         arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
         if arguments.overlap(arrays, chosen.artifact.written):
             chosen = self._last = self._specialised(chosen.types, layouts, options, found, aliased=True)
             if chosen.artifact is None:
-                return self._run_as_python(given, str(chosen.reason))
+                return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
         else:
             self._remember(Hot(active(), chosen.entry(options.threads, found.guards, True), chosen))
         result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
@@ -268,15 +286,38 @@ class Kernel:
             return self._run_as_python(given, f"{error.message}; plain Python decides what happens")
         raise error
 
-    def _run_as_python(self, given: tuple[Argument, ...], why: str):
-        """py_func on the arguments, with one warning for each reason."""
+    def _run_as_python(self, given: tuple[Argument, ...], why: str, loc: Loc | None = None):
+        """py_func on the arguments, with one warning for each reason. loc: the statement to which it is due, around which
+        parts may be compiled.
+        """
         self._hot = Hot(_NEVER, None, None)
         self.compiled, self._python_reason = False, why
-        if why not in self._warned:
+        taken_apart = self._apart(loc)
+        if why not in self._warned and not self._is_part:
             self._warned.add(why)
-            text = f"{self._where} runs as plain Python: {why}"
+            text = f"{self._where} runs {'partly ' if taken_apart else ''}as plain Python: {why}"
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
-        return _originals(self.py_func(*(_for_python(a) for a in given)), given)
+        run = taken_apart or self.py_func
+        values, positional = [_for_python(a) for a in given], self.py_func.__code__.co_argcount
+        named = dict(zip(self._names[positional:], values[positional:]))
+        return _originals(run(*values[:positional], **named), given)
+
+    def _apart(self, loc: Loc | None) -> FunctionType | None:
+        """The function with its parts compiled around the statement at `loc`; None where there are none."""
+        if loc is None or loc.source.file != self.py_func.__code__.co_filename:
+            return None
+        place = loc.line, loc.column
+        known = self._parts.get(place)
+        small = set() if known is None else {call.part.lines for call in known[1] if call.is_too_small}
+        if known is None or small:
+            from polyml.frontend import parts
+
+            without = self._parts_left.setdefault(place, set())
+            without |= small
+            calls: list[_PartCall] = []
+            made = parts.apart(self.py_func, loc, lambda part: calls.append(_PartCall(part, self.settings)) or calls[-1], without)
+            known = self._parts[place] = made, calls
+        return known[0]
 
     # Specialisations
 
@@ -387,6 +428,39 @@ class Kernel:
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
+
+
+class _PartCall:
+    """A part of a function, run by a kernel of its own where that is worth a call."""
+
+    def __init__(self, part: Part, settings: Mapping[str, object]):
+        self.part, self._kernel = part, Kernel(part.function, settings)
+        self._kernel._is_part = True
+        self._small = self._large = 0  # calls
+        self._is_refused = False  # it has values or operations that the language does not have
+
+    def __call__(self, *values):
+        if self._is_refused:
+            return self.part.function(*values)
+        if self.part.is_worth_it(values):
+            self._large += 1
+            try:
+                return self._kernel(*values)
+            except (LanguageError, PolymlTypeError):  # before anything has happened
+                self._is_refused = True
+        else:
+            self._small += 1
+        return self.part.function(*values)
+
+    def compiled_lines(self) -> Iterator[tuple[int, int]]:
+        if self._kernel.compiled:
+            yield self.part.lines
+        else:
+            yield from self._kernel._compiled_parts()
+
+    @property
+    def is_too_small(self) -> bool:
+        return self._small > _MANY and not self._large
 
 
 def kernel(function: FunctionType | None = None, /, **settings) -> Kernel | Callable[[FunctionType], Kernel]:

@@ -15,7 +15,7 @@ from types import CodeType, FunctionType, ModuleType
 from polyml.errors import LanguageError
 from polyml.source import Loc, Source
 
-_FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _module(tree: ast.FunctionDef, code: CodeType, imports: Sequence[str]) -> as
 
 def _yields(text: Callable[[], ast.Module | str], code: CodeType) -> bool:
     try:
-        compiled = compile(text(), code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True)
+        compiled = compile(text(), code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False
     return any(_same(candidate, code) for candidate in _codes(compiled))

@@ -1,0 +1,230 @@
+"""Functions that are not affine as a whole: Python runs the statement that is not, parts around it are compiled."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.errors import PolymlPerformanceWarning
+
+FACTOR = 3.0
+
+
+def relaxed(old, new, tolerance):
+    steps = 0
+    change = 1.0
+    while change > tolerance:
+        new[1:-1] = (old[:-2] + old[2:]) / 2
+        change = np.abs(new - old).max()
+        old, new = new, old
+        steps += 1
+    return old, steps, change
+
+
+def power_iteration(A, v, n):
+    for it in range(n):
+        w = A @ v
+        s = np.sqrt((w * w).sum())
+        v = w / s
+        if np.abs(s - (v * w).sum()) < 1e-9 and it > 3:
+            break
+    return v, s, it
+
+
+def library_in_the_middle(A, b, x):
+    r = b - A @ x
+    y = np.linalg.solve(A, r)
+    x += y * FACTOR
+    return ((A @ x - b) ** 2).sum(axis=0)
+
+
+def a_call_in_a_condition(A):
+    count = 0
+    while (A * A).sum() > 10:
+        A *= 0.5
+        count += 1
+        if count > 50:
+            return None
+    return count
+
+
+def a_view_is_bound(A, n):
+    x = A[1:]
+    y = x * 2
+    while n > 0:
+        x = x[:-1]
+        n -= 1
+    x[:] = 1
+    return x, y.sum()
+
+
+def perhaps_without_a_value(A, n):
+    if n > 3:
+        extra = A * 2
+    while n > 3:
+        A += extra
+        n -= 1
+    for i in range(A.shape[0]):
+        A[i] += i
+    return A
+
+
+def named_again(A):
+    total = 0.0
+    while True:
+        for i in range(A.shape[0]):
+            total += A[i].sum()
+        last = total
+        break
+    total = total + last
+    return np.float64(total), last
+
+
+def text_and_lists(A):
+    names = ["a", "b"]
+    label = "-".join(names)
+    B = A * 2
+    lengths = [len(n) for n in names]
+    return label, B, sum(lengths)
+
+
+def ragged(y, starts, columns, values, x):
+    for i in range(y.shape[0]):
+        for k in range(starts[i], starts[i + 1]):
+            y[i] += values[k] * x[columns[k]]
+    y *= 2
+
+
+def two_lines_in_one(A):
+    B = A + 1; C = B * 2  # noqa: E702
+    while C.sum() > 1e9:
+        C = C / 2
+    return C
+
+
+def broken_lines(A, B):
+    C = (
+        A
+        + B
+    )
+    while np.abs(
+        C
+    ).max() > 1e9:
+        C = C / 2
+    return (C
+            * 2)
+
+
+def data(*shape):
+    return np.random.default_rng(1).random(shape)
+
+
+CALLS = {
+    relaxed: (np.r_[1.0, np.zeros(500)], np.r_[1.0, np.zeros(500)], 1e-3),
+    power_iteration: (data(40, 40), data(40), 60),
+    library_in_the_middle: (data(30, 30) + 30 * np.eye(30), data(30), np.zeros(30)),
+    a_call_in_a_condition: (data(40, 40),),
+    a_view_is_bound: (data(30, 40), 3),
+    perhaps_without_a_value: (data(300), 6),
+    named_again: (data(20, 30),),
+    ragged: (np.zeros(20), np.arange(21) * 3, np.arange(60) % 20, data(60), data(20)),
+    two_lines_in_one: (data(300),),
+    broken_lines: (data(300), data(300)),
+}
+
+
+def parts(kernel):
+    """Every part that a kernel's calls have been taken apart into, those of parts too."""
+    for _, calls in kernel._parts.values():
+        for call in calls:
+            yield call._kernel
+            yield from parts(call._kernel)
+
+
+def same(one, other):
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and (one is None or np.allclose(one, other, rtol=1e-12))
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_parts_do_what_the_whole_does(function):
+    kernel = polyml.kernel(cache=False)(function)
+    for _ in range(2):
+        wanted, got = copy.deepcopy(CALLS[function]), copy.deepcopy(CALLS[function])
+        assert same(function(*wanted), kernel(*got))
+        assert all(map(same, wanted, got))
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("function", [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines])
+def test_the_work_is_compiled(function):
+    kernel = polyml.kernel(cache=False)(function)
+    kernel(*copy.deepcopy(CALLS[function]))
+    assert [part for part in parts(kernel) if part.compiled]
+    assert kernel.compiled is False
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_explain_says_which_lines_are_compiled():
+    kernel = polyml.kernel(cache=False)(relaxed)
+    kernel(*copy.deepcopy(CALLS[relaxed]))
+    first = relaxed.__code__.co_firstlineno + 4
+    assert f"  compiled: lines {first} to {first + 3}" in kernel.explain().splitlines()
+
+
+def test_one_warning_says_where_and_that_the_rest_is_compiled():
+    kernel = polyml.kernel(cache=False)(library_in_the_middle)
+    with pytest.warns(PolymlPerformanceWarning) as caught:
+        kernel(*copy.deepcopy(CALLS[library_in_the_middle]))
+    (warning,) = caught
+    line = library_in_the_middle.__code__.co_firstlineno + 2
+    assert "runs partly as plain Python" in str(warning.message)
+    assert f"{__file__}:{line}:" in str(warning.message) and "`np.linalg.solve`" in str(warning.message)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_what_python_raises_is_raised():
+    def unbound(A, n):
+        while n > 5:
+            extra = A * 2
+            n -= 1
+        return extra + A
+
+    kernel = polyml.kernel(cache=False)(unbound)
+    with pytest.raises(UnboundLocalError):
+        kernel(data(300), 3)
+    np.testing.assert_allclose(kernel(data(300), 7), data(300) * 3)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_values_of_closures_and_defaults_are_the_function_s():
+    scale, helper = 2.0, lambda x: x
+
+    def outer(A, n=4, *, shift=1.0):
+        while n > 0:
+            A[:] = A * scale + shift
+            n -= 1
+        return helper(A)
+
+    kernel = polyml.kernel(cache=False)(outer)
+    A, B = data(300), data(300)
+    np.testing.assert_allclose(kernel(A), outer(B))
+    np.testing.assert_allclose(kernel(A, 2, shift=0.5), outer(B, 2, shift=0.5))
+    scale = 5.0
+    np.testing.assert_allclose(kernel(A), outer(B))
+
+
+def test_parts_too_small_for_a_call_are_left_to_python():
+    size = 200
+    arguments = (np.zeros(size), np.arange(size + 1) * 3, np.arange(3 * size) % size, data(3 * size), data(size))
+    kernel = polyml.kernel(cache=False)(ragged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            kernel(*copy.deepcopy(arguments))
+    inner = ragged.__code__.co_firstlineno + 3
+    assert not [part for part in parts(kernel) if f"(lines {inner} " in part.py_func.__code__.co_filename]
