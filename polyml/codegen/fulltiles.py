@@ -34,6 +34,9 @@ def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
         elif isinstance(node, Loop) and node.role != "tile" and tiled:
             out.extend(_versions(node))
         else:
+            if isinstance(node, Guard) and node.rare:
+                out.append(node)
+                continue
             out.append(with_body(node, _nodes(node.body, tiled or (isinstance(node, Loop) and node.role == "tile"))))
     return tuple(out)
 

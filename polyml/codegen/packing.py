@@ -131,7 +131,7 @@ class _Packer:
         packed = self._filled(chain, copies, level)
         if tests:
             condition = conjunction(tests)
-            packed = (Guard(condition, packed), Guard(negate(condition), chain[level].body))
+            packed = (Guard(condition, packed), Guard(negate(condition), chain[level].body, rare=True))
         for each in reversed(chain[: level + 1]):
             packed = (with_body(each, packed),)
         return packed[0]

@@ -172,7 +172,7 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
     nodes: list[Node] = []
     first = extremum("max", lower)
     end = extremum("min", upper)
-    sizes = [count, 1] if plan.reduces and count > 1 else [count]
+    sizes = [count, 1] if plan.reduces and count > 1 and lanes > 1 else [count]
     for size in sizes:
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
