@@ -53,6 +53,7 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("ravel", ("a",))
     yield Signature("copy", ("a",))
     yield Signature("arange", ("start",), ("dtype",), optional=("stop", "step"))
+    yield Signature("linspace", ("start", "stop"), ("endpoint", "dtype"), optional=("num",))
     yield Signature("eye", ("N",), ("dtype",), optional=("M",))
     for name in ("tril", "triu"):
         yield Signature(name, ("m",), ("k",))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
-from polyml.frontend import syntax
+from polyml.frontend import syntax, walk
 from polyml.frontend.elements import Elements, Point, need_equal, with_axis
 from polyml.frontend.extents import Extent, Linear, checked_axis, strided
 from polyml.frontend.syntax import Expr
@@ -36,6 +36,37 @@ def arange(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
         return syntax.Cast((Linear.of(point[0]) * step.value + Linear.of(start)).expr, to, loc=loc)
 
     return Elements((Extent(length),), at)
+
+
+def linspace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """Of Python's numbers: start + k * step in float64, the last one exactly stop."""
+    start, stop = args[:2]
+    count = args[2] if len(args) > 2 else syntax.Const(50)
+    if not _are_python_s(lowering, start) or not _are_python_s(lowering, stop) or not lowering.is_integer(count):
+        raise NotAffineError("np.linspace of what may not be Python's numbers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
+    number = Linear.of(count)
+    steps = number - 1 if options.get("endpoint", True) else number
+    lowering.need(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
+    first, last = (syntax.Binary("*", end, syntax.Const(1.0)) for end in (start, stop))
+    to, step = options.get("dtype") or F64, syntax.Name(lowering.fresh("_step"), loc=loc)
+    lowering.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
+
+    def at(point: Point) -> Expr:
+        value = syntax.Binary("+", syntax.Binary("*", point[0], step), first, loc=loc)
+        if steps != number:
+            value = syntax.IfExp(syntax.Compare("==", point[0], steps.expr), last, value)
+        return syntax.Cast(syntax.Call("floor", (value,)) if to.is_integer else value, to, loc=loc)
+
+    return Elements((Extent(number),), at)
+
+
+def _are_python_s(lowering: Lowering, number: Expr) -> bool:
+    """Whether a number is computed from Python's numbers alone."""
+    parts = (syntax.Binary, syntax.Unary)
+    return all(
+        isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or lowering.is_integer(node)
+        for node in walk.nodes(number)
+    )
 
 
 def eye(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -269,6 +300,6 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 
 FUNCTIONS = {
-    "arange": arange, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
+    "arange": arange, "linspace": linspace, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
     "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

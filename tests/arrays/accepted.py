@@ -71,6 +71,7 @@ _CALLS = {
     "flatten": ["A.flatten()"],
     "copy": ["A.copy()", "np.copy(A)"],
     "arange": ["np.arange(n) + x[:2]", "np.arange(1, 5, 2) + 0", "np.arange(n, dtype=np.float32) + 0"],
+    "linspace": ["np.linspace(0, 1, n + 2) * x[0]", "np.linspace(1, 2.5, 4, endpoint=False) + x"],
     "eye": ["np.eye(4) @ A", "np.eye(n, 3) * 2"],
     "tril": ["np.tril(A) + 0", "np.tril(A, k=1) + 0"],
     "triu": ["np.triu(A, k=-1) + 0"],

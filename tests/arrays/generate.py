@@ -104,6 +104,8 @@ class _Generator:
         choice = self.rng.random()
         if choice < 0.06:
             self.assign_masked()
+        elif choice < 0.1:
+            self.not_affine()
         elif choice < 0.3:
             self.assign_name()
         elif choice < 0.85 or self.indent != "    ":
@@ -151,6 +153,30 @@ class _Generator:
             return self.assign_part()
         test = f"{self.rng.choice(masks)} {self.rng.choice(('>', '<='))} {self.rng.choice(('0', '1'))}"
         self.add(f"{name}[{test}] {self.rng.choice(('=', '=', '+=', '*='))} {self.rng.choice(('2', '-1'))}")
+        return None
+
+    def not_affine(self) -> None:
+        """What Python must run, around what it need not."""
+        if self.indent != "    ":
+            return self.assign_part()
+        kind = self.rng.choice(("while", "break", "sort"))
+        if kind == "sort":
+            name = self.rng.choice([n for n, (shape, _) in self.names.items() if shape])
+            self.add(f"t{len(self.names)} = np.sort({name}, axis=-1)")
+            self.names[f"t{len(self.names)}"] = self.names[name]
+            return None
+        test, _ = self.expression((), 2)
+        counter = f"n{len(self.lines)}"
+        if kind == "while":
+            self.add(f"{counter} = 0")
+        self.add(f"while {counter} < 2:" if kind == "while" else f"for {counter} in range(3):")
+        self.indent = "        "
+        for _ in range(self.rng.randint(1, 3)):
+            self.assign_part()
+        self.add(f"{counter} += 1" if kind == "while" else f"if {test} > 2: break")
+        if self.rng.random() < 0.3:
+            self.assign_part()
+        self.indent = "    "
         return None
 
     def loop(self) -> None:
