@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 _RECENT = 4  # entries tried natively before Python looks at the arguments
-_MANY = 100  # calls of a part that were not worth it
+_MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
 _NEVER = object()
 
 
@@ -436,8 +436,8 @@ class _PartCall:
     def __init__(self, part: Part, settings: Mapping[str, object]):
         self.part, self._kernel = part, Kernel(part.function, settings)
         self._kernel._is_part = True
-        self._small = self._large = 0  # calls
-        self._is_refused = False  # it has values or operations that the language does not have
+        self._small = self._large = self._as_python = 0  # calls
+        self._is_refused = False  # it has values or operations that the language does not have, or is never compiled
 
     def __call__(self, *values):
         if self._is_refused:
@@ -445,9 +445,14 @@ class _PartCall:
         if self.part.is_worth_it(values):
             self._large += 1
             try:
-                return self._kernel(*values)
+                result = self._kernel(*values)
             except (LanguageError, PolymlTypeError):  # before anything has happened
                 self._is_refused = True
+            else:
+                if self._kernel.compiled is False and not any(self.compiled_lines()):
+                    self._as_python += 1
+                    self._is_refused = self._as_python > _OFTEN
+                return result
         else:
             self._small += 1
         return self.part.function(*values)

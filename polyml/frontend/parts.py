@@ -30,7 +30,10 @@ BULK = 256  # elements from which an array makes a part without loops worth a ca
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
 _LEAVES = (ast.Return, ast.Break, ast.Continue, ast.While, *_SCOPES)
-_HIDING = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Delete, ast.Await)
+_HIDING = (
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Delete, ast.Await, ast.Try, ast.Match,
+    ast.Import, ast.ImportFrom,
+)  # fmt: skip
 _parts: set[CodeType] = set()
 
 
@@ -68,9 +71,10 @@ def apart(
     tree = ast.increment_lineno(copy.deepcopy(text.tree), text.shift)
     if any(isinstance(node, (*_SCOPES, *_HIDING)) for stmt in tree.body for node in ast.walk(stmt)):
         return None
-    if function.__code__ in _parts and tree.body[-1].lineno <= at.line:
-        return None  # what a part returns is what could not be compiled
     splitter = _Splitter(function, tree, (at.line, at.column - 1), text.source, without)
+    refused = next(filter(splitter.is_refused, tree.body), None)
+    if refused is None or function.__code__ in _parts and isinstance(refused, ast.Return):
+        return None  # it is in a function that is called, or what a part gives back
     tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)}, False)
     if not splitter.parts:
         return None
@@ -119,11 +123,11 @@ class _Splitter:
         return [*made, *self._part(run, bound, in_loop)]
 
     def _may_be_in_a_part(self, stmt: ast.stmt) -> bool:
-        if self._is_refused(stmt):
+        if self.is_refused(stmt):
             return False
         return isinstance(stmt, _SIMPLE) and not any(isinstance(node, _LEAVES) for node in ast.walk(stmt))
 
-    def _is_refused(self, node: ast.stmt | ast.expr) -> bool:
+    def is_refused(self, node: ast.stmt | ast.expr) -> bool:
         return (node.lineno, node.col_offset) <= self.at < (node.end_lineno, node.end_col_offset)
 
     def _taken_apart(self, stmt: ast.stmt, bound: set[str], in_loop: bool) -> ast.stmt:
@@ -177,7 +181,7 @@ class _Splitter:
         """A call that computes a condition; the condition where it is no work."""
         reads = {name for name, _ in _loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
-        if not is_work or not reads <= bound or self._is_refused(value):
+        if not is_work or not reads <= bound or self.is_refused(value):
             return value
         place = value.lineno, value.end_lineno
         if place in self.without:
@@ -267,7 +271,7 @@ def _certain(body: Sequence[ast.stmt]) -> set[str]:
     for stmt in body:
         if isinstance(stmt, ast.If):
             found |= _certain(stmt.body) & _certain(stmt.orelse)
-        elif not isinstance(stmt, (ast.For, ast.While)):
+        elif isinstance(stmt, (ast.Assign, ast.AugAssign, ast.Expr)):
             found |= set(_stored([stmt]))
     return found
 

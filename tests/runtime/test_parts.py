@@ -82,14 +82,6 @@ def named_again(A):
     return np.float64(total), last
 
 
-def text_and_lists(A):
-    names = ["a", "b"]
-    label = "-".join(names)
-    B = A * 2
-    lengths = [len(n) for n in names]
-    return label, B, sum(lengths)
-
-
 def ragged(y, starts, columns, values, x):
     for i in range(y.shape[0]):
         for k in range(starts[i], starts[i + 1]):
@@ -117,6 +109,25 @@ def broken_lines(A, B):
             * 2)
 
 
+def helper(x):
+    return np.linalg.norm(x)
+
+
+def refused_in_a_function(A):
+    B = A * 2
+    return helper(B) + B.sum()
+
+
+def tries(A, n):
+    while n > 0:
+        try:
+            x = A * 2 if n > 1 else None.shape
+        except AttributeError as problem:
+            name = type(problem).__name__
+        n -= 1
+    return x + 1, name
+
+
 def data(*shape):
     return np.random.default_rng(1).random(shape)
 
@@ -132,6 +143,8 @@ CALLS = {
     ragged: (np.zeros(20), np.arange(21) * 3, np.arange(60) % 20, data(60), data(20)),
     two_lines_in_one: (data(300),),
     broken_lines: (data(300), data(300)),
+    refused_in_a_function: (data(300),),
+    tries: (data(300), 3),
 }
 
 
@@ -144,6 +157,8 @@ def parts(kernel):
 
 
 def same(one, other):
+    if isinstance(one, str):
+        return one == other
     if isinstance(one, (tuple, list)):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and (one is None or np.allclose(one, other, rtol=1e-12))
