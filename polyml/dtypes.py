@@ -40,7 +40,7 @@ class DType:
         return "bool" if self.kind == "b" else f"{stem}{self.bits}"
 
 
-F64, F32 = DType("f64", "f", 64), DType("f32", "f", 32)
+F64, F32, F16 = (DType(f"f{b}", "f", b) for b in (64, 32, 16))
 I8, I16, I32, I64 = (DType(f"i{b}", "i", b) for b in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{b}", "u", b) for b in (8, 16, 32, 64))
 BOOL = DType("bool", "b", 8)
@@ -48,5 +48,5 @@ PYINT = DType("int", "i", 64, weak=True)
 PYFLOAT = DType("float", "f", 64, weak=True)
 PYBOOL = DType("pybool", "b", 8, weak=True)
 
-FIXED = (F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
+FIXED = (F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
 BY_NUMPY_NAME = {d.numpy_name: d for d in FIXED}

@@ -72,6 +72,11 @@ class CpuMachine:
         return self.target.features
 
     @property
+    def converts_halves(self) -> bool:
+        """Whether there are instructions between float16 and float32."""
+        return self.isa == "aarch64" or "+f16c" in self.features.split(",")
+
+    @property
     def line_bytes(self) -> int:
         return self.caches[0].line_bytes
 

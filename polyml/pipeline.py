@@ -27,7 +27,8 @@ from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
-from polyml.errors import CompileError, PolymlError
+from polyml.dtypes import F16
+from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.frontend import syntax
 from polyml.frontend.types import infer
 from polyml.model import text as model_text
@@ -109,6 +110,8 @@ def compile(
     host = machine.host()
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
     scop = stage("domain", lambda: extract(typed, aliased=aliased))
+    if _has_halves(scop) and not host.converts_halves:
+        raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     transform = options.schedule == "auto" and not aliased
     if transform:
         scop = stage("scalars", lambda: expand(scop))
@@ -131,6 +134,11 @@ def compile(
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)
     return compiled
+
+
+def _has_halves(scop: Scop) -> bool:
+    given = (t.element if isinstance(t, syntax.ArrayType) else t.dtype for t in scop.types)
+    return F16 in (*given, *(array.element for array in scop.arrays.values()))
 
 
 @dataclass(frozen=True)

@@ -587,7 +587,7 @@ class Body:
 
 
 def _suffix(kind: str) -> str:
-    return {"double": "f64", "float": "f32"}.get(kind, kind)
+    return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
 
 
 class Mask:

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from polyml.codegen.ir import Function
-from polyml.dtypes import BOOL, DType
+from polyml.dtypes import BOOL, F32, I64, DType
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def register_type(dtype: DType) -> str:
     """The LLVM type of a value: bool is i1 in registers."""
     if dtype.kind == "b":
         return "i1"
-    return {64: "double", 32: "float"}[dtype.bits] if dtype.is_float else f"i{dtype.bits}"
+    return {64: "double", 32: "float", 16: "half"}[dtype.bits] if dtype.is_float else f"i{dtype.bits}"
 
 
 def memory_type(dtype: DType) -> str:
@@ -44,6 +44,8 @@ def literal(value: object, dtype: DType) -> str:
         return "true" if value else "false"
     if dtype.is_float:
         number = float(value)
+        if dtype.bits == 16:
+            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}" if abs(number) < 65520 or number != number else f"0xH{'7' if number > 0 else 'F'}C00"
         if dtype.bits == 32:  # LLVM writes a float as the double of the same value
             number = struct.unpack("f", struct.pack("f", number))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
@@ -118,7 +120,7 @@ class Arithmetic:
     def intrinsic(self, stem: str, *values: Val) -> Val:
         values = self.together(*values)
         head = values[0]
-        suffix = register_type(head.dtype).replace("double", "f64").replace("float", "f32")
+        suffix = register_type(head.dtype).replace("double", "f64").replace("float", "f32").replace("half", "f16")
         suffix = suffix if head.lanes == 1 else f"v{head.lanes}{suffix}"
         ssa = self.call(f"llvm.{stem}.{suffix}", head.type, [(v.type, v.ssa) for v in values])
         return Val(ssa, head.dtype, head.lanes)
@@ -251,6 +253,8 @@ class Arithmetic:
         if source.kind == "b":
             name = "uitofp" if to.is_float else "zext"
             return self._conversion(name, value, to)
+        if source.bits == 64 and to.bits == 16 and source.is_float and to.is_float:
+            return self.convert(self._rounded_to_odd(value), to)
         if source.is_float and to.is_float:
             return self._conversion("fpext" if to.bits > source.bits else "fptrunc", value, to)
         if to.is_float:
@@ -262,6 +266,20 @@ class Arithmetic:
                 return Val(value.ssa, to, value.lanes)
             return self._conversion("sext" if source.kind == "i" else "zext", value, to)
         return self._float_to_integer(value, to)
+
+    def _rounded_to_odd(self, value: Val) -> Val:
+        """A double as a float whose last bit tells whether bits were cut off: rounding it again is as rounding once."""
+        lanes = value.lanes
+        integers = vector_type("i64", lanes)
+        bits = self.once(f"bitcast {value.type} {value.ssa} to {integers}")
+        mask, low, one = (self.splat(Val(str(n), I64), lanes).ssa for n in (~((1 << 29) - 1), (1 << 29) - 1, 1 << 29))
+        cut = self.once(f"and {integers} {bits}, {low}")
+        kept = self.once(f"and {integers} {bits}, {mask}")
+        zero = "0" if lanes == 1 else "zeroinitializer"
+        some = self.once(f"icmp ne {integers} {cut}, {zero}")
+        odd = self.once(f"or {integers} {kept}, {one}")
+        chosen = self.once(f"select {vector_type('i1', lanes)} {some}, {integers} {odd}, {integers} {kept}")
+        return self._conversion("fptrunc", Val(self.once(f"bitcast {integers} {chosen} to {value.type}"), value.dtype, lanes), F32)
 
     def _float_to_integer(self, value: Val, to: DType) -> Val:
         """As C compilers do it for NumPy: through a signed type that is wide enough, then cut."""

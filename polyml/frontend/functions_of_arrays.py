@@ -30,12 +30,14 @@ def called(lowering: Lowering, call: syntax.Function) -> Value:
 # Reductions
 
 
-def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str):
-    """A function that combines all elements along some axes, from `start`."""
+def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
+    """A function that combines all elements along some axes, from `start`. wide: float16 stays float32."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
-        kind, keep = _element(array.sample, options, typed, loc), bool(options.get("keepdims"))
+        halves = lowering.halves and typed != "truth"
+        kind = _element(array.sample, options, f"wide {typed}" if halves else typed, loc)
+        keep = bool(options.get("keepdims"))
         total = lowering.allocated("_total", _reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
@@ -43,9 +45,23 @@ def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str)
             return [syntax.Assign(place, combine(place, array.at(point)), loc=loc)]
 
         lowering.loops(array.shape, body, loc)
+        if halves and not wide:
+            total = _rounded(lowering, total, _element(array.sample, options, typed, loc), loc)
         return total if total.rank else total.at(())
 
     return reduce
+
+
+def _rounded(lowering: Lowering, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
+    """Sums of float16, which are taken in float32, in a type of their own."""
+    shape = value.shape if isinstance(value, Elements) else ()
+    result = lowering.allocated("_rounded", shape, kind, None, loc)
+
+    def body(point: Point) -> list[syntax.Stmt]:
+        return [syntax.Assign(result.at(point), elements.element(value, point), whole=True, loc=loc)]
+
+    lowering.loops(shape, body, loc)
+    return result
 
 
 def _extremum(function: str):
@@ -112,10 +128,16 @@ def _place_of(op: str):
 def _mean(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = _array(args[0], loc), _axes(args[0], options, loc)
     total = _sum_as_mean(lowering, args, options, loc)
-    return _each(total, lambda part: syntax.Binary("/", part, _count(array, axes, 0), loc=loc))
+    mean = _each(total, lambda part: syntax.Binary("/", part, _count(array, axes, 0), loc=loc))
+    return _mean_of_halves(lowering, mean, array, options, loc) if lowering.halves else mean
 
 
-_sum_as_mean = _reduction(0, lambda total, part: syntax.Binary("+", total, part), "mean")
+def _mean_of_halves(lowering: Lowering, mean: Value, array: Elements, options: dict, loc: Loc | None) -> Value:
+    result = _rounded(lowering, mean, _element(array.sample, options, "mean", loc), loc)
+    return result if result.rank else result.at(())
+
+
+_sum_as_mean = _reduction(0, lambda total, part: syntax.Binary("+", total, part), "mean", wide=True)
 
 
 def _variance(root: bool):
@@ -134,7 +156,8 @@ def _variance(root: bool):
             value = syntax.Binary("/", part, _count(array, axes, ddof), loc=loc)
             return syntax.Call("sqrt", (value,)) if root else value
 
-        return _each(total, finished)
+        result = _each(total, finished)
+        return _mean_of_halves(lowering, result, array, kept, loc) if lowering.halves else result
 
     return reduce
 
@@ -230,7 +253,8 @@ def contraction(
     order = (*result, *(label for label in sizes if label not in result))
 
     def part(array: Elements, own: Sequence[Label], index: dict[Label, Expr]) -> Expr:
-        return array.at(elements.projected(tuple(index[label] for label in own), array.shape))
+        factor = array.at(elements.projected(tuple(index[label] for label in own), array.shape))
+        return syntax.Call("wide", (factor,), loc=loc) if lowering.halves and len(order) > len(result) else factor
 
     def product(index: dict[Label, Expr]) -> Expr:
         total, *rest = (part(array, own, index) for array, own in zip(arrays, labels))
@@ -242,13 +266,16 @@ def contraction(
     shape = tuple(sizes[label] for label in result)
     if len(order) == len(result):
         return Elements(shape, lambda point: product(dict(zip(result, point))))
-    total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)
+    total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
 
     def body(point: Point) -> list[syntax.Stmt]:
         place = total.at(point[: len(result)])
         return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
 
     lowering.loops(tuple(sizes[label] for label in order), body, loc)
+    if lowering.halves:
+        samples = [array.at((ZERO,) * array.rank) for array in arrays]
+        total = _rounded(lowering, total, syntax.TypeOf(lowering.together(samples), loc=loc), loc)
     return total if result else total.at(())
 
 

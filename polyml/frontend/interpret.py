@@ -162,7 +162,9 @@ class _Run:
         kind = np.ones(1, _Sample(self._values).dtype(wanted.of))
         if wanted.function == "truth":
             return np.dtype(bool)
-        return getattr(kind, wanted.function)().dtype if wanted.function else kind.dtype
+        function = wanted.function.removeprefix("wide ")
+        made = getattr(kind, function)().dtype if function else kind.dtype
+        return np.dtype(np.float32) if function != wanted.function and made == np.float16 else made
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
         """The element's index, not negative; IndexError if it is outside the array."""
@@ -317,6 +319,8 @@ def _too_large() -> PolymlOverflowError:
 def _call(module: str, function: str, args: list) -> object:
     if function == "where":
         return np.where(*args)[()]
+    if function == "wide":
+        return np.float32(args[0]) if isinstance(args[0], np.float16) else args[0]
     if module == "builtins":
         return _in_range(abs(args[0]))
     if module == "math":

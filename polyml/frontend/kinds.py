@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from polyml.dtypes import BOOL, F32, F64, FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, F16, F32, F64, FIXED, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.frontend.promotion import embeds
 
 # None: any value of the type.
@@ -95,10 +95,10 @@ def exact(value: object, to: DType) -> object | None:
 
 def rounded(value: object, to: DType) -> float:
     """A Python number as the nearest one of a float type. OverflowError for an int beyond the largest double."""
-    if to != F32:
+    if to not in (F32, F16):
         return float(value)
     with np.errstate(over="ignore"):
-        return float(np.float32(float(value)))
+        return float(np.dtype(to.numpy_name).type(float(value)))
 
 
 def integer_range(dtype: DType) -> range:

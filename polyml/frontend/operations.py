@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, F64, I64, PYBOOL, PYFLOAT, PYINT, U64, DType
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, F16, F32, F64, I64, PYBOOL, PYFLOAT, PYINT, U64, DType
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
 from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, spelled, storage, union
@@ -273,9 +273,11 @@ def element_type(wanted: syntax.TypeOf, value: Value) -> DType:
         return BOOL
     check_one_type(wanted.of, value.kinds)
     dtype = I64 if value.dtype == PYINT else value.dtype
-    if wanted.function == "mean" and not dtype.is_float:
+    if wanted.function.startswith("wide") and dtype == F16:
+        return F32
+    if wanted.function.endswith("mean") and not dtype.is_float:
         return F64
-    if wanted.function == "sum" and dtype.kind in "biu" and dtype.bits < 64:
+    if wanted.function.endswith("sum") and dtype.kind in "biu" and dtype.bits < 64:
         return U64 if dtype.kind == "u" else I64
     return dtype
 

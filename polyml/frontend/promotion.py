@@ -100,7 +100,7 @@ def embeds(inner: DType, outer: DType) -> bool:
     if inner.kind == "b":
         return True
     if outer.kind == "f":
-        mantissa_bits = 53 if outer.bits == 64 else 24
+        mantissa_bits = {64: 53, 32: 24, 16: 11}[outer.bits]
         return inner.is_integer and inner.bits - (inner.kind == "i") <= mantissa_bits
     return inner.kind == "u" and outer.kind == "i" and inner.bits < outer.bits
 

@@ -139,7 +139,7 @@ class Call:
     of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
     builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
-    and isfinite: F64 or F32), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
+    and isfinite: of a float), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
     take integers.
     """
 
@@ -256,7 +256,8 @@ class Like:
 
 @dataclass(frozen=True)
 class TypeOf:
-    """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's.
+    """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's,
+    "wide sum" and "wide mean" with float32 for float16.
 
     Untyped only.
     """

@@ -21,7 +21,7 @@ follows from them:
   Only where a number of that type may stand for what `s` was before, though: not where it was a NumPy scalar that the
   type cannot hold.
 * A whole call is refused, never a part: PolymlTypeError for an operation NumPy does not have or whose type the
-  language lacks (float16), PolymlOverflowError for a constant that does not fit.
+  language lacks (float128), PolymlOverflowError for a constant that does not fit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from polyml.dtypes import BOOL, I64, PYBOOL, PYINT, DType
+from polyml.dtypes import BOOL, F16, F32, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import arrays, flow, operations, syntax, walk, webs
 from polyml.frontend.extents import checked_dim, dimensions
@@ -246,6 +246,8 @@ class _Inference:
                 )
             case syntax.Call(function="where"):
                 return self._where(expr)
+            case syntax.Call(function="wide"):
+                return self._wide(self._value(expr.args[0]))
             case syntax.Call():
                 return operations.call(expr, tuple(map(self._value, expr.args)))
             case syntax.Cast():
@@ -395,6 +397,10 @@ class _Inference:
         common = operations.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (then, orelse))
         typed = tuple(converted(v, common.dtype) for v in (then, orelse))
         return Value(syntax.IfExp(condition, *typed, dtype=common.dtype, loc=expr.loc), common.kinds)
+
+    def _wide(self, value: Value) -> Value:
+        """A factor of a sum of products: float16 as float32."""
+        return Value(converted(value, F32), of_type(F32)) if value.known and value.kinds.keys() == {F16} else value
 
     def _extremum(self, expr: syntax.Binary) -> Value:
         left, right = self._value(expr.left), self._value(expr.right)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from polyml.dtypes import BOOL, F32, F64, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, F16, F32, F64, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlOverflowError
 from polyml.frontend.kinds import (
     Kinds,
@@ -116,7 +116,7 @@ def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
         return expr
     if to == BOOL:
         return truth(expr)
-    if to == F32 and expr.dtype == PYINT:  # NumPy goes through a double
+    if to in (F32, F16) and expr.dtype == PYINT:  # NumPy goes through a double
         expr = Cast(expr, F64, True, dtype=F64, loc=expr.loc)
     return Cast(expr, to, implicit, dtype=to, loc=expr.loc)
 

@@ -12,6 +12,7 @@ from polyml.frontend import syntax, walk
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
 from polyml.model.branches import flag, joined, leading_truths, select
+from polyml.model.halves import widened
 from polyml.model.fold import folded, formula_choice, is_exact, is_small, known
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.names import Names
@@ -315,7 +316,7 @@ class _Resolver:
         if isinstance(expr, syntax.Subscript):
             return self._read(expr)
         operands = tuple(self.value(child) for child in children(expr))
-        return folded(expr, operands) or with_children(expr, operands)
+        return folded(expr, operands) or widened(with_children(expr, operands))
 
     def truth(self, expr: syntax.Expr) -> Value:
         """The value as a condition: Truth, or a value of a truth type."""

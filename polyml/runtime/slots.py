@@ -83,6 +83,8 @@ def _words(value: object) -> list[int]:
         return [value.__array_interface__["data"][0], *value.shape, *strides]
     if isinstance(value, np.float32):
         return [struct.unpack("<i", struct.pack("<f", value))[0] & 0xFFFFFFFF]
+    if isinstance(value, np.float16):
+        return [int(value.view(np.uint16))]
     if isinstance(value, float):
         return [struct.unpack("<q", struct.pack("<d", value))[0]]
     word = int(value)

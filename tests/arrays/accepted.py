@@ -22,7 +22,7 @@ from polyml.frontend.argtypes import arg_type, with_sizes
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 
-TYPES = "float64 float32 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+TYPES = "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ def _same(one: object, other: object) -> bool:
         return False
     if isinstance(one, (np.ndarray, np.generic)) and (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
-    narrow = getattr(one, "dtype", None) == np.float32
-    return one is None or bool(np.allclose(one, other, rtol=1e-6 if narrow else 1e-12, equal_nan=True))
+    bound = {"float32": 1e-6, "float16": 2e-3}.get(str(getattr(one, "dtype", "")), 1e-12)
+    return one is None or bool(np.allclose(one, other, rtol=bound, equal_nan=True))
 
 
 def table() -> str:

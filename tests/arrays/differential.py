@@ -76,8 +76,9 @@ def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
         if kernel.compiled is False:
             wanted_arguments = program.arguments(run)
             wanted = _result(defined(program.seed, program.source), wanted_arguments)
-        problem = _difference(wanted, got) or _difference(
-            tuple(wanted_arguments.values()), tuple(got_arguments.values())
+        least = 2e-2 if "f2" in program.dtypes.values() else 0.0
+        problem = _difference(wanted, got, least) or _difference(
+            tuple(wanted_arguments.values()), tuple(got_arguments.values()), least
         )
         if problem and not _same_error(wanted, got) and not _is_unstable(program, run, wanted, wanted_arguments):
             return "failed", f"run {run} {program.sizes[run]}: {problem}"
@@ -113,13 +114,14 @@ def _result(function, arguments: dict[str, np.ndarray]):
         return problem
 
 
-def _difference(wanted, got) -> str:
+def _difference(wanted, got, least: float = 0.0) -> str:
+    """What differs by more than rounding. least: the error that is allowed whatever the type."""
     if isinstance(wanted, Exception) or isinstance(got, Exception):
         return f"{wanted!r} against {got!r}"
     if isinstance(wanted, tuple):
         if not isinstance(got, tuple) or len(wanted) != len(got):
             return "results"
-        found = (_difference(a, b) for a, b in zip(wanted, got))
+        found = (_difference(a, b, least) for a, b in zip(wanted, got))
         return next((f"{position}: {problem}" for position, problem in enumerate(found) if problem), "")
     if type(wanted) is not type(got):
         return f"{type(wanted).__name__} against {type(got).__name__}"
@@ -134,7 +136,7 @@ def _difference(wanted, got) -> str:
     # the range another need not
     finite = np.isfinite(wanted_array) & np.isfinite(got_array)
     scale = float(np.max(np.abs(wanted_array), initial=1.0, where=finite))
-    bound = 1e-4 if wanted_array.dtype == np.float32 else 1e-9
+    bound = max(least, {"float16": 2e-2, "float32": 1e-4}.get(wanted_array.dtype.name, 1e-9))
     close = np.isclose(got_array, wanted_array, rtol=bound, atol=bound * scale) | ~finite
     return "" if close.all() else f"{wanted_array} against {got_array}"
 

@@ -11,7 +11,7 @@ Dim = tuple[str, int]  # ("N", -1) is max(0, N - 1); ("", 1) is 1
 Shape = tuple[Dim, ...]
 
 _SIZES = (0, 1, 2, 3, 4, 5, 7, 9)
-_FLOATS, _INTEGERS = ("f8", "f8", "f8", "f4"), ("i8", "i8", "i4", "i2", "u1", "i1")
+_FLOATS, _INTEGERS = ("f8", "f8", "f8", "f8", "f8", "f4", "f4", "f2"), ("i8", "i8", "i4", "i2", "u1", "i1")
 _INDICES = ("i8", "i8", "i4", "u2")
 _ONE: Dim = ("", 1)
 

@@ -1,0 +1,54 @@
+"""float16: every operation is float32's and rounded, sums are taken in float32."""
+
+import numpy as np
+
+from tests.arrays.corpus import floats, integers, program
+
+H = "f2"
+
+
+@program(floats(9, 7, dtype=H), floats(7, dtype=H))
+def arithmetic(A, x):
+    return A * x - A / (np.abs(x) + 1), A // 2, A % 2, -A, A**2, A > x, np.maximum(A, x), np.where(A > 0, A, 1)
+
+
+@program(floats(40, dtype=H), floats(40), integers(40))
+def conversions(a, b, c):
+    a[1:] += b[1:] * 0.1
+    return a.astype(np.float32), b.astype(np.float16), c.astype(np.float16), a.astype(np.int32), a + c, a * b, a > 0
+
+
+@program(floats(33, dtype=H))
+def functions(a):
+    return np.exp(a), np.sqrt(np.abs(a)), np.tanh(a), np.floor(a), np.isnan(a), np.sin(a)
+
+
+@program(floats(12, 20, dtype=H), floats(20, 9, dtype=H))
+def sums_of_products(A, B):
+    C = A @ B
+    C += 1
+    return C, A @ B[:, 0]
+
+
+@program(floats(6, 30, dtype=H))
+def reductions(A):
+    return A.sum(axis=1), A.mean(axis=1), A.max(), A.argmin(axis=0), A.std(axis=1) * 1, A.any(), np.cumsum(A[0])
+
+
+@program(floats(20, dtype=H), 3)
+def element_by_element(a, n):
+    total = np.float16(0)
+    for i in range(n, a.shape[0]):
+        a[i] = a[i - 1] * 0.5 + i
+        total += a[i]
+    return total
+
+
+@program(integers(9, dtype="i1"), floats(9) > 0)
+def of_small_integers(a, b):
+    return np.sqrt(np.abs(a)), np.exp(b)
+
+
+@program(floats(300, dtype=H), np.float16(1.5))
+def a_number(a, s):
+    return a * s, s
