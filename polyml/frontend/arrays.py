@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from polyml.dtypes import BOOL, F16, I8, PYINT, U8, DType
+from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesNeeded
 from polyml.frontend import exchanges, functions_of_arrays, masks, syntax, walk
 from polyml.frontend.captures import MISSING
@@ -27,6 +27,7 @@ from polyml.frontend.constant import constant
 from polyml.frontend.elements import Elements, Point, element, elementwise, indexed_by_arrays, need_equal, need_inside, stored, subscripted
 from polyml.frontend.exchanges import Uncertain, bound_names
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
+from polyml.frontend.halves import may_have_halves
 from polyml.frontend.names import statements, unused
 from polyml.frontend.overlap import needs_temporary
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
@@ -64,9 +65,7 @@ class Lowering:
         self._bound_once = _bound_once(kernel)
         self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
         types_of = zip(kernel.params, types)
-        made = (node.to for stmt in statements(kernel.body) for e in walk.expressions(stmt) for node in walk.nodes(e) if isinstance(node, syntax.Cast))
-        elements_of = (t.element for t in types if isinstance(t, ArrayType))
-        self.halves = any(t in (F16, BOOL, I8, U8) for t in (*elements_of, *made))  # whether there may be float16
+        self.halves = may_have_halves(kernel, types)
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below

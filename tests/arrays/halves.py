@@ -49,6 +49,14 @@ def of_small_integers(a, b):
     return np.sqrt(np.abs(a)), np.exp(b)
 
 
+@program(floats(7, 30), np.float16(2))
+def made_inside(A, s):
+    H = A.astype(np.float16)
+    T = np.zeros(7, np.float16)
+    T += H.sum(axis=1)
+    return H @ H.T, H.mean(), T, (A * s).sum()
+
+
 @program(floats(300, dtype=H), np.float16(1.5))
 def a_number(a, s):
     return a * s, s
