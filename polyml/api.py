@@ -314,9 +314,9 @@ class Kernel:
 
             without = self._parts_left.setdefault(place, set())
             without |= small
-            calls: list[_PartCall] = []
-            made = parts.apart(self.py_func, loc, lambda part: calls.append(_PartCall(part, self.settings)) or calls[-1], without)
-            known = self._parts[place] = made, calls
+            found = parts.apart(self.py_func, loc, without)
+            calls = [] if found is None else [_PartCall(part, self.settings) for part in found.parts.values()]
+            known = self._parts[place] = None if found is None else found.calling(calls), calls
         return known[0]
 
     # Specialisations

@@ -57,10 +57,27 @@ class Part:
         )
 
 
-def apart(
-    function: FunctionType, at: Loc, call: Callable[[Part], Callable], without: Set[tuple[int, int]] = frozenset()
-) -> FunctionType | None:
-    """The function with its parts replaced by what `call` makes of them, but for the statement at the place.
+@dataclass(frozen=True)
+class Apart:
+    """A function without its parts: by name, the parts that its code calls."""
+
+    whole: FunctionType
+    code: CodeType
+    parts: dict[str, Part]
+
+    def calling(self, calls: Sequence[Callable]) -> FunctionType:
+        """The function with a call for each part, in their order."""
+        cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
+        cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        whole = self.whole
+        made = FunctionType(self.code, whole.__globals__, whole.__name__, whole.__defaults__, closure)
+        made.__kwdefaults__ = whole.__kwdefaults__
+        return made
+
+
+def apart(function: FunctionType, at: Loc, without: Set[tuple[int, int]] = frozenset()) -> Apart | None:
+    """The function and its parts, to none of which the statement at the place belongs.
 
     without: the lines of parts that stay as they are. None where there is no part that can stand alone.
     """
@@ -78,15 +95,9 @@ def apart(
     tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)}, False)
     if not splitter.parts:
         return None
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     tree.decorator_list, tree.returns = [], None
-    made = _function(tree, function, function.__code__.co_filename, [*cells, *splitter.parts])
-    for name, part in splitter.parts.items():
-        cells[name] = _cell(call(part))
-    closure = tuple(cells[name] for name in made.co_freevars)
-    result = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
-    result.__kwdefaults__ = function.__kwdefaults__
-    return result
+    free = (*function.__code__.co_freevars, *splitter.parts)
+    return Apart(function, _function(tree, function, function.__code__.co_filename, free), splitter.parts)
 
 
 def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
@@ -234,7 +245,7 @@ def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Se
     flags = function.__code__.co_flags & FUTURES
     compiled = compile(ast.fix_missing_locations(outer), file, "exec", flags=flags, dont_inherit=True)
     (made,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
-    return next(c for c in made.co_consts if isinstance(c, CodeType))
+    return next(c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
 
 
 def _cell(value: object):
