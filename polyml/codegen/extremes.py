@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 
 import islpy as isl
 
@@ -87,7 +88,9 @@ def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
 def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
     """One pass over the array for all its extremes."""
     table = AccessTable(scop.context)
-    names = [f"{parameters[0].name}_{d}" for d in range(len(scop.arrays[array].shape))]
+    taken = {p.name for p in scop.parameters}
+    stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))
+    names = [f"{stem}{d}" for d in range(len(scop.arrays[array].shape))]
     body: tuple[Node, ...] = tuple(Instance(f"find_{p.name}", tuple(map(var, names))) for p in parameters)
     for name, extent in zip(reversed(names), reversed(scop.arrays[array].shape)):
         body = (Loop(name, (const(0),), (table.affine(extent) - 1,), 1, body),)

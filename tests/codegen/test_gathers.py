@@ -38,11 +38,16 @@ def test_the_program_means_what_the_loops_mean(dtype):
     np.testing.assert_allclose(given["y"], wanted["y"])
 
 
-@pytest.mark.parametrize("dtype", ["i8", "i4", "u8", "u2"])
-@pytest.mark.parametrize("bad", [-10, 9, 2**63 - 1, -(2**63), 2**63 + 3])
+OUTSIDE = [
+    (dtype, bad)
+    for dtype in ("i8", "i4", "u8", "u2")
+    for bad in (-10, 9, 2**63 - 1, -(2**63), 2**63 + 3)
+    if np.iinfo(dtype).min <= bad <= np.iinfo(dtype).max
+]
+
+
+@pytest.mark.parametrize(("dtype", "bad"), OUTSIDE)
 def test_an_element_outside_is_found_before_anything_is_written(dtype, bad):
-    if not np.iinfo(dtype).min <= bad <= np.iinfo(dtype).max:
-        pytest.skip("no number of that type")
     index = np.abs(INDEX).clip(max=8).astype(dtype)
     index[4, 3] = bad
     given = arguments(index)
@@ -82,6 +87,27 @@ def test_index_arrays_that_overlap_what_is_written_run_as_python():
     wanted = np.array([2, 0, 1, 3])
     through_itself(wanted, wanted)
     assert index.tolist() == wanted.tolist()
+
+
+def test_sizes_may_have_any_name():
+    """The loops that find the extremes have names of their own."""
+
+    def rows(y, table, index):
+        find0_0 = index.shape[0]
+        index_min_0 = index.shape[1]
+        for i in range(find0_0):
+            for k in range(index_min_0):
+                y[i] += table[index[i, k], k]
+
+    index = np.arange(12).reshape(2, 6) % 9
+    given, wanted = arguments(index), arguments(index)
+    table = np.random.default_rng(5).random((9, 6))
+    polyml.kernel(cache=False, fallback="error")(rows)(given["y"], table, index)
+    rows(wanted["y"], table, index)
+    np.testing.assert_allclose(given["y"], wanted["y"])
+    index[1, 5] = 9  # the last one that is looked at
+    with pytest.warns(PolymlPerformanceWarning), pytest.raises(IndexError):
+        polyml.kernel(cache=False)(rows)(given["y"], table, index)
 
 
 def test_lanes_gather_and_a_masked_rest_too():
