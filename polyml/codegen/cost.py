@@ -14,6 +14,7 @@ from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
+from polyml.model.nest import children
 from polyml.model.scop import Gather, Index, Load, ScalarArg
 
 DEFAULT_TRIPS = 500  # of a loop whose length is known only at run time
@@ -82,7 +83,7 @@ def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[Index
     if isinstance(value, (ScalarArg, syntax.Const)):
         return frozenset(), ()
     loads, indices = frozenset(), ()
-    for part in _operands(value):
+    for part in children(value):
         below, inside = _collect(part, found)
         loads, indices = loads | below, (*indices, *inside)
     quick, slow = _price(value)
@@ -91,18 +92,6 @@ def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[Index
             quick = 0.0  # one multiply-add does both
     found.append(Operation(quick, slow, loads, indices, _lanes_may(value)))
     return loads, indices
-
-
-def _operands(value) -> tuple:
-    if isinstance(value, (syntax.Cast, syntax.Unary)):
-        return (value.operand,)
-    if isinstance(value, syntax.Logical):
-        return value.operands
-    if isinstance(value, syntax.IfExp):
-        return (value.condition, value.then, value.orelse)
-    if isinstance(value, Gather):
-        return value.indices
-    return value.args if isinstance(value, syntax.Call) else (value.left, value.right)
 
 
 def _price(value) -> tuple[float, float]:

@@ -29,14 +29,11 @@ def separate_full_tiles(program: Program) -> Program:
 def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
     out: list[Node] = []
     for node in nodes:
-        if isinstance(node, Instance):
+        if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:
             out.append(node)
         elif isinstance(node, Loop) and node.role != "tile" and tiled:
             out.extend(_versions(node))
         else:
-            if isinstance(node, Guard) and node.rare:
-                out.append(node)
-                continue
             out.append(with_body(node, _nodes(node.body, tiled or (isinstance(node, Loop) and node.role == "tile"))))
     return tuple(out)
 

@@ -14,7 +14,8 @@ from polyml.codegen.walk import Env, evaluate, integer_code, tuple_code, walk
 from polyml.dtypes import PYINT, DType
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
-from polyml.model.interface import ArrayResult, Parameter, extreme
+from polyml.model import interface
+from polyml.model.interface import ArrayResult
 from polyml.model.nest import children
 from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement, Value
 from polyml.polyhedra import fix
@@ -34,7 +35,7 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     written; PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
     """
     scop = program.scop
-    sizes = {p.name: _size(p, arguments) for p in scop.parameters}
+    sizes = {p.name: interface.value(p, arguments) for p in scop.parameters}
     for check in scop.checks:
         _test(check, sizes)
     table = AccessTable(scop.context)
@@ -46,14 +47,6 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
         }
         walk(program, sizes, lambda name, point: effects[name].run(point), order=order, seed=seed)
     return _result(scop, arrays, arguments)
-
-
-def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
-    if parameter.array is None:
-        return int(arguments[parameter.argument or parameter.name])
-    if parameter.extreme:
-        return extreme(arguments[parameter.array], parameter.extreme)
-    return arguments[parameter.array].shape[parameter.dim]
 
 
 def _test(check: Check, sizes: Mapping[str, int]) -> None:

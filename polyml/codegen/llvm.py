@@ -18,7 +18,7 @@ from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator
-from polyml.codegen.values import Arithmetic, Val, memory_type, register_type, vector_type
+from polyml.codegen.values import Arithmetic, Val, memory_type, name_suffix, register_type, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
 from polyml.model.scop import Access, Array, Gather, Role, ScalarResult, Statement
@@ -358,7 +358,7 @@ class Body:
             return self._from_memory(self.fn.emit(f"load {kind}, ptr {addresses}, align {align}"), array.element, 1)
         wide = vector_type(kind, lanes)
         mask = "splat (i1 true)" if copy.last is None else Mask(self, lanes, copy.last).bits
-        name = f"llvm.masked.gather.v{lanes}{_suffix(kind)}.v{lanes}p0"
+        name = f"llvm.masked.gather.v{lanes}{name_suffix(kind)}.v{lanes}p0"
         self.module.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
         loaded = self.fn.emit(
             f"call {wide} @{name}(<{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask}, {wide} zeroinitializer)"
@@ -394,7 +394,7 @@ class Body:
 
     def _masked_load(self, address: str, kind: str, lanes: int, align: int, mask: "Mask") -> str:
         wide = vector_type(kind, lanes)
-        name = f"llvm.masked.load.v{lanes}{_suffix(kind)}.p0"
+        name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
         self.module.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
         return self.fn.emit(
             f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {mask.bits}, {wide} zeroinitializer)"
@@ -425,7 +425,7 @@ class Body:
         elif direction == 1 and mask is None:
             self.fn.do(f"store {wide} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
         elif direction == 1:
-            name = f"llvm.masked.store.v{place.lanes}{_suffix(kind)}.p0"
+            name = f"llvm.masked.store.v{place.lanes}{name_suffix(kind)}.p0"
             self.module.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{place.lanes} x i1>)")
             address = self.pointer(place.array, place.subscripts)
             self.fn.do(
@@ -445,7 +445,7 @@ class Body:
         for lane in range(lanes):
             pointer = self.lane_pointer(place, lane, mask)
             addresses = self.fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
-        name = f"llvm.masked.scatter.v{lanes}{_suffix(kind)}.v{lanes}p0"
+        name = f"llvm.masked.scatter.v{lanes}{name_suffix(kind)}.v{lanes}p0"
         self.module.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
         self.fn.do(
             f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})"
@@ -584,10 +584,6 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
-
-
-def _suffix(kind: str) -> str:
-    return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
 
 
 class Mask:

@@ -38,6 +38,11 @@ def vector_type(element: str, lanes: int) -> str:
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
+def name_suffix(kind: str) -> str:
+    """How intrinsics name a type: f64, f32, f16, i32."""
+    return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
+
+
 def literal(value: object, dtype: DType) -> str:
     """value as an LLVM constant of dtype."""
     if dtype.kind == "b":
@@ -45,7 +50,7 @@ def literal(value: object, dtype: DType) -> str:
     if dtype.is_float:
         number = float(value)
         if dtype.bits == 16:
-            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}" if abs(number) < 65520 or number != number else f"0xH{'7' if number > 0 else 'F'}C00"
+            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
         if dtype.bits == 32:  # LLVM writes a float as the double of the same value
             number = struct.unpack("f", struct.pack("f", number))[0]
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
@@ -120,7 +125,7 @@ class Arithmetic:
     def intrinsic(self, stem: str, *values: Val) -> Val:
         values = self.together(*values)
         head = values[0]
-        suffix = register_type(head.dtype).replace("double", "f64").replace("float", "f32").replace("half", "f16")
+        suffix = name_suffix(register_type(head.dtype))
         suffix = suffix if head.lanes == 1 else f"v{head.lanes}{suffix}"
         ssa = self.call(f"llvm.{stem}.{suffix}", head.type, [(v.type, v.ssa) for v in values])
         return Val(ssa, head.dtype, head.lanes)

@@ -3,6 +3,7 @@ the disk cache runs without it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.dtypes import DType
@@ -34,6 +35,14 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 def extreme(array, which: str) -> int:
     """The value of a parameter that is an extreme of the array, whose elements wrap to 64 signed bits."""
     return int(getattr(array.astype("i8"), which)(initial=EXTREMES_OF_NOTHING[which]))
+
+
+def value(parameter: Parameter, arguments: Mapping[str, object]) -> int:
+    """The parameter in a call. arguments: by the names of the kernel's parameters."""
+    if parameter.array is None:
+        return int(arguments[parameter.argument or parameter.name])
+    array = arguments[parameter.array]
+    return extreme(array, parameter.extreme) if parameter.extreme else array.shape[parameter.dim]
 
 
 @dataclass(frozen=True)

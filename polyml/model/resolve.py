@@ -9,6 +9,7 @@ from __future__ import annotations
 from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax, walk
+from polyml.frontend.names import statements
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
 from polyml.model.branches import flag, joined, leading_truths, select
@@ -446,15 +447,8 @@ def _index_read(index: Value) -> Read | None:
 
 def assigned_arrays(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     """The arrays that a block changes."""
-    found: set[str] = set()
-    for stmt in body:
-        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Subscript):
-            found.add(stmt.target.array)
-        elif isinstance(stmt, syntax.For):
-            found |= assigned_arrays(stmt.body)
-        elif isinstance(stmt, syntax.If):
-            found |= assigned_arrays(stmt.then) | assigned_arrays(stmt.orelse)
-    return frozenset(found)
+    assigned = (stmt.target for stmt in statements(body) if isinstance(stmt, syntax.Assign))
+    return frozenset(target.array for target in assigned if isinstance(target, syntax.Subscript))
 
 
 def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:

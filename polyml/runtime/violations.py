@@ -12,7 +12,7 @@ from polyml.errors import (
     PolymlOverflowError,
     PolymlValueError,
 )
-from polyml.model.interface import Parameter, extreme
+from polyml.model import interface
 from polyml.runtime.artifact import Artifact, CheckRecord
 
 OUT_OF_MEMORY, INTEGER_OVERFLOW = -1, -2
@@ -35,15 +35,7 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
 
 def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:
     """The values of the artifact's parameters in this call."""
-    return {p.name: _size(p, arguments) for p in artifact.parameters}
-
-
-def _size(parameter: Parameter, arguments: Mapping[str, object]) -> int:
-    if parameter.array is None:
-        return int(arguments[parameter.name])
-    if parameter.extreme:
-        return extreme(arguments[parameter.array], parameter.extreme)
-    return arguments[parameter.array].shape[parameter.dim]
+    return {p.name: interface.value(p, arguments) for p in artifact.parameters}
 
 
 def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
