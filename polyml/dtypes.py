@@ -14,7 +14,7 @@ class DType:
     """
 
     name: str
-    kind: str  # "f" float, "i" signed, "u" unsigned, "b" bool
+    kind: str  # "c" complex, "f" float, "i" signed, "u" unsigned, "b" bool
     bits: int
     weak: bool = False
 
@@ -30,23 +30,36 @@ class DType:
         return self.kind == "f"
 
     @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @property
+    def part(self) -> DType:
+        """The type of the real and imaginary parts of a complex number; a real number's own."""
+        return {128: F64, 64: F32}[self.bits] if self.is_complex else self
+
+    @property
     def is_integer(self) -> bool:
         return self.kind in "iu"
 
     @property
     def numpy_name(self) -> str:
         """The name `numpy.dtype` takes: "float64", "int32", "bool"."""
-        stem = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
+        stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
         return "bool" if self.kind == "b" else f"{stem}{self.bits}"
 
 
+C128, C64 = (DType(f"c{b}", "c", b) for b in (128, 64))
 F64, F32, F16 = (DType(f"f{b}", "f", b) for b in (64, 32, 16))
 I8, I16, I32, I64 = (DType(f"i{b}", "i", b) for b in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{b}", "u", b) for b in (8, 16, 32, 64))
 BOOL = DType("bool", "b", 8)
 PYINT = DType("int", "i", 64, weak=True)
 PYFLOAT = DType("float", "f", 64, weak=True)
+PYCOMPLEX = DType("complex", "c", 128, weak=True)
 PYBOOL = DType("pybool", "b", 8, weak=True)
 
-FIXED = (F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
+FIXED = (C128, C64, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
+ACCEPTED = "complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool"
+BY_PART = {d.part: d for d in (C128, C64)}  # the type of a part -> the complex type
 BY_NUMPY_NAME = {d.numpy_name: d for d in FIXED}

@@ -27,7 +27,7 @@ from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
-from polyml.dtypes import F16
+from polyml.dtypes import BY_PART, F16
 from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.frontend import syntax
 from polyml.frontend.types import infer
@@ -228,8 +228,8 @@ def _artifact(
         result_arrays=tuple(
             ResultArray(
                 a.name,
-                a.element.numpy_name,
-                tuple(str(integer_expression(as_parameters(e))) for e in a.shape),
+                (BY_PART[a.element] if a.pairs else a.element).numpy_name,
+                tuple(str(integer_expression(as_parameters(e))) for e in (a.shape[:-1] if a.pairs else a.shape)),
             )
             for a in returned
         ),

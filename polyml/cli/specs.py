@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from polyml.dtypes import FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import ConfigError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 
-ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT)} | {"pybool": PYBOOL}
+ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX)} | {"pybool": PYBOOL}
 DEFAULT_EXTENT = 100
 _ARRAY = re.compile(r"(\w+)\[(.*)\]")
 
@@ -27,7 +27,7 @@ class Spec:
     name: str
     type: ArgType
     extents: tuple[str, ...] = ()
-    value: int | float | bool | None = None
+    value: int | float | complex | bool | None = None
     guessed: str = ""
 
 
@@ -54,15 +54,15 @@ def spec_from(text: str) -> Spec:
     if described in ELEMENTS:
         return Spec(name, ScalarType(ELEMENTS[described]))
     value = _literal(text, described)
-    return Spec(name, ScalarType({bool: PYBOOL, int: PYINT, float: PYFLOAT}[type(value)]), value=value)
+    return Spec(name, ScalarType({bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}[type(value)]), value=value)
 
 
-def _literal(text: str, described: str) -> int | float | bool:
+def _literal(text: str, described: str) -> int | float | complex | bool:
     try:
         value = ast.literal_eval(described)
     except (ValueError, SyntaxError):
         raise _no_spec(text) from None
-    if not isinstance(value, (bool, int, float)):
+    if not isinstance(value, (bool, int, float, complex)):
         raise _no_spec(text)
     return value
 
@@ -70,7 +70,7 @@ def _literal(text: str, described: str) -> int | float | bool:
 def _no_spec(text: str) -> ConfigError:
     expected = "expected NAME=TYPE[N,M] for an array, NAME=TYPE or NAME=VALUE for a number"
     elements = ", ".join(d.name for d in FIXED)
-    return ConfigError(f"{text!r} describes no argument", notes=[expected, f"types: {elements}, int, float"])
+    return ConfigError(f"{text!r} describes no argument", notes=[expected, f"types: {elements}, int, float, complex"])
 
 
 def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
@@ -148,6 +148,8 @@ def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
         return _make_number(spec, spec.type.dtype, sizes)
     element = spec.type.element
     shape = tuple(_extent(e, sizes, spec) for e in spec.extents)
+    if element.is_complex:
+        return np.asarray(rng.random(shape) + 1j * rng.random(shape), dtype=element.numpy_name)
     if element.is_float:
         return np.asarray(rng.random(shape), dtype=element.numpy_name)
     return np.asarray(rng.integers(0, 2 if element.kind == "b" else 10, shape), dtype=element.numpy_name)
@@ -161,7 +163,7 @@ def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
         value = DEFAULT_EXTENT if dtype.is_integer else 1.5
     if not dtype.weak:
         return np.dtype(dtype.numpy_name).type(value)
-    return {"i": int, "f": float, "b": bool}[dtype.kind](value)
+    return {"i": int, "f": float, "c": complex, "b": bool}[dtype.kind](value)
 
 
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:

@@ -11,7 +11,7 @@ from polyml.codegen import scalars
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Program
 from polyml.codegen.walk import Env, evaluate, integer_code, tuple_code, walk
-from polyml.dtypes import PYINT, DType
+from polyml.dtypes import BY_PART, PYINT, DType
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.model import interface
@@ -64,6 +64,7 @@ def _test(check: Check, sizes: Mapping[str, int]) -> None:
 def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
     if array.role is Role.ARGUMENT:
         given = arguments[array.source_name or array.name]
+        given = _as_pairs(given) if array.pairs else given
         if given.dtype != array.element.numpy_name or given.ndim != len(array.shape):
             raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
         return given
@@ -78,16 +79,38 @@ def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, s
 
 
 def _result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
-    values = []
+    values, numbers = [], []
     for result in scop.results:
         memory = arrays[result.array]
         if isinstance(result, ArrayResult):
-            values.append(memory)
-        else:
-            values.append(memory[()].item() if result.dtype.weak else memory[()])
+            values.append(_returned(scop.arrays[result.array], memory, arguments))
+            continue
+        number = memory[()].item() if result.dtype.weak else memory[()]
+        if result.whole is None:
+            values.append(number)
+            continue
+        numbers.append(number)
+        if len(numbers) == 2:
+            joined = complex(*map(float, numbers))
+            values.append(joined if result.dtype.weak else np.dtype(result.whole.numpy_name).type(joined))
+            numbers = []
     if scop.result_is_tuple:
         return tuple(values)
     return values[0] if values else None
+
+
+def _as_pairs(array: np.ndarray) -> np.ndarray:
+    """The parts of complex numbers, as a view with one more dimension."""
+    parts = array.real
+    return np.lib.stride_tricks.as_strided(parts, (*array.shape, 2), (*array.strides, parts.itemsize), writeable=array.flags.writeable)
+
+
+def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
+    if not array.pairs:
+        return memory
+    if array.role is Role.ARGUMENT:
+        return arguments[array.source_name or array.name]
+    return memory.view(BY_PART[array.element].numpy_name)[..., 0]
 
 
 class _Effect:
@@ -140,7 +163,7 @@ class _Effect:
             code, dtype = integer_code(self._table.affine(value.value)), value.dtype
             return lambda env, seen: scalars.cast(scalars.python_int(evaluate(code, env)), dtype)
         if isinstance(value, ScalarArg):
-            number = _argument(self._arguments[value.name], value.dtype)
+            number = _argument(interface.number(value.name, self._arguments), value.dtype)
         else:
             number = scalars.constant(value)
         return lambda env, seen: number

@@ -87,6 +87,10 @@ def compare(op: str, a, b) -> np.bool_:
 
 
 def call(function: str, module: str, args: list):
+    function, _, part = function.partition(".")
+    if part:  # of a function of complex numbers, whose arguments are parts too
+        numbers = [np.complex128(complex(*pair)) for pair in zip(args[::2], args[1::2])]
+        return getattr(call(function, module, numbers), part)
     if module == "builtins":
         return abs(*args) if function == "abs" else binary("**", *args)
     if module == "math":

@@ -2,9 +2,9 @@
 
     word 0                the number of threads
     array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
-    number argument       one word
+    number argument       one word; two of a complex number
     array to return       as an array argument
-    number to return      one word, written by the kernel
+    number to return      one word, written by the kernel; two of a complex number
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import integer_expression
 from polyml.codegen.integers import Lin, const
 from polyml.frontend.syntax import ArrayType
+from polyml.model.complexes import parts_of
 from polyml.model.scop import Role
 
 
@@ -61,8 +62,9 @@ class SlotMap:
         word, layout = 1, iter(layouts)
         for name, kind in zip(scop.params, scop.types):
             if not isinstance(kind, ArrayType):
-                numbers[name] = word
-                word += 1
+                for number in parts_of(name) if kind.dtype.is_complex else (name,):
+                    numbers[number] = word
+                    word += 1
                 continue
             data[name], shapes[name] = word, word + 1
             order = next(layout)
@@ -71,7 +73,7 @@ class SlotMap:
                 steps[-1 if order == "C" else 0] = kind.element.size_bytes
             if order == "A":
                 unaligned.add(name)
-            strides[name] = tuple(steps)
+            strides[name] = (*steps, kind.element.part.size_bytes) if kind.element.is_complex else tuple(steps)
             word += 1 + 2 * kind.ndim
         for array in scop.arrays.values():
             if array.role is Role.ARGUMENT:
@@ -85,7 +87,7 @@ class SlotMap:
             strides[array.name] = (*inner, size) if extents else ()
             if array.role is Role.RESULT:
                 data[array.name] = word
-                word += 1 + 2 * len(extents)
+                word += 1 + 2 * (len(extents) - array.pairs)
         parameters = {}
         for p in scop.parameters:
             if p.extreme:

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from polyml.codegen.ir import Function
-from polyml.dtypes import BOOL, F32, I64, DType
+from polyml.dtypes import BOOL, F32, F64, I64, DType
 
 
 @dataclass(frozen=True)
@@ -329,9 +329,21 @@ class Arithmetic:
             numbers.append(Val(self.call(symbol, kind, args), dtype))
         return numbers[0] if lanes == 1 else self.vector(numbers)
 
+    def _part_of_complex(self, name: str, part: str, values: list[Val]) -> Val:
+        """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
+        both = "{double, double}"
+        numbers = []
+        for lane in range(values[0].lanes):
+            made = self.call(f"c{name}", both, [("double", self.element(v, lane).ssa) for v in values])
+            numbers.append(Val(self.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
+        return numbers[0] if values[0].lanes == 1 else self.vector(numbers)
+
     def function(self, name: str, values: list[Val]) -> Val:
         """A call of the language (syntax.Call) on values already converted to one type."""
         first = values[0]
+        name, _, part = name.partition(".")
+        if part:
+            return self._part_of_complex(_LIBM.get(name, name), part, values)
         if name in _INTRINSICS and first.dtype.is_float:
             return self.intrinsic(_INTRINSICS[name], *values)
         if name in _LIBM and first.dtype.is_float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from polyml.dtypes import F64, DType
+from polyml.dtypes import ACCEPTED, F64, DType
 from polyml.frontend import functions, syntax
 from polyml.frontend.captures import MISSING
 from polyml.frontend.expressions import Expressions, lookup
@@ -76,6 +76,6 @@ def _element(read: Expressions, node: ast.expr | None, default) -> DType | synta
         raise read.error(
             node,
             "this is not an element type of the language",
-            "float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype",
+            f"{ACCEPTED}, or A.dtype",
         )
     return dtype

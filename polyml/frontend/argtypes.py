@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME, PYBOOL, PYFLOAT, PYINT
+from polyml.dtypes import ACCEPTED, BY_NUMPY_NAME, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.errors import PolymlTypeError
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 
-_PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT}
-_ELEMENTS = "float64, float32, float16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
+_PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}
+_ELEMENTS = f"{ACCEPTED}, in the machine's byte order"
 
 
 def arg_type(value: object, name: str = "argument") -> ArgType:
@@ -26,7 +26,7 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
         return ScalarType(BY_NUMPY_NAME[value.dtype.name])
     raise PolymlTypeError(
         f"`{name}` is a {type(value).__name__}",
-        notes=["accepted: a NumPy array, an int, float or bool, or a NumPy scalar"],
+        notes=["accepted: a NumPy array, an int, float, complex or bool, or a NumPy scalar"],
     )
 
 

@@ -46,6 +46,9 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("cumsum", ("a",), ("axis",))
     for name in ("matmul", "dot", "outer", "inner", "vdot"):
         yield Signature(name, ("a", "b"))
+    for name in ("real", "imag"):
+        yield Signature(name, ("val",))
+    yield Signature("angle", ("z",), ("deg",))
     yield Signature("where", ("condition", "x", "y"))
     yield Signature("clip", ("a", "a_min", "a_max"))
     yield Signature("transpose", ("a",), ("axes",))
@@ -86,7 +89,9 @@ METHODS = {
     "reshape": Signature("reshape", ("a",), ("shape",), variadic=True, shape="shape"),
     "astype": Signature("astype", ("a",), ("dtype",)),
     "flatten": Signature("flatten", ("a",)),
+    "conj": Signature("conj", ("x",)),
+    "conjugate": Signature("conj", ("x",)),
 }
 
 # attribute -> the name of what it is
-ATTRIBUTES = {"T": "transpose", "size": "size", "ndim": "ndim"}
+ATTRIBUTES = {"T": "transpose", "size": "size", "ndim": "ndim", "real": "real", "imag": "imag"}

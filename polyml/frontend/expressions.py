@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from polyml.dtypes import PYBOOL, PYFLOAT, PYINT
+from polyml.dtypes import ACCEPTED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import array_functions, functions, syntax
 from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
@@ -22,13 +22,12 @@ BINARY = {
 }  # fmt: skip
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_CASTS = {float: PYFLOAT, int: PYINT, bool: PYBOOL}
+_CASTS = {complex: PYCOMPLEX, float: PYFLOAT, int: PYINT, bool: PYBOOL}
 
 _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
-_TYPES = "float64, float32, float16, int8 to int64, uint8 to uint64, bool"
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
     ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
@@ -105,7 +104,7 @@ class Expressions:
             raise self.error(
                 node,
                 f"{_described(value)} is not a number of the language",
-                f"Python's int, float and bool, and NumPy's {_TYPES}",
+                f"Python's int, float, complex and bool, and NumPy's {ACCEPTED}",
             )
         return syntax.Const(value, loc=self.text.loc(node))
 
@@ -396,7 +395,7 @@ class Expressions:
             dtype = None if value is MISSING or value is None else functions.dtype_of(value)
             if dtype is not None or value is None:
                 return dtype
-            raise self.error(node, "this is not an element type of the language", _TYPES)
+            raise self.error(node, "this is not an element type of the language", ACCEPTED)
         if self.constant(node) is None or isinstance(self.constant(node), str):
             return self.constant(node)
         if isinstance(self.constant(node), tuple):
@@ -451,7 +450,9 @@ class Expressions:
         function, name = self.value(node.func), ast.unparse(node.func)
         dtype = lookup(_CASTS, function) or functions.dtype_of(function)
         if dtype is None:
-            raise self.error(node.func, f"`{name}` is not a type of the language", _TYPES)
+            raise self.error(node.func, f"`{name}` is not a type of the language", ACCEPTED)
+        if dtype.is_complex and len(node.args) == 2:
+            return syntax.Cast(syntax.Call("complex", tuple(map(self.expr, node.args)), loc=self.text.loc(node)), dtype, loc=self.text.loc(node))
         if len(node.args) != 1:
             raise self.error(node, f"`{name}` takes one number, not {len(node.args)}", f"`{name}(x)`")
         argument = node.args[0]
@@ -480,7 +481,7 @@ def _is_part(node: ast.expr) -> bool:
 
 def is_number(value: object) -> bool:
     """True of a number of the language: Python's, exactly, or a NumPy scalar of one of its types."""
-    if type(value) in (int, float, bool):
+    if type(value) in (int, float, bool, complex):
         return True
     return isinstance(value, np.generic) and functions.dtype_of(type(value)) is not None
 
@@ -501,7 +502,7 @@ def spelled(node: ast.AST) -> str:
 def _negated(unary: syntax.Unary) -> syntax.Expr:
     """-1 as a constant of its own, so that it is one to type inference and -2**63 fits."""
     operand = unary.operand
-    if unary.op == "-" and isinstance(operand, syntax.Const) and type(operand.value) in (int, float):
+    if unary.op == "-" and isinstance(operand, syntax.Const) and type(operand.value) in (int, float, complex):
         return syntax.Const(-operand.value, loc=unary.loc)
     return unary
 
@@ -521,4 +522,4 @@ def _described(value: object) -> str:
         return f"the type `{name}`"
     if callable(value) and isinstance(name, str):
         return f"the function `{name}`"
-    return repr(value) if isinstance(value, (str, complex, type(None))) else f"a {type(value).__name__}"
+    return repr(value) if isinstance(value, (str, type(None))) else f"a {type(value).__name__}"

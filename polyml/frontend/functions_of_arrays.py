@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
-from polyml.frontend import elements, new_arrays, syntax
+from polyml.frontend import elements, masks, new_arrays, syntax
 from polyml.frontend.elements import Elements, Point
 from polyml.frontend.extents import Extent, Linear, checked_axis
 from polyml.frontend.syntax import Expr
@@ -147,7 +148,7 @@ def _variance(root: bool):
         mean = _mean(lowering, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
         mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
         distance = _array(_mapped(lowering, [array, mean], lambda a, b: syntax.Binary("-", a, b), loc), loc)
-        square = Elements(distance.shape, lambda point: syntax.Call("square", (distance.at(point),)))
+        square = Elements(distance.shape, lambda point: syntax.Call("norm", (distance.at(point),)))
         kept = {"axis": options.get("axis"), "keepdims": options.get("keepdims")}
         total = _sum_as_mean(lowering, [square], kept, loc)
         ddof = options.get("ddof", 0)
@@ -157,7 +158,7 @@ def _variance(root: bool):
             return syntax.Call("sqrt", (value,)) if root else value
 
         result = _each(total, finished)
-        return _mean_of_halves(lowering, result, array, kept, loc) if lowering.halves else result
+        return _mean_of_halves(lowering, result, square, kept, loc) if lowering.halves else result
 
     return reduce
 
@@ -216,6 +217,16 @@ def _inner(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
     return contraction(lowering, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), loc)
 
 
+def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    a, b = (_array(arg, loc) for arg in args)
+    if a.rank != b.rank:
+        raise NotAffineError("np.vdot of different dimensions", loc=loc, notes=["polyml compiles: arrays of one shape"])
+    if not masks.is_truth(a.sample, lowering.truths):
+        a = _array(_conj(lowering, [a], {}, loc), loc)
+    along = tuple(range(a.rank))
+    return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), loc)
+
+
 def _outer(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     if (a.rank, b.rank) != (1, 1):
@@ -240,7 +251,8 @@ def contraction(
 
     Labels that are numbers are batch dimensions, which broadcast.
     """
-    arrays = [lowering.in_memory(array, loc) for array in arrays]
+    every = {label for own in labels for label in own}
+    arrays = [a if set(own) == every else lowering.in_memory(a, loc) for a, own in zip(arrays, labels)]
     sizes: dict[Label, Extent] = {}
     for array, own in zip(arrays, labels):
         for label, extent in zip(own, array.shape):
@@ -361,7 +373,34 @@ def _flatten(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> 
     return lowering.memory(_as_shape(lowering, _array(args[0], loc), [syntax.Const(-1)], loc), "_copy", loc)
 
 
+def _conj(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return _mapped(lowering, args, lambda part: syntax.Call("conj", (part,), loc=loc), loc)
+
+
+def _angle(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    if options.get("deg"):
+        raise NotAffineError("np.angle in degrees", loc=loc, notes=["polyml compiles: np.angle(z) * 180 / np.pi"])
+
+    def angle(number: Expr) -> Expr:
+        return syntax.Call("arctan2", tuple(syntax.Call(part, (number,)) for part in ("imag", "real")), loc=loc)
+
+    return _mapped(lowering, args, angle, loc)
+
+
 # Views
+
+
+def _part(name: str):
+    """The real or the imaginary parts: of an array in memory they can be assigned."""
+
+    def part(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        value = args[0]
+        stored = isinstance(value, Elements) and value.storage is not None and not value.sample.part
+        if not stored:
+            return _mapped(lowering, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
+        return Elements(value.shape, lambda point: dataclasses.replace(value.at(point), part=name), value.storage)
+
+    return part
 
 
 def _reshape(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -528,7 +567,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "matmul": _matmul,
     "dot": _dot,
     "inner": _inner,
-    "vdot": _inner,
+    "vdot": _vdot,
     "outer": _outer,
     "where": _where,
     "clip": _clip,
@@ -542,6 +581,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "flip": _flip,
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
+    "real": _part("real"),
+    "imag": _part("imag"),
+    "conj": _conj,
+    "angle": _angle,
     "size": _size,
     "ndim": _ndim,
     **new_arrays.FUNCTIONS,

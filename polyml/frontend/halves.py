@@ -11,7 +11,7 @@ from polyml.frontend import syntax, walk
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType
 
-_OF_INTEGERS = "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite".split()
+_OF_INTEGERS = "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite conj".split()
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:

@@ -7,6 +7,8 @@ language departs from Python (see `types`), the departure is spelled out in this
   outside their domain.
 * A Python int divided by zero by // or % gives 0, and one that leaves 64 bits raises PolymlOverflowError.
 * A Python int that meets a Python float is converted to it first, also in comparisons; int / int divides two floats.
+* A Python complex that meets a float64 is a complex128, as in an array; Python takes the float64 for its own. Complex
+  numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 
 It shares nothing with type inference or with the compiler, since it is what they are tested against.
 """
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.dtypes import PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
 
@@ -30,13 +32,14 @@ _OPERATORS = {
     "<<": operator.lshift, ">>": operator.rshift, "min": min, "max": max,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
+_ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 _UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 _MATH = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "abs": "fabs",
 }  # fmt: skip
 _NUMPY = {"pow": "power"}
-_PYTHON = (bool, int, float)
+_PYTHON = (bool, int, float, complex)
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,7 @@ class _Run:
             self._assigned.add(target.name)
             return target.name, ()
         index, array = self._element(target), self._values[target.array]
+        array = getattr(array, target.part) if target.part else array
         with np.errstate(all="ignore"):
             array[index] = value.astype(array.dtype) if stmt.whole and isinstance(value, np.generic) else value
         return target.array, index
@@ -199,7 +203,8 @@ class _Run:
             case syntax.Subscript():
                 index = self._element(expr)
                 self._reads.append((expr.array, index))
-                return self._values[expr.array][index]
+                element = self._values[expr.array][index]
+                return getattr(element, expr.part) if expr.part else element
             case syntax.Unary():
                 return _unary(expr.op, self._expr(expr.operand))
             case syntax.Binary() | syntax.Compare():
@@ -239,7 +244,8 @@ class _Sample(_Run):
 
     def _value(self, expr: syntax.Expr | syntax.ArrayName) -> object:
         if isinstance(expr, syntax.Subscript):
-            return self._values[expr.array].dtype.type(1)
+            element = self._values[expr.array].dtype.type(1)
+            return getattr(element, expr.part) if expr.part else element
         return super()._value(expr)
 
 
@@ -253,18 +259,32 @@ def _unary(op: str, value: object) -> object:
     if op == "not" or type(value) not in _PYTHON:
         with np.errstate(all="ignore"):
             return _UNARY[op](value)
-    return _in_range(_UNARY[op](value if isinstance(value, float) else int(value)))
+    return _in_range(_UNARY[op](value if isinstance(value, (float, complex)) else int(value)))
 
 
 def _binary(op: str, left: object, right: object) -> object:
     if type(left) in _PYTHON and type(right) in _PYTHON:
         return _in_range(_python_binary(op, left, right))
+    if type(left) is complex and type(right) is np.float64:
+        left = np.complex128(left)
     with np.errstate(all="ignore"):
+        is_order = op in _ORDERS or op in ("min", "max")
+        if is_order and (isinstance(left, np.complexfloating) or isinstance(right, np.complexfloating)):
+            return _ordered(op, left, right)
         return _OPERATORS[op](left, right)
+
+
+def _ordered(op: str, left, right):
+    """As arrays of complex numbers are, also the smaller or the larger of two numbers."""
+    if op in ("min", "max"):
+        return right if _ordered("<" if op == "min" else ">", right, left) else left
+    return _ORDERS[op](left, right)
 
 
 def _python_binary(op: str, left, right):
     a, b = left, right
+    if isinstance(left, complex) or isinstance(right, complex):
+        return _complex_binary(op, left, right)
     if op == "/" or isinstance(left, float) or isinstance(right, float):
         a, b = _float(left), _float(right)
     if op in ("min", "max"):
@@ -280,6 +300,14 @@ def _python_binary(op: str, left, right):
         if isinstance(a, float):
             return _as_ieee(_OPERATORS[op], a, b)
         return 0
+
+
+def _complex_binary(op: str, left, right):
+    """As NumPy's complex numbers, which divide by zero."""
+    if op in ("==", "!="):
+        return _OPERATORS[op](left, right)
+    with np.errstate(all="ignore"):
+        return complex(_OPERATORS[op](np.complex128(left), np.complex128(right)))
 
 
 def _python_power(a, b):
@@ -321,6 +349,12 @@ def _call(module: str, function: str, args: list) -> object:
         return np.where(*args)[()]
     if function == "wide":
         return np.float32(args[0]) if isinstance(args[0], np.float16) else args[0]
+    if function in ("real", "imag"):
+        return getattr(args[0], function)
+    if function == "complex":
+        return complex(*args)
+    if function == "norm":
+        return (args[0] * np.conj(args[0])).real
     if module == "builtins":
         return _in_range(abs(args[0]))
     if module == "math":
@@ -341,6 +375,8 @@ def _math(function: str, args: list) -> object:
 def _cast(to: DType, value: object) -> object:
     if to == PYFLOAT:
         return _float(value)
+    if to == PYCOMPLEX:
+        return complex(value)
     if to == PYINT:
         return _in_range(int(value))
     if to == PYBOOL:

@@ -8,12 +8,12 @@ contains all of these values.
 
 from __future__ import annotations
 
-import math
+import cmath
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from polyml.dtypes import BOOL, F16, F32, F64, FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, C128, F16, F32, F64, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.frontend.promotion import embeds
 
 # None: any value of the type.
@@ -56,9 +56,9 @@ def storage(kinds: Kinds) -> DType | None:
     ['f32', 'f64']
     """
     if is_weak(kinds):
-        candidates = [PYINT, F64] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
+        candidates = [PYINT, F64, C128] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
     else:
-        candidates = sorted(FIXED, key=lambda d: (d not in kinds, d.bits, d.is_float))
+        candidates = sorted(FIXED, key=lambda d: (d not in kinds, d.is_complex, d.bits, d.is_float))
     return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
 
 
@@ -73,16 +73,16 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
     """True if a number of type `outer` may stand for each of these values: it is the same number, or the nearest one to
     a Python float, or a Python int that will be checked.
     """
-    if dtype.weak and outer.is_float or dtype == PYINT and outer.is_integer and known is None:
+    if dtype.weak and (outer.is_complex or outer.is_float and not dtype.is_complex) or dtype == PYINT and outer.is_integer and known is None:
         return True
-    if known is not None and outer.is_integer:
+    if known is not None and outer.is_integer and not dtype.is_complex:
         return all(float(value).is_integer() and int(value) in integer_range(outer) for value in known)
     return holds(outer, dtype, known)
 
 
 def exact(value: object, to: DType) -> object | None:
     """The Python number `value` as one of type `to` that equals it, or None."""
-    if to == BOOL or to.is_integer and isinstance(value, float):
+    if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
         return None
     if to.is_integer:
         return int(value) if to == PYINT or value in integer_range(to) else None
@@ -90,11 +90,14 @@ def exact(value: object, to: DType) -> object | None:
         result = rounded(value, to)
     except OverflowError:
         return None
-    return result if result == value or math.isnan(result) else None
+    return result if result == value or cmath.isnan(result) else None
 
 
-def rounded(value: object, to: DType) -> float:
-    """A Python number as the nearest one of a float type. OverflowError for an int beyond the largest double."""
+def rounded(value: object, to: DType) -> float | complex:
+    """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double."""
+    if to.is_complex:
+        number = complex(value)
+        return complex(rounded(number.real, to.part), rounded(number.imag, to.part))
     if to not in (F32, F16):
         return float(value)
     with np.errstate(over="ignore"):
@@ -110,8 +113,8 @@ def integer_range(dtype: DType) -> range:
 
 
 def representation(dtype: DType) -> DType:
-    """How the compiled program holds a type: Python's floats and bools as f64 and bool."""
-    return {PYFLOAT: F64, PYBOOL: BOOL}.get(dtype, dtype)
+    """How the compiled program holds a type: Python's floats, complex numbers and bools as f64, c128 and bool."""
+    return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(dtype, dtype)
 
 
 def spelled(kinds: Iterable[DType]) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, F16, F32, F64, I64, PYBOOL, PYFLOAT, PYINT, U64, DType
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, C128, F16, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
 from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, spelled, storage, union
@@ -42,7 +42,7 @@ def literal(expr: syntax.Const) -> Value:
     value = expr.value
     if isinstance(value, np.generic):
         return constant(value.item(), BY_NUMPY_NAME[value.dtype.name], expr.loc)
-    return constant(value, {bool: PYBOOL, int: PYINT, float: PYFLOAT}[type(value)], expr.loc)
+    return constant(value, {bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}[type(value)], expr.loc)
 
 
 def unary(expr: syntax.Unary, operand: Value) -> Value:
@@ -75,7 +75,7 @@ def binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
 
 def _power(expr: syntax.Expr, result: DType, exponent: Value) -> DType:
     """The type of a power: Python's int ** -1 is a float. An integer power needs an exponent that is not negative."""
-    if result.is_float or all(k.kind in "ub" for k in exponent.kinds):
+    if not result.is_integer or all(k.kind in "ub" for k in exponent.kinds):
         return result
     if isinstance(exponent.expr, syntax.Const):
         if exponent.expr.value >= 0:
@@ -102,8 +102,9 @@ def extremum(
     if dtype == BOOL:
         return Value(syntax.Binary(_BOOL_FORMS[expr.op], *typed, dtype=dtype, loc=expr.loc), kinds)
     chooses_right = syntax.Compare("<" if expr.op == "min" else ">", expr.right, expr.left, loc=expr.loc)
-    condition = compare(chooses_right, right, left).expr if dtype.is_float else None
-    if condition is None or isinstance(condition, syntax.Compare) and condition.left.dtype == dtype:
+    condition = None if dtype.is_integer else compare(chooses_right, right, left).expr
+    alike = isinstance(condition, syntax.Compare) and condition.left.dtype == dtype and dtype.is_float
+    if condition is None or alike:
         return Value(syntax.Binary(expr.op, *typed, dtype=dtype, loc=expr.loc), kinds)
     return Value(syntax.IfExp(condition, typed[1], typed[0], dtype=dtype, loc=expr.loc), kinds)
 
@@ -112,11 +113,11 @@ def compare(expr: syntax.Compare, left: Value, right: Value) -> Value:
     if not left.known or not right.known:
         return UNKNOWN
     pairs = list(itertools.product(left.kinds, right.kinds))
-    rules = {pair: _rule(expr, promotion.comparison, *pair) for pair in pairs}
+    rules = {pair: _rule(expr, promotion.comparison, expr.op, *pair) for pair in pairs}
     kinds = {result: None for _, result in rules.values()}
-    if not any(k.is_float for k in (*left.kinds, *right.kinds)):
+    if not any(k.kind in "cf" for k in (*left.kinds, *right.kinds)):
         return Value(_compare_integers(expr, left, right), kinds)
-    floats = {pair: c for pair, (c, _) in rules.items() if any(k.is_float for k in pair)}
+    floats = {pair: c for pair, (c, _) in rules.items() if any(k.kind in "cf" for k in pair)}
     dtype = representation(_main(_result(expr, (left, right), floats, _EVALUATED[expr.op])))
     for a, b in pairs:
         exactly = holds(dtype, a, left.kinds[a]) and holds(dtype, b, right.kinds[b])
@@ -131,7 +132,7 @@ def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax
         expr, left, right = dataclasses.replace(expr, op=_FLIPPED[expr.op]), right, left
     if right.is_weak_constant and not left.is_weak_constant:
         return _compare_with_constant(expr, left, right)
-    common = promotion.comparison(left.dtype, right.dtype)[0]
+    common = promotion.comparison(expr.op, left.dtype, right.dtype)[0]
     if common is not None:
         return _compared(expr, held(left, common), held(right, common))
     if left.dtype == U64:
@@ -179,11 +180,51 @@ def cast(expr: syntax.Cast, operand: Value) -> Value:
 def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     if not all(a.known for a in args):
         return UNKNOWN
+    if expr.function in ("real", "imag"):
+        return _part(expr, args[0])
+    if expr.function == "complex":
+        return _joined(expr, args)
+    if expr.function == "norm":
+        return _norm(expr, args[0])
     if expr.module == "math":
         return _math_call(expr, args)
     if expr.module == "builtins":
         return _absolute(expr, args[0])
     return _numpy_call(expr, args)
+
+
+def _part(expr: syntax.Call, operand: Value) -> Value:
+    """The real or the imaginary part; of a real number it is the number, or zero."""
+    kinds = union({_kind_of_part(kind): None} for kind in operand.kinds)
+    typed, part = converted(operand, storage(operand.kinds)), storage(kinds)
+    if typed.dtype.is_complex:
+        return Value(dataclasses.replace(expr, args=(typed,), module="numpy", dtype=part), kinds)
+    number = typed if expr.function == "real" else syntax.Const(0, dtype=typed.dtype, loc=expr.loc)
+    return Value(converted(Value(number, operand.kinds), part), kinds)
+
+
+def _kind_of_part(kind: DType) -> DType:
+    return {PYCOMPLEX: PYFLOAT, PYBOOL: PYINT}.get(kind, kind.part)
+
+
+def _joined(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
+    """complex(x, y)."""
+    parts = tuple(converted(arg, F64) for arg in args)
+    return Value(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
+
+
+def _norm(expr: syntax.Call, operand: Value) -> Value:
+    """The square of the absolute value."""
+    if not operand.dtype.is_complex:
+        return _numpy_call(dataclasses.replace(expr, function="square"), (operand,))
+    check_one_type(expr, operand.kinds)
+    return Value(dataclasses.replace(expr, args=(operand.expr,), dtype=operand.dtype.part), of_type(operand.dtype.part))
+
+
+def _modulus(expr: syntax.Call, operand: Value, kinds: Kinds) -> Value:
+    """The absolute value of a complex number, which is real."""
+    typed = converted(operand, storage(operand.kinds))
+    return Value(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=storage(kinds)), kinds)
 
 
 def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
@@ -206,6 +247,8 @@ def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 def _absolute(expr: syntax.Call, operand: Value) -> Value:
     results = {(kind,): _rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
     kinds = _result(expr, (operand,), results, _EVALUATED_UNARY["abs"])
+    if operand.dtype.is_complex:
+        return _modulus(expr, operand, kinds)
     dtype = storage(kinds)
     if dtype == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
         typed = converted(operand, PYINT)
@@ -219,11 +262,13 @@ def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     combinations = itertools.product(*(a.kinds for a in args))
     results = {c: _rule(expr, promotion.function, name, c)[1] for c in combinations}
     if name in _TESTS:
-        floats = converted(args[0], args[0].dtype if args[0].dtype.is_float else F64)
+        floats = converted(args[0], args[0].dtype if args[0].dtype.kind in "cf" else F64)
         return Value(dataclasses.replace(expr, args=(floats,), dtype=BOOL), of_type(BOOL))
     kinds = _result(expr, args, results, None)
+    if name == "abs" and args[0].dtype.is_complex:
+        return _modulus(expr, args[0], kinds)
     dtype = storage(kinds)
-    if name in ("reciprocal", "fmod") and not dtype.is_float:
+    if name in ("reciprocal", "fmod") and dtype.kind not in "cf":
         raise PolymlTypeError(
             f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
         )
@@ -237,9 +282,11 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: D
     operands = tuple(converted(a, dtype) for a in args)
     if name in _ROUNDINGS and not dtype.is_float or name == "abs" and dtype.kind in "ub":
         return operands[0]
+    if name == "conj" and not dtype.is_complex:
+        return operands[0]
     if name == "pow":
         return syntax.Binary("**", *operands, dtype=dtype, loc=expr.loc)
-    if not dtype.is_float:
+    if dtype.kind not in "cf":
         name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
     if dtype == BOOL and name in ("minimum", "maximum"):
         return syntax.Binary("&" if name == "minimum" else "|", *operands, dtype=BOOL, loc=expr.loc)
@@ -275,7 +322,7 @@ def element_type(wanted: syntax.TypeOf, value: Value) -> DType:
     dtype = I64 if value.dtype == PYINT else value.dtype
     if wanted.function.startswith("wide") and dtype == F16:
         return F32
-    if wanted.function.endswith("mean") and not dtype.is_float:
+    if wanted.function.endswith("mean") and dtype.kind not in "cf":
         return F64
     if wanted.function.endswith("sum") and dtype.kind in "biu" and dtype.bits < 64:
         return U64 if dtype.kind == "u" else I64
@@ -284,7 +331,7 @@ def element_type(wanted: syntax.TypeOf, value: Value) -> DType:
 
 def check_kind(stmt: syntax.Assign, value: Value, element: DType) -> None:
     """What `A += value` may give the elements of A: NumPy refuses floats for integers, and numbers for truth values."""
-    order = "buif"
+    order = "buifc"
     if any(order.index(k.kind) > order.index(element.kind) for k in map(representation, value.kinds)):
         raise PolymlTypeError(
             f"the result is {value}, which an array of {element} does not take in place",
@@ -359,7 +406,7 @@ def _result(
 
 def _main(kinds: Kinds) -> DType:
     """The type in which the program computes: NumPy's, or the largest of Python's."""
-    return next((k for k in kinds if not k.weak), None) or next(k for k in (PYFLOAT, PYINT, PYBOOL) if k in kinds)
+    return next((k for k in kinds if not k.weak), None) or next(k for k in (PYCOMPLEX, PYFLOAT, PYINT, PYBOOL) if k in kinds)
 
 
 def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> bool:
@@ -369,7 +416,7 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
     """The results for constants of Python, if computing in type `main` gives the same; else None."""
-    if evaluated is operator.mul and dtype.is_float == main.is_float and any(k and not any(k) for k in known):
+    if evaluated is operator.mul and dtype.is_float == main.is_float and not main.is_complex and any(k and not any(k) for k in known):
         return next(k for k in known if k and not any(k))  # zero times anything, where that is in the range of `main`
     if evaluated is None or any(k is None for k in known):
         return None

@@ -341,6 +341,8 @@ class _Parser:
         return syntax.Assign(target, result, in_place=True, loc=loc)
 
     def _target(self, node: ast.expr) -> syntax.Name | syntax.Subscript | syntax.Part:
+        if isinstance(node, ast.Attribute) and node.attr in ("real", "imag"):
+            return syntax.Part(self.read.expr(node), (syntax.Dots(),), loc=self._text.loc(node))
         if not isinstance(node, ast.Subscript):
             return self._local(node)
         target = self.read.expr(node)

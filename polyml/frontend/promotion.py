@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 
 UFUNCS = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
@@ -20,6 +20,7 @@ UFUNCS = {
 }  # fmt: skip
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
+_OF_COMPLEX = ("+", "-", "*", "/", "**")
 
 
 class NoRule(Exception):
@@ -41,6 +42,10 @@ def binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
 def _python_binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
     if op in ("&", "|", "^") and left == right == PYBOOL:
         return PYBOOL, PYBOOL
+    if PYCOMPLEX in (left, right):
+        if op not in _OF_COMPLEX:
+            raise NoRule(f"Python has no {op} of a complex")
+        return PYCOMPLEX, PYCOMPLEX
     floats = PYFLOAT in (left, right)
     if op in _BITS and floats:
         raise NoRule(f"Python has no {op} of a float")
@@ -55,10 +60,10 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
     """op: "-" "+" "~", or "abs" for the builtin."""
     if not operand.weak:
         return _numpy(_UNARY_UFUNCS[op], operand)
-    if op == "~" and operand == PYFLOAT:
-        raise NoRule("Python has no ~ of a float")
-    result = PYFLOAT if operand == PYFLOAT else PYINT
-    return result, result
+    if op == "~" and operand in (PYFLOAT, PYCOMPLEX):
+        raise NoRule(f"Python has no ~ of a {operand}")
+    result = operand if operand in (PYFLOAT, PYCOMPLEX) else PYINT
+    return result, PYFLOAT if op == "abs" and operand == PYCOMPLEX else result
 
 
 @lru_cache(maxsize=None)
@@ -68,13 +73,17 @@ def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
 
 
 @lru_cache(maxsize=None)
-def comparison(left: DType, right: DType) -> tuple[DType | None, DType]:
+def comparison(op: str, left: DType, right: DType) -> tuple[DType | None, DType]:
     """The compared type is None for integers that no type of the language holds both of (i64 or int with u64).
 
     A Python int is compared by its value with an integer of NumPy's, in range of its type or not.
     """
     result = PYBOOL if left.weak and right.weak else BOOL
     kinds = {left.kind, right.kind}
+    if left.weak and right.weak and "c" in kinds:
+        if op not in ("==", "!="):
+            raise NoRule(f"Python has no {op} of a complex")
+        return PYCOMPLEX, result
     if left.weak and right.weak or kinds <= set("iub"):
         return _common_integer(left, right) if "f" not in kinds else PYFLOAT, result
     return _numpy(np.less, left, right)[0], result
@@ -95,6 +104,8 @@ def embeds(inner: DType, outer: DType) -> bool:
     >>> embeds(BY_NUMPY_NAME["uint32"], BY_NUMPY_NAME["float64"]), embeds(PYINT, PYFLOAT)
     (True, False)
     """
+    if outer.is_complex:
+        return embeds(inner.part, outer.part)
     if inner.kind == outer.kind:
         return inner.bits <= outer.bits
     if inner.kind == "b":
@@ -109,7 +120,7 @@ def embeds(inner: DType, outer: DType) -> bool:
 def join(dtypes: frozenset[DType]) -> DType | None:
     """The smallest fixed type that holds every value of each of these fixed types, or None."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]
-    return min(holding, key=lambda d: (d not in dtypes, d.bits, d.is_float), default=None)
+    return min(holding, key=lambda d: (d not in dtypes, d.is_complex, d.bits, d.is_float), default=None)
 
 
 def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
@@ -127,7 +138,7 @@ def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
 
 def _resolvable(dtype: DType):
     if dtype.weak and dtype != PYBOOL:  # a Python bool is NumPy's bool to NumPy
-        return float if dtype == PYFLOAT else int
+        return {PYCOMPLEX: complex, PYFLOAT: float, PYINT: int}[dtype]
     return np.dtype(dtype.numpy_name)
 
 

@@ -26,7 +26,7 @@ def _loc():
 
 @dataclass(frozen=True)
 class Const:
-    """A literal, a captured global, or a closure value: int, float, bool, or a NumPy scalar."""
+    """A literal, a captured global, or a closure value: int, float, complex, bool, or a NumPy scalar."""
 
     value: object
     dtype: DType | None = field(default=None, kw_only=True)
@@ -62,10 +62,12 @@ class Subscript:
     """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`, but for arrays as indices.
 
     inside: made by `arrays` such that the indices are not negative and inside the array. apart: written `A[i][j]`.
+    part: "real" or "imag", of a complex element, "" for all of it; of a real element "real" is the element.
     """
 
     array: str
     indices: tuple["Expr", ...]
+    part: str = field(default="", kw_only=True)
     inside: bool = field(default=False, kw_only=True)
     apart: bool = field(default=False, kw_only=True, compare=False)
     dtype: DType | None = field(default=None, kw_only=True)
@@ -135,11 +137,12 @@ class Call:
     """A function of numbers, by its NumPy name whichever module it came from.
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
-    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square;
-    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
+    arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj;
+    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex.
+    `arrays` makes two more of one operand: wide, a factor of a sum, and norm, the square of the absolute value.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
     builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
-    and isfinite: of a float), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
+    and isfinite: of a float; real, imag and abs of a complex number, and complex, are not of its type), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
     take integers.
     """
 
@@ -332,7 +335,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A number argument: PYINT, PYFLOAT, PYBOOL for Python's, a fixed type for a NumPy scalar. value: if it is known."""
+    """A number argument: PYINT, PYFLOAT, PYCOMPLEX, PYBOOL for Python's, a fixed type for a NumPy scalar. value: if it is known."""
 
     dtype: DType
     value: int | None = None

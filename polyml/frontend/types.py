@@ -11,6 +11,8 @@ follows from them:
 * Python raises where a plain float is divided by zero and where math.sqrt gets a negative number or math.exp
   overflows; the language takes IEEE's result, as NumPy does. A Python int divided by zero by // or % gives 0, as
   NumPy's ints do. A Python int that meets a Python float, in / and in comparisons too, is converted to it first.
+* A Python complex that meets a float64 is a complex128, as in an array; Python takes the float64 for its own. Complex
+  numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 * The right operand of ** on integers is unsigned or a constant that is not negative.
 * A number that is a Python number on one path and a NumPy scalar on another (`m = 0.0`, then `if A[i] > m: m = A[i]`)
   is held in a type that contains both, and counts as NumPy's when it is returned. Arithmetic whose result would
@@ -128,6 +130,7 @@ class _Inference:
                 value, target = self._value(stmt.value), self._value(stmt.target)
                 if not value.known or not target.known:
                     return stmt
+                target = _place(target)
                 if stmt.in_place:
                     operations.check_kind(stmt, value, target.dtype)
                 store = operations.filled if stmt.whole and not value.is_weak else operations.stored
@@ -343,7 +346,8 @@ class _Inference:
                 loc=expr.loc,
                 notes=["accepted: one subscript per dimension"],
             )
-        return Value(dataclasses.replace(expr, indices=indices, dtype=array.element), of_type(array.element))
+        whole = Value(dataclasses.replace(expr, indices=indices, part="", dtype=array.element), of_type(array.element))
+        return operations.call(syntax.Call(expr.part, (expr,), loc=expr.loc), (whole,)) if expr.part else whole
 
     def _integer(self, expr: syntax.Expr, what: str) -> syntax.Expr:
         """As PYINT: what Python's __index__ takes."""
@@ -422,6 +426,18 @@ class _Inference:
                 notes=["accepted: operands of one type; convert one, for instance np.float64(x)"],
             )
         return tuple(held(v, dtype) for v in values), kinds
+
+
+def _place(target: Value) -> Value:
+    """The element, or the part of one, that is assigned."""
+    match target.expr:
+        case syntax.Subscript():
+            return target
+        case syntax.Call(function="real" | "imag" as part, args=(syntax.Subscript() as element,)):
+            return Value(dataclasses.replace(element, part=part, dtype=target.dtype), target.kinds)
+    raise PolymlTypeError(
+        "the imaginary part of a real number is assigned", loc=target.expr.loc, notes=["accepted: one of a complex number"]
+    )
 
 
 def _loops_around(body: Sequence[Stmt], around: tuple[syntax.For, ...]) -> Iterator[tuple[int, tuple[syntax.For, ...]]]:

@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from polyml.dtypes import BOOL, F16, F32, F64, PYFLOAT, PYINT, DType
-from polyml.errors import PolymlOverflowError
+from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend.kinds import (
     Kinds,
     exact,
@@ -74,6 +74,12 @@ def converted(value: Value, to: DType, *, implicit: bool = True) -> Expr:
     A Python int that `to` cannot hold is an error: found here for a constant, else a check of the Cast from PYINT.
     """
     expr, target = value.expr, representation(to)
+    if expr.dtype.is_complex and not target.is_complex and target != BOOL:
+        raise PolymlTypeError(
+            f"a complex number stands where {target.numpy_name} is needed",
+            loc=expr.loc,
+            notes=["accepted: z.real, z.imag or abs(z)"],
+        )
     if isinstance(expr, Const) and (value.is_weak or embeds(expr.dtype, target)):
         return _folded(expr, target)
     if expr.dtype == target:
@@ -107,7 +113,7 @@ def truth(expr: Expr) -> Expr:
         return expr
     if isinstance(expr, Const):
         return Const(bool(expr.value), dtype=BOOL, loc=expr.loc)
-    zero = Const(0.0 if expr.dtype.is_float else 0, dtype=expr.dtype, loc=expr.loc)
+    zero = Const(0j if expr.dtype.is_complex else 0.0 if expr.dtype.is_float else 0, dtype=expr.dtype, loc=expr.loc)
     return Compare("!=", expr, zero, dtype=BOOL, loc=expr.loc)
 
 
@@ -116,7 +122,7 @@ def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
         return expr
     if to == BOOL:
         return truth(expr)
-    if to in (F32, F16) and expr.dtype == PYINT:  # NumPy goes through a double
+    if to.part in (F32, F16) and expr.dtype == PYINT:  # NumPy goes through a double
         expr = Cast(expr, F64, True, dtype=F64, loc=expr.loc)
     return Cast(expr, to, implicit, dtype=to, loc=expr.loc)
 

@@ -14,6 +14,7 @@ from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine
 from polyml.model.checks import argument_checks, checks, size_pw_aff
+from polyml.model.complexes import in_parts
 from polyml.model.context import Context, Setting, outermost
 from polyml.model.contract import contract
 from polyml.model.forward import forward
@@ -38,7 +39,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     order is right for such a Scop, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    written = unified(resolve(kernel, aliased=aliased))
+    written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
     simple = forward(written, aliased=aliased)
     nest = without_value_arguments(simple if aliased else contract(simple), written)
     places = setting(nest, written)
@@ -82,8 +83,9 @@ class _Builder:
         info = self.nest.arrays[name]
         shape = tuple(size_pw_aff(extent) for extent in info.shape)
         return Array(
-            name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name, loc=info.loc
-        )
+            name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,
+            pairs=info.pairs, loc=info.loc,
+        )  # fmt: skip
 
     def block(self, body: tuple[Node, ...], context: Context) -> Sequence:
         """The order of a block: its statements and loops, guards dissolved into domains."""

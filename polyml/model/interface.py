@@ -45,12 +45,23 @@ def value(parameter: Parameter, arguments: Mapping[str, object]) -> int:
     return extreme(array, parameter.extreme) if parameter.extreme else array.shape[parameter.dim]
 
 
+def number(name: str, arguments: Mapping[str, object]) -> object:
+    """The number argument called `name`, or with "z.imag" a part of one that is complex."""
+    argument, _, part = name.partition(".")
+    return getattr(arguments[argument], part) if part else arguments[argument]
+
+
 @dataclass(frozen=True)
 class ScalarResult:
-    """A returned number, the element of the scalar array `array`: Python's own where `dtype` is weak, else NumPy's."""
+    """A returned number, the element of the scalar array `array`: Python's own where `dtype` is weak, else NumPy's.
+
+    whole: the type of the complex number of which this and its neighbour are the parts, the real one first; Python's own
+    where `dtype` is weak.
+    """
 
     array: str
     dtype: DType
+    whole: DType | None = None
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,10 @@ Node = Union[Loop, Guard, Assign]
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """shape: affine in the parameters. conditional: allocated inside a loop or condition, so perhaps not at all."""
+    """shape: affine in the parameters. conditional: allocated inside a loop or condition, so perhaps not at all.
+
+    pairs: as of a `scop.Array`.
+    """
 
     element: DType
     shape: tuple[Affine, ...]
@@ -113,6 +116,7 @@ class ArrayInfo:
     source_name: str
     conditional: bool = False
     loc: Loc | None = field(default=None, compare=False)
+    pairs: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from polyml.frontend import syntax, walk
 from polyml.frontend.names import statements
 from polyml.model import affine as af
 from polyml.model.affine import Affine, Formula
+from polyml.model.complexes import parts_of
 from polyml.model.branches import flag, joined, leading_truths, select
 from polyml.model.halves import widened
 from polyml.model.fold import folded, formula_choice, is_exact, is_small, known
@@ -33,6 +34,7 @@ from polyml.model.nest import (
     with_children,
 )
 from polyml.model.scop import Gather, Role, ScalarArg
+from polyml.source import Loc
 
 _PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
 _CHOICE_DEPTH = 3
@@ -92,7 +94,8 @@ class _Resolver:
         for name, type_ in self.types.items():
             if isinstance(type_, syntax.ArrayType):
                 continue
-            self.argument_names[name] = self.names.fresh(name)
+            for number in parts_of(name) if type_.dtype.is_complex else (name,):
+                self.argument_names[number] = self.names.fresh(number)
         for name, type_ in self.types.items():
             if isinstance(type_, syntax.ArrayType):
                 self.array_names[name] = self.names.fresh(name)
@@ -105,8 +108,12 @@ class _Resolver:
                 self.shape_names[name, dim] = own
                 self.parameters[own] = Parameter(own, name, dim, argument=name)
             shape = tuple(af.variable(self.shape_names[name, dim]) for dim in range(type_.ndim))
-            own = self.array_names[name]
-            self.arrays[own] = ArrayInfo(type_.element, shape, Role.ARGUMENT, name, loc=_param_loc(self.kernel, name))
+            self._declare(self.array_names[name], type_.element, shape, Role.ARGUMENT, name, loc=_param_loc(self.kernel, name))
+
+    def _declare(self, name: str, element: DType, shape: tuple[Affine, ...], role: Role, source_name: str, **more) -> None:
+        """An array; one of complex numbers is one of their parts."""
+        shape = (*shape, Affine(2)) if element.is_complex else shape
+        self.arrays[name] = ArrayInfo(element.part, shape, role, source_name, pairs=element.is_complex, **more)
 
     def _argument(self, name: str, dtype: DType) -> Value:
         own = self.argument_names[name]
@@ -270,14 +277,13 @@ class _Resolver:
         role = Role.RESULT if stmt.name in self.returned else Role.LOCAL
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
-        self.arrays[name] = ArrayInfo(
-            stmt.element, shape, role, stmt.name, self.depth > 0 or predicate is not None, stmt.loc
-        )
+        conditional = self.depth > 0 or predicate is not None
+        self._declare(name, stmt.element, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
         if stmt.fill is None:
             return ()
-        value = self.value(stmt.fill)
-        if value.dtype != stmt.element:
-            value = syntax.Cast(value, stmt.element, True, dtype=stmt.element, loc=stmt.loc)
+        shape, element, value = self.arrays[name].shape, stmt.element.part, self.value(stmt.fill)
+        if value.dtype != element:
+            value = syntax.Cast(value, element, True, dtype=element, loc=stmt.loc)
         inner = list(iterators)
         for dim in range(len(shape)):
             inner.append(self.names.local(f"d{dim}", tuple(inner)))
@@ -294,15 +300,21 @@ class _Resolver:
             if isinstance(value, syntax.ArrayName):
                 results.append(ArrayResult(self.array_names[value.name]))
                 continue
-            is_memory = isinstance(value, syntax.Name) and value.name in self.scalar_names
-            if is_memory and self.env.get(value.name) != _STALE:
-                array = self.scalar_names[value.name]
-            else:
-                array = self.temporary("result", value.dtype)
-                nodes.append(Assign(array, (), self.value(value), False, value.loc or stmt.loc))
-            element = self.arrays[array].element
-            results.append(ScalarResult(array, _PYTHON.get(element, element) if python else element))
+            whole = value.dtype if value.dtype.is_complex else None
+            for number in (value,) if whole is None else value.args:
+                array = self._result(number, nodes, stmt.loc)
+                element = self.arrays[array].element
+                results.append(ScalarResult(array, _PYTHON.get(element, element) if python else element, whole))
         return tuple(nodes), tuple(results)
+
+    def _result(self, value: syntax.Expr, nodes: list[Node], loc: Loc | None) -> str:
+        """The scalar array that holds a number that is returned."""
+        is_memory = isinstance(value, syntax.Name) and value.name in self.scalar_names
+        if is_memory and self.env.get(value.name) != _STALE:
+            return self.scalar_names[value.name]
+        array = self.temporary("result", value.dtype)
+        nodes.append(Assign(array, (), self.value(value), False, value.loc or loc))
+        return array
 
     # expressions
 

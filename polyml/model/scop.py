@@ -31,6 +31,7 @@ class Array:
     """shape: one parametric expression per dimension, { [] -> [(N)] }; () for a scalar, which is an array of one element.
 
     name is a C identifier (a scalar web `x.1` becomes `x_1`); `source_name` is what the user wrote.
+    pairs: of complex numbers, whose parts, of type `element`, the last dimension has.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Array:
     shape: tuple[isl.PwAff, ...]
     role: Role
     source_name: str = ""
+    pairs: bool = False
     loc: Loc | None = field(default=None, compare=False)
 
 

@@ -36,7 +36,7 @@ class Argument:
 
 def argument(name: str, original: object) -> Argument:
     """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
-    if isinstance(original, (np.generic, bool, int, float)):
+    if isinstance(original, (np.generic, bool, int, float, complex)):
         value = _number(name, original)
         return Argument(name, original, value, arg_type(value, name), "")
     array, copied = (original, False) if type(original) is np.ndarray else _as_array(name, original)
@@ -57,7 +57,7 @@ def layouts(array: np.ndarray) -> str:
     bits = array.__array_interface__["data"][0]
     for extent, stride in zip(array.shape, array.strides):
         bits |= stride if extent > 1 else 0
-    if bits & (array.itemsize - 1):
+    if bits & (array.dtype.alignment - 1):
         return "A"
     if array.ndim == 0:
         return "C"
@@ -122,8 +122,8 @@ def _number(name: str, original: object) -> object:
         return np.dtype(plain.numpy_name).type(original) if plain else original
     if isinstance(original, bool):
         return original
-    if isinstance(original, float):
-        return float(original)
+    if isinstance(original, (float, complex)):
+        return float(original) if isinstance(original, float) else complex(original)
     if not -(2**63) <= original < 2**63:
         raise PolymlOverflowError(
             f"argument `{name}` is {_short(original)}, which does not fit 64 bits",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-from polyml.dtypes import FIXED, PYBOOL, PYFLOAT, PYINT
+from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime.seal import Damaged, seal, unseal
@@ -118,7 +118,7 @@ def record(check) -> CheckRecord:
     )
 
 
-_BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYBOOL)}
+_BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBOOL)}
 
 
 def parse_type(text: str) -> ArgType:
@@ -186,11 +186,14 @@ def _check_from_json(data: dict) -> CheckRecord:
 def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
     if isinstance(result, ArrayResult):
         return {"array": result.array}
-    return {"array": result.array, "dtype": result.dtype.name}
+    whole = {} if result.whole is None else {"whole": result.whole.name}
+    return {"array": result.array, "dtype": result.dtype.name, **whole}
 
 
 def _result_from_json(data: dict) -> ScalarResult | ArrayResult:
-    return ScalarResult(data["array"], _BY_NAME[data["dtype"]]) if "dtype" in data else ArrayResult(data["array"])
+    if "dtype" not in data:
+        return ArrayResult(data["array"])
+    return ScalarResult(data["array"], _BY_NAME[data["dtype"]], _BY_NAME.get(data.get("whole")))
 
 
 def _loc_to_json(loc: Loc | None) -> dict | None:

@@ -43,7 +43,7 @@ def receivers(artifact: Artifact) -> tuple[DType, ...]:
 
 def slot_count(artifact: Artifact) -> int:
     """Words of the kernel's slots: threads, arguments, result arrays, returned numbers."""
-    arguments = sum(1 + 2 * t.ndim if isinstance(t, ArrayType) else 1 for t in artifact.types)
+    arguments = sum(1 + 2 * t.ndim if isinstance(t, ArrayType) else 1 + t.dtype.is_complex for t in artifact.types)
     results = sum(1 + 2 * len(r.shape) for r in artifact.result_arrays)
     return 1 + arguments + results + len(receivers(artifact))
 

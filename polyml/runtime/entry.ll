@@ -5,10 +5,11 @@
 ; `self` is a bytes object holding the description, 64-bit words; entry.py writes it:
 ;   0 kernel   1 arguments   2 threads   3 slots   4 MISS   5 failed   6 None   7 True   8 numpy.ndarray
 ;   9 guards   10 pairs   11 bool
-;   16.. argument records of 8 words, then guard records of 3 words, then pairs of 2 words
-; argument record: 0 kind   1 type   2 descr   3 ndim   4 layout   5 itemsize   6 written
+;   16.. argument records of 9 words, then guard records of 3 words, then pairs of 2 words
+; argument record: 0 kind   1 type   2 descr   3 ndim   4 layout   5 itemsize   6 written   7 slots after the
+;   first   8 alignment
 ;   kind   0 array   1 i8   2 i16   3 i32   4 64 bits   5 u8   6 u16   7 32 bits   8 Python int   9 Python bool
-;          10 array of 8 bytes that receives a result
+;          10 array of 8 bytes that receives a result   11 two times 64 bits   12 two times 32 bits
 ;   layout 0 C   1 F   2 any; written: 0 no   1 yes   2 yes, and the array may overlap itself
 ; guard record: 0 dict or cell   1 key, or null for a cell   2 expected value, or null for absent
 ; pair: the numbers of two arguments whose memory must not overlap
@@ -37,7 +38,7 @@ entry:
 
 guards:
   %records = getelementptr i64, ptr %d, i64 16
-  %record.words = mul i64 %arguments, 8
+  %record.words = mul i64 %arguments, 9
   %guard.records = getelementptr i64, ptr %records, i64 %record.words
   %guard.count = call i64 @word(ptr %d, i64 9)
   %guard.words = mul i64 %guard.count, 3
@@ -58,7 +59,7 @@ begin:
 argument:
   %i = phi i64 [ 0, %begin ], [ %i.next, %advance ]
   %at = phi i64 [ 1, %begin ], [ %at.next, %advance ]
-  %record.at = mul i64 %i, 8
+  %record.at = mul i64 %i, 9
   %record = getelementptr i64, ptr %records, i64 %record.at
   %object.p = getelementptr ptr, ptr %args, i64 %i
   %object = load ptr, ptr %object.p
@@ -75,8 +76,6 @@ array:
   %range.at = mul i64 %i, 2
   %range = getelementptr i64, ptr %ranges, i64 %range.at
   %array.ok = call i1 @read_array(ptr %object, ptr %record, ptr %out, ptr %range)
-  %ndim = call i64 @word(ptr %record, i64 3)
-  %array.words = shl i64 %ndim, 1
   br label %next
 scalar:
   %true = call i64 @word(ptr %d, i64 7)
@@ -84,7 +83,7 @@ scalar:
   br label %next
 next:
   %ok = phi i1 [ %array.ok, %array ], [ %scalar.ok, %scalar ]
-  %more.words = phi i64 [ %array.words, %array ], [ 0, %scalar ]
+  %more.words = call i64 @word(ptr %record, i64 7)
   %at.after = add i64 %at, 1
   %at.next = add i64 %at.after, %more.words
   %i.next = add i64 %i, 1
@@ -200,6 +199,8 @@ entry:
     i64 8, label %int
     i64 9, label %bool
     i64 10, label %receiver
+    i64 11, label %pair64
+    i64 12, label %pair32
   ]
 i8:
   %i8.v = load i8, ptr %value
@@ -238,6 +239,19 @@ bool:
   %is.true = icmp eq i64 %address, %true
   %bool.w = zext i1 %is.true to i64
   br label %store
+pair64: ; a complex number: the second part here, the first one as every word
+  %second64.p = getelementptr i8, ptr %value, i64 8
+  %second64 = load i64, ptr %second64.p
+  %out64 = getelementptr i64, ptr %out, i64 1
+  store i64 %second64, ptr %out64
+  br label %word64
+pair32:
+  %second32.p = getelementptr i8, ptr %value, i64 4
+  %second32 = load i32, ptr %second32.p
+  %second32.w = zext i32 %second32 to i64
+  %out32 = getelementptr i64, ptr %out, i64 1
+  store i64 %second32.w, ptr %out32
+  br label %u32
 receiver: ; the kernel writes this slot
   br label %store
 store:
@@ -329,7 +343,8 @@ read.end:
   %range.end = getelementptr i64, ptr %range, i64 1
   store i64 %first.kept, ptr %range
   store i64 %end.kept, ptr %range.end
-  %mask = sub i64 %itemsize, 1
+  %alignment = call i64 @word(ptr %record, i64 8)
+  %mask = sub i64 %alignment, 1
   %odd.bits = and i64 %bits.all, %mask
   %aligned = icmp eq i64 %odd.bits, 0
   br i1 %scalar, label %layout.scalar, label %layout.array
@@ -474,11 +489,10 @@ entry:
 loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
   %at = phi i64 [ 1, %entry ], [ %at.next, %next ]
-  %record.at = mul i64 %i, 8
+  %record.at = mul i64 %i, 9
   %record = getelementptr i64, ptr %records, i64 %record.at
   %kind = load i64, ptr %record
-  %ndim = call i64 @word(ptr %record, i64 3)
-  %words = shl i64 %ndim, 1
+  %words = call i64 @word(ptr %record, i64 7)
   %receives = icmp eq i64 %kind, 10
   br i1 %receives, label %receive, label %next
 receive:

@@ -19,8 +19,9 @@ _METH_FASTCALL = 0x80
 _HEADER_WORDS = 16
 _LAYOUTS = {"C": 0, "F": 1, "A": 2}
 _KIND_ARRAY, _KIND_RECEIVER = 0, 10
-_KINDS = {"int": 8, "float": 4, "pybool": 9}  # of Python's own numbers; NumPy's follow their size
+_KINDS = {"int": 8, "float": 4, "complex": 11, "pybool": 9}  # of Python's own numbers; NumPy's follow their size
 _SIGNED_KINDS, _UNSIGNED_KINDS = {1: 1, 2: 2, 4: 3, 8: 4}, {1: 5, 2: 6, 4: 7, 8: 4}
+_COMPLEX_KINDS = {16: 11, 8: 12}
 _NOT_WRITTEN, _WRITTEN, _WRITTEN_ANYHOW = 0, 1, 2
 _TYPE_AT, _VALUE_AT, _DATA_AT, _NDIM_AT, _SHAPE_AT, _STRIDES_AT, _DESCR_AT, _FLAGS_AT = 8, 16, 16, 24, 32, 40, 56, 64
 _WRITEABLE = 0x400
@@ -66,7 +67,7 @@ def works() -> bool:
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
-    """Eight words for each argument, result array and receiver."""
+    """Nine words for each argument, result array and receiver."""
     layouts = iter(artifact.layouts)
     own = _WRITTEN if check_overlap else _WRITTEN_ANYHOW
     records = []
@@ -75,27 +76,30 @@ def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]
             written = own if name in artifact.written else _NOT_WRITTEN
             records.append(_array_record(np.dtype(kind.element.numpy_name), kind.ndim, next(layouts), written))
         else:
-            records.append([_number_kind(kind.dtype), id(_number_type(kind)), 0, 0, 0, 0, 0, 0])
+            records.append([_number_kind(kind.dtype), id(_number_type(kind)), 0, 0, 0, 0, 0, int(kind.dtype.is_complex), 0])
     for array in artifact.result_arrays:
         records.append(_array_record(np.dtype(array.element), len(array.shape), "C", _NOT_WRITTEN))
     for _ in binding.receivers(artifact):
-        records.append([_KIND_RECEIVER, id(np.ndarray), 0, 0, 0, 0, 0, 0])
+        records.append([_KIND_RECEIVER, id(np.ndarray), 0, 0, 0, 0, 0, 0, 0])
     return records
 
 
 def _array_record(dtype: np.dtype, ndim: int, layout: str, written: int) -> list[int]:
-    return [_KIND_ARRAY, id(np.ndarray), id(dtype), ndim, _LAYOUTS[layout], dtype.itemsize, written, 0]
+    slots = 2 * ndim
+    return [_KIND_ARRAY, id(np.ndarray), id(dtype), ndim, _LAYOUTS[layout], dtype.itemsize, written, slots, dtype.alignment]
 
 
 def _number_kind(dtype: DType) -> int:
     if dtype.weak:
         return _KINDS[dtype.name]
+    if dtype.is_complex:
+        return _COMPLEX_KINDS[dtype.size_bytes]
     return (_SIGNED_KINDS if dtype.kind == "i" else _UNSIGNED_KINDS)[dtype.size_bytes]
 
 
 def _number_type(kind: ArgType) -> type:
     dtype = kind.dtype
-    return {"int": int, "float": float, "pybool": bool}[dtype.name] if dtype.weak else np.dtype(dtype.numpy_name).type
+    return {"int": int, "float": float, "complex": complex, "pybool": bool}[dtype.name] if dtype.weak else np.dtype(dtype.numpy_name).type
 
 
 def _guard_record(guard: Guard) -> list[int]:
@@ -131,7 +135,7 @@ def _array_as_expected() -> bool:
     for offset, values in ((_SHAPE_AT, probe.shape), (_STRIDES_AT, probe.strides)):
         if (ctypes.c_int64 * 2).from_address(_word(at + offset))[:] != list(values):
             return False
-    return _writable(probe) and not _writable(np.broadcast_to(probe, probe.shape)) and _number_as_expected(float)
+    return _writable(probe) and not _writable(np.broadcast_to(probe, probe.shape)) and _number_as_expected(float) and _number_as_expected(complex)
 
 
 def _writable(array: np.ndarray) -> bool:

@@ -96,16 +96,25 @@ def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
     """From (arguments, what `allocate` made) to what the kernel returns."""
     fresh = [r.name for r in artifact.result_arrays]
-    parts, number = [], len(fresh)
+    parts, numbers, number, types = [], [], len(fresh), {"_complex": complex}
     for result in artifact.results:
         if isinstance(result, ArrayResult):
             new = result.array in fresh
             parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
             continue
-        parts.append(f"fresh[{number}].item(0)" if result.dtype.weak else f"fresh[{number}][0]")
+        item = f"fresh[{number}].item(0)"
         number += 1
+        if result.whole is None:
+            parts.append(item if result.dtype.weak else f"fresh[{number - 1}][0]")
+            continue
+        numbers.append(item)
+        if len(numbers) == 2:
+            types[result.whole.name] = np.dtype(result.whole.numpy_name).type
+            joined = f"_complex({', '.join(numbers)})"
+            parts.append(joined if result.dtype.weak else f"{result.whole.name}({joined})")
+            numbers = []
     text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
-    return eval(f"lambda args, fresh: {text}")
+    return eval(f"lambda args, fresh: {text}", types)
 
 
 def _argument(artifact: Artifact, name: str) -> str:

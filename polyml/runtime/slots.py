@@ -15,7 +15,7 @@ from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
 from polyml.runtime.load import Code
 
-_PYTHON_TYPES = {"int": int, "float": float, "pybool": bool}
+_PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "pybool": bool}
 
 
 def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
@@ -87,5 +87,7 @@ def _words(value: object) -> list[int]:
         return [int(value.view(np.uint16))]
     if isinstance(value, float):
         return [struct.unpack("<q", struct.pack("<d", value))[0]]
+    if isinstance(value, (complex, np.complex64)):
+        return _words(value.real) + _words(value.imag)
     word = int(value)
     return [word - 2**64 if word >= 2**63 else word]

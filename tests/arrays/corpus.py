@@ -37,3 +37,7 @@ def floats(*shape, dtype="f8"):
 
 def integers(*shape, dtype="i8"):
     return _rng.integers(0 if dtype[0] == "u" else -9, 9, shape).astype(dtype)
+
+
+def complexes(*shape, dtype="c16"):
+    return (floats(*shape) + 1j * floats(*shape)).astype(dtype)

@@ -11,7 +11,7 @@ from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
-from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves  # noqa: F401, I001  they fill the corpus, in this order
+from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes  # noqa: F401, I001  they fill the corpus, in this order
 from tests.arrays.corpus import PROGRAMS
 from tests.arrays.differential import check
 from tests.arrays.generate import generate
@@ -38,7 +38,7 @@ def same(wanted, got):
         return
     if isinstance(wanted, (np.ndarray, np.generic)):
         assert (wanted.dtype, wanted.shape) == (got.dtype, got.shape)
-    relative, absolute = {"float32": (1e-5, 1e-6), "float16": (2e-3, 2e-3)}.get(str(getattr(wanted, "dtype", "")), (1e-12, 1e-12))
+    relative, absolute = {"complex64": (1e-5, 1e-6), "float32": (1e-5, 1e-6), "float16": (2e-3, 2e-3)}.get(str(getattr(wanted, "dtype", "")), (1e-12, 1e-12))
     np.testing.assert_allclose(got, wanted, rtol=relative, atol=absolute)
 
 

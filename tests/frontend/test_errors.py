@@ -404,7 +404,7 @@ def f(A):
 kernel.py:2:12: error: the function `sqrt` is not a number of the language
           A[0] = math.sqrt
                  ^^^^^^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -418,7 +418,7 @@ def f(A):
 kernel.py:2:12: error: the module `numpy` is not a number of the language
           A[0] = np
                  ^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -461,7 +461,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = "x"
                  ^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -470,13 +470,44 @@ kernel.py:2:12: error: 'x' is not a number of the language
 def f(A):
     A[0] = 2j
 """,
-        LanguageError,
+        PolymlTypeError,
         """
-kernel.py:2:12: error: 2j is not a number of the language
+kernel.py:2:12: error: a complex number stands where float64 is needed
           A[0] = 2j
                  ^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: z.real, z.imag or abs(z)
 """,
+        (np.zeros(2),),
+    ),
+    Case(
+        "imaginary part of a float",
+        """
+def f(A):
+    A.imag[0] = 2
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:5: error: the imaginary part of a real number is assigned
+          A.imag[0] = 2
+          ^^^^^^^^^
+  note: accepted: one of a complex number
+""",
+        (np.zeros(2),),
+    ),
+    Case(
+        "order of Python's complex numbers",
+        """
+def f(z):
+    return z < 1
+""",
+        PolymlTypeError,
+        """
+kernel.py:2:12: error: Python has no < of a complex
+          return z < 1
+                 ^^^^^
+  note: accepted: operands of types that have one; convert them, for instance with int(x) or np.float64(x)
+""",
+        (1j,),
     ),
     Case(
         "None",
@@ -489,22 +520,22 @@ def f(A):
 kernel.py:2:12: error: None is not a number of the language
           A[0] = None
                  ^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
-        "complex64 global",
+        "clongdouble global",
         """
-H = np.complex64(1)
+H = np.clongdouble(1)
 def f(A):
     A[0] = H
 """,
         LanguageError,
         """
-kernel.py:3:12: error: a complex64 is not a number of the language
+kernel.py:3:12: error: a clongdouble is not a number of the language
           A[0] = H
                  ^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -875,17 +906,17 @@ kernel.py:2:12: error: `float` takes one number, not 0
 """,
     ),
     Case(
-        "cast to complex64",
+        "cast to clongdouble",
         """
 def f(A):
-    A[0] = np.complex64(2)
+    A[0] = np.clongdouble(2)
 """,
         LanguageError,
         """
-kernel.py:2:12: error: `np.complex64` is not a type of the language
-          A[0] = np.complex64(2)
-                 ^^^^^^^^^^^^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool
+kernel.py:2:12: error: `np.clongdouble` is not a type of the language
+          A[0] = np.clongdouble(2)
+                 ^^^^^^^^^^^^^^
+  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -899,7 +930,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = float("x")
                  ^^^^^^^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -1104,7 +1135,7 @@ def f(A):
 kernel.py:2:12: error: `.shape` is not part of the language
           return A.shape
                  ^^^^^^^
-  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`, `A.real`, `A.imag`
 """,
     ),
     Case(
@@ -1293,14 +1324,14 @@ kernel.py:2:9: error: np.zeros needs shape
         "zeros dtype",
         """
 def f(A):
-    T = np.zeros(3, dtype="c8")
+    T = np.zeros(3, dtype="G")
 """,
         LanguageError,
         """
 kernel.py:2:27: error: this is not an element type of the language
-          T = np.zeros(3, dtype="c8")
-                                ^^^^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype
+          T = np.zeros(3, dtype="G")
+                                ^^^
+  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, or A.dtype
 """,
     ),
     Case(
@@ -1314,7 +1345,7 @@ def f(A, d):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype=d)
                                 ^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype
+  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, or A.dtype
 """,
     ),
     Case(
@@ -1401,7 +1432,7 @@ def f(A, ä):
 kernel.py:2:12: error: 'é' is not a number of the language
           A[0] = "é" + ä; A[1] = ä[1:]
                  ^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -2033,7 +2064,7 @@ def f(A):
 kernel.py:2:12: error: `.flat` is not part of the language
           A[0] = A.flat
                  ^^^^^^
-  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`
+  note: accepted: `A.shape[0]`, `n, m = A.shape`, `A.T`, `A.size`, `A.ndim`, `A.real`, `A.imag`
 """,
     ),
     Case(
@@ -2047,7 +2078,7 @@ def f(A):
 kernel.py:2:12: error: the method `.argsort()` is not part of the language
           return A.argsort()
                  ^^^^^^^^^^^
-  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
+  note: polyml compiles: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
 """,
     ),
     Case(
@@ -2075,7 +2106,7 @@ def f(A):
 kernel.py:2:12: error: the method `.total()` is not part of the language
           return A.total()
                  ^^^^^^^^^
-  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
+  note: accepted: `.all()`, `.any()`, `.argmax()`, `.argmin()`, `.astype()`, `.clip()`, `.conj()`, `.conjugate()`, `.copy()`, `.cumsum()`, `.dot()`, `.flatten()`, `.max()`, `.mean()`, `.min()`, `.prod()`, `.ravel()`, `.reshape()`, `.squeeze()`, `.std()`, `.sum()`, `.swapaxes()`, `.take()`, `.transpose()`, `.var()`
 """,
     ),
     Case(

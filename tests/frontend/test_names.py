@@ -271,19 +271,19 @@ def test_an_argument_has_a_type(value, expected):
     assert str(arg_type(value)) == expected
 
 
-TYPES = "float64, float32, float16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
+TYPES = "complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (np.zeros(2, "c8"), f"error: `x` is an array of complex64\n  note: accepted: {TYPES}"),
+        (np.zeros(2, "G"), f"error: `x` is an array of {np.dtype('G').name}\n  note: accepted: {TYPES}"),
         (np.zeros(2, ">f8"), f"error: `x` is an array of float64 in foreign byte order\n  note: accepted: {TYPES}"),
         (np.zeros(2, "O"), f"error: `x` is an array of object\n  note: accepted: {TYPES}"),
-        (np.complex128(1), f"error: `x` is a complex128 number\n  note: accepted: {TYPES}"),
+        (np.clongdouble(1), f"error: `x` is a {np.dtype('G').name} number\n  note: accepted: {TYPES}"),
         (np.ma.zeros(2), "error: `x` is a MaskedArray\n  note: accepted: a plain array, np.asarray(x)"),
-        ([1], "error: `x` is a list\n  note: accepted: a NumPy array, an int, float or bool, or a NumPy scalar"),
-        (None, "error: `x` is a NoneType\n  note: accepted: a NumPy array, an int, float or bool, or a NumPy scalar"),
+        ([1], "error: `x` is a list\n  note: accepted: a NumPy array, an int, float, complex or bool, or a NumPy scalar"),
+        (None, "error: `x` is a NoneType\n  note: accepted: a NumPy array, an int, float, complex or bool, or a NumPy scalar"),
     ],
 )
 def test_an_argument_of_no_type_is_refused(value, expected):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyml.dtypes import FIXED, PYBOOL, PYFLOAT, PYINT
+from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime import entry
 from polyml.runtime.artifact import ResultArray
@@ -64,7 +64,7 @@ def test_a_single_result_is_not_a_tuple():
     assert entry.bind(made, returning(0), threads=1)(a) == (a,)
 
 
-@pytest.mark.parametrize("dtype", [*FIXED, PYINT, PYFLOAT, PYBOOL], ids=str)
+@pytest.mark.parametrize("dtype", [*(d for d in FIXED if not d.is_complex), PYINT, PYFLOAT, PYBOOL], ids=str)
 def test_a_number_comes_back_with_its_type(dtype):
     expected = np.dtype(dtype.numpy_name).type(1)
     word = int.from_bytes(expected.tobytes(), "little") | (-1 << 8 * expected.itemsize) * (dtype.bits < 64)
@@ -73,6 +73,16 @@ def test_a_number_comes_back_with_its_type(dtype):
     result = entry.bind(made, fill, threads=1)(np.zeros(1), 3)
     assert result == expected
     assert type(result) is ({"int": int, "float": float, "pybool": bool}[dtype.name] if dtype.weak else type(expected))
+
+
+@pytest.mark.parametrize("dtype", [PYCOMPLEX, *(d for d in FIXED if d.is_complex)], ids=str)
+def test_a_complex_number_comes_back_from_its_parts(dtype):
+    part = PYFLOAT if dtype.weak else dtype.part
+    made = artifact("f64[:]", "int", results=tuple(ScalarResult(name, part, dtype) for name in ("re", "im")))
+    word = int.from_bytes(np.dtype(dtype.part.numpy_name).type(1).tobytes(), "little")
+    result = entry.bind(made, code(FILL.format(array=1, number=6, value=word, status=0)), threads=1)(np.zeros(1), 3)
+    assert result == 1j
+    assert type(result) is (complex if dtype.weak else np.dtype(dtype.numpy_name).type)
 
 
 def test_a_negative_extent_is_an_empty_array_until_the_kernel_refuses_it():

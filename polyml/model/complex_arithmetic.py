@@ -1,0 +1,296 @@
+"""Operations on complex numbers as expressions of their parts, as NumPy computes them.
+
+Products, quotients (Smith, "Algorithm 116: Complex division", CACM 1962), comparisons (by the real parts, then by the
+imaginary ones) and what is made of them are NumPy's; roots, logarithms and the like are the C library's, in double.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from polyml.dtypes import BOOL, F64, DType
+from polyml.frontend import syntax
+from polyml.frontend.syntax import Expr
+
+LIBRARY = (
+    "sqrt exp log sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh pow"
+).split()  # functions whose parts are the calls "exp.real" and "exp.imag"
+_LONGEST_POWER = 100  # integer exponents below it are products
+
+
+class Pair(NamedTuple):
+    """A complex number: two expressions of one float type."""
+
+    real: Expr
+    imag: Expr
+
+    @property
+    def dtype(self) -> DType:
+        return self.real.dtype
+
+
+def constant(value: complex, dtype: DType) -> Pair:
+    """dtype: of the parts."""
+    return Pair(syntax.Const(value.real, dtype=dtype), syntax.Const(value.imag, dtype=dtype))
+
+
+def converted(number: Pair, to: DType) -> Pair:
+    return Pair(*(_cast(part, to) for part in number))
+
+
+def negated(number: Pair) -> Pair:
+    return Pair(*(_negated(part) for part in number))
+
+
+def binary(op: str, left: Pair, right: Pair) -> Pair:
+    match op:
+        case "+" | "-":
+            return Pair(*(_real(op, a, b) for a, b in zip(left, right)))
+        case "*":
+            return _product(left, right)
+        case "/":
+            return _quotient(left, right)
+        case "**":
+            return _power(left, right)
+    raise TypeError(f"not an operator of complex numbers: {op}")
+
+
+def compared(op: str, left: Pair, right: Pair) -> Expr:
+    real, imag = (_compare("==" if op != "!=" else "!=", a, b) for a, b in zip(left, right))
+    if op in ("==", "!="):
+        return _logical("and" if op == "==" else "or", real, imag)
+    first = _compare(op[0], left.real, right.real)
+    ordered = [_compare("==", number.imag, number.imag) for number in (left, right)]  # no NaN
+    return _logical("or", _logical("and", first, *ordered), _logical("and", real, _compare(op, left.imag, right.imag)))
+
+
+def of_parts(function: str, number: Pair) -> Expr:
+    """A function of a complex number that is real, or a truth value."""
+    match function:
+        case "real":
+            return number.real
+        case "imag":
+            return number.imag
+        case "abs":
+            return _call("hypot", *number)
+        case "norm":
+            return _real("+", _real("*", number.real, number.real), _real("*", number.imag, number.imag))
+        case "isnan" | "isinf":
+            return _logical("or", *(_test(function, part) for part in number))
+        case "isfinite":
+            return _logical("and", *(_test(function, part) for part in number))
+    raise TypeError(f"not a function of complex numbers: {function}")
+
+
+def called(function: str, args: list[Pair]) -> Pair:
+    """A function of complex numbers that is one."""
+    if function in LIBRARY:
+        return _from_library(function, *args)
+    return _FUNCTIONS[function](*args)
+
+
+def selected(condition: Expr, then: Pair, orelse: Pair) -> Pair:
+    return Pair(*(syntax.IfExp(condition, a, b, dtype=a.dtype) for a, b in zip(then, orelse)))
+
+
+# Functions
+
+
+def _conj(z: Pair) -> Pair:
+    return Pair(z.real, _negated(z.imag))
+
+
+def _square(z: Pair) -> Pair:
+    return _product(z, z)
+
+
+def _reciprocal(z: Pair) -> Pair:
+    one = _number(1.0, z.dtype)
+
+    def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
+        ratio = _real("/", small, big)
+        return ratio, _real("+", big, _real("*", small, ratio))
+
+    ratio, scale = steep(z.real, z.imag)
+    flat = Pair(_real("/", one, scale), _real("/", _negated(ratio), scale))
+    ratio, scale = steep(z.imag, z.real)
+    upright = Pair(_real("/", ratio, scale), _real("/", _negated(one), scale))
+    return selected(_compare("<=", _call("abs", z.imag), _call("abs", z.real)), flat, upright)
+
+
+def _sign(z: Pair) -> Pair:
+    """z/|z|; of infinite numbers the direction where it is one of an axis."""
+    size, zero = of_parts("abs", z), _number(0.0, z.dtype)
+    infinite = [_test("isinf", part) for part in z]
+    along = [_call("copysign", _number(1.0, z.dtype), part) for part in z]
+    nan = constant(complex(math.nan, math.nan), z.dtype)
+    far = selected(infinite[1], selected(infinite[0], nan, Pair(zero, along[1])), Pair(along[0], zero))
+    plain = Pair(*(_real("/", part, size) for part in z))
+    near = selected(_compare("==", size, zero), Pair(zero, zero), plain)
+    return selected(_test("isnan", size), nan, selected(_test("isinf", size), far, near))
+
+
+def _rint(z: Pair) -> Pair:
+    return Pair(*(_call("rint", part) for part in z))
+
+
+def _extremum(op: str, keeps: int):
+    """The first number if it is the better one or the one of this position is NaN, else the second."""
+
+    def chosen(a: Pair, b: Pair) -> Pair:
+        return selected(_logical("or", of_parts("isnan", (a, b)[keeps]), compared(op, a, b)), a, b)
+
+    return chosen
+
+
+def _scaled_logarithm(base: float):
+    def logarithm(z: Pair) -> Pair:
+        factor = _number(1 / math.log(base), z.dtype)
+        return Pair(*(_real("*", part, factor) for part in _from_library("log", z)))
+
+    return logarithm
+
+
+def _log1p(z: Pair) -> Pair:
+    more = _real("+", z.real, _number(1.0, z.dtype))
+    return Pair(_call("log", _call("hypot", more, z.imag)), _call("arctan2", z.imag, more))
+
+
+def _exp2(z: Pair) -> Pair:
+    factor = _number(math.log(2), z.dtype)
+    return _from_library("exp", Pair(*(_real("*", part, factor) for part in z)))
+
+
+def _expm1(z: Pair) -> Pair:
+    half = _call("sin", _real("/", z.imag, _number(2.0, z.dtype)))
+    less = _real("*", _number(2.0, z.dtype), _real("*", half, half))
+    real = _real("-", _real("*", _call("expm1", z.real), _call("cos", z.imag)), less)
+    return Pair(real, _real("*", _call("exp", z.real), _call("sin", z.imag)))
+
+
+_FUNCTIONS = {
+    "conj": _conj,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "sign": _sign,
+    "rint": _rint,
+    "maximum": _extremum(">=", 0),
+    "minimum": _extremum("<=", 0),
+    "fmax": _extremum(">=", 1),
+    "fmin": _extremum("<=", 1),
+    "log2": _scaled_logarithm(2),
+    "log10": _scaled_logarithm(10),
+    "log1p": _log1p,
+    "exp2": _exp2,
+    "expm1": _expm1,
+}
+
+
+def _from_library(function: str, *args: Pair) -> Pair:
+    wide = [_cast(part, F64) for number in args for part in number]
+    return converted(Pair(*(_call(f"{function}.{part}", *wide) for part in ("real", "imag"))), args[0].dtype)
+
+
+# Arithmetic
+
+
+def _product(a: Pair, b: Pair) -> Pair:
+    real = _real("-", _real("*", a.real, b.real), _real("*", a.imag, b.imag))
+    return Pair(real, _real("+", _real("*", a.real, b.imag), _real("*", a.imag, b.real)))
+
+
+def _quotient(a: Pair, b: Pair) -> Pair:
+    one, sizes = _number(1.0, a.dtype), [_call("abs", part) for part in b]
+
+    def steep(big: Expr, small: Expr) -> tuple[Expr, Expr]:
+        ratio = _real("/", small, big)
+        return ratio, _real("/", one, _real("+", big, _real("*", small, ratio)))
+
+    def scaled(scale: Expr, first: Expr, op: str, second: Expr) -> Expr:
+        return _real("*", _real(op, first, second), scale)
+
+    ratio, scale = steep(b.real, b.imag)
+    flat = Pair(
+        scaled(scale, a.real, "+", _real("*", a.imag, ratio)), scaled(scale, a.imag, "-", _real("*", a.real, ratio))
+    )
+    ratio, scale = steep(b.imag, b.real)
+    upright = Pair(
+        scaled(scale, _real("*", a.real, ratio), "+", a.imag), scaled(scale, _real("*", a.imag, ratio), "-", a.real)
+    )
+    zero = _logical("and", *(_compare("==", size, _number(0.0, a.dtype)) for size in sizes))
+    by_zero = Pair(*(_real("/", part, sizes[0]) for part in a))
+    return selected(_compare(">=", *sizes), selected(zero, by_zero, flat), upright)
+
+
+def _power(a: Pair, b: Pair) -> Pair:
+    times = _small_integer(b)
+    if times is not None:
+        return _integer_power(a, times)
+    nan, zero = constant(complex(math.nan, math.nan), a.dtype), constant(0j, a.dtype)
+    vanishes = _logical("and", _compare(">", b.real, zero.real), _compare("==", b.imag, zero.imag))
+    of_zero = selected(vanishes, zero, nan)
+    plain = selected(compared("==", a, zero), of_zero, _from_library("pow", a, b))
+    return selected(compared("==", b, zero), constant(1 + 0j, a.dtype), plain)
+
+
+def _small_integer(exponent: Pair) -> int | None:
+    if not all(isinstance(part, syntax.Const) for part in exponent) or exponent.imag.value != 0:
+        return None
+    number = exponent.real.value
+    return int(number) if abs(number) < _LONGEST_POWER and number == int(number) else None
+
+
+def _integer_power(a: Pair, times: int) -> Pair:
+    one = constant(1 + 0j, a.dtype)
+    if times in (0, 1):
+        return a if times else one
+    result, square, rest = None, a, abs(times)
+    while rest:
+        if rest & 1:
+            result = square if result is None else _product(result, square)
+        rest >>= 1
+        if rest:
+            square = _product(square, square)
+    if times > 0:
+        return result
+    nan, zero = constant(complex(math.nan, math.nan), a.dtype), constant(0j, a.dtype)
+    return selected(compared("==", a, zero), nan, _quotient(one, result))
+
+
+# Real expressions
+
+
+def _number(value: float, dtype: DType) -> Expr:
+    return syntax.Const(value, dtype=dtype)
+
+
+def _real(op: str, left: Expr, right: Expr) -> Expr:
+    return syntax.Binary(op, left, right, dtype=left.dtype)
+
+
+def _negated(number: Expr) -> Expr:
+    if isinstance(number, syntax.Const):
+        return dataclasses.replace(number, value=-number.value)
+    return syntax.Unary("-", number, dtype=number.dtype)
+
+
+def _call(function: str, *args: Expr) -> Expr:
+    return syntax.Call(function, args, dtype=args[0].dtype)
+
+
+def _test(function: str, number: Expr) -> Expr:
+    return syntax.Call(function, (number,), dtype=BOOL)
+
+
+def _compare(op: str, left: Expr, right: Expr) -> Expr:
+    return syntax.Compare(op, left, right, dtype=BOOL)
+
+
+def _logical(op: str, *operands: Expr) -> Expr:
+    return syntax.Logical(op, operands, dtype=BOOL)
+
+
+def _cast(number: Expr, to: DType) -> Expr:
+    return number if number.dtype == to else syntax.Cast(number, to, True, dtype=to)
