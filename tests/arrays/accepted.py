@@ -22,7 +22,7 @@ from polyml.frontend.argtypes import arg_type, with_sizes
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 
-TYPES = "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+TYPES = "complex128 complex64 float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ _CONSTRUCTS = [
     "A[n] = x", "A[:] = B.T", "A += B", "A[1:] = A[:-1]", "A @ x", "y = A[1]; y[0] = 1; return A.sum()",
     "for i in range(4): A[i, i:] = x[i:]", "for i in range(4): A[i] = x[i]", "if n > 1: A[0] = x", "A > B", "A == B",
     "(A > 0) & (B > 0)", "~(A > 0)", "A // 3", "A % 3", "A ** 2", "A << 1", "A & B", "-A", "A + 1", "A * 2.5", "A / B",
+    "A * 1j", "A.real * 1", "A.imag * 1", "A.real = B.real", "A.imag = B.real", "abs(A)", "complex(n, s) * A",
     "A.shape[0]", "len(A)", "A[A > 2] = 0", "A[A > 2] += 1", "x[x > 2]", "x[x.astype(np.int64) % 4]", "A[:, J]",
     "for row in A: x += row", "[v for v in x]", "A[0], A[1] = A[1] * 1, A[0] * 1",
 ]  # fmt: skip
@@ -63,6 +64,10 @@ _CALLS = {
     "astype": ["A.astype(np.float32)", "A.astype(np.int16)"],
     "outer": ["np.outer(x, x)"],
     "inner": ["np.inner(A, B)"],
+    "real": ["np.real(A) * 1"],
+    "imag": ["np.imag(A) * 1"],
+    "angle": ["np.angle(A)", "np.angle(x, deg=True)"],
+    "conj": ["A.conj() * 1", "A.conjugate() * 1"],
     "dot": ["np.dot(A, x)", "A.dot(B)"],
     "vdot": ["np.vdot(x, x)"],
     "matmul": ["A @ B", "np.matmul(A, x)"],
@@ -188,7 +193,7 @@ def _same(one: object, other: object) -> bool:
         return False
     if isinstance(one, (np.ndarray, np.generic)) and (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
-    bound = {"float32": 1e-6, "float16": 2e-3}.get(str(getattr(one, "dtype", "")), 1e-12)
+    bound = {"complex64": 1e-6, "float32": 1e-6, "float16": 2e-3}.get(str(getattr(one, "dtype", "")), 1e-12)
     return one is None or bool(np.allclose(one, other, rtol=bound, equal_nan=True))
 
 

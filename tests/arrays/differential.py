@@ -33,7 +33,7 @@ class _Nudged:
         def nudged(*args, **options):
             result = real(*args, **options)
             kind = getattr(result, "dtype", np.dtype(bool))
-            return result * kind.type(1 + self._units * np.finfo(kind).eps) if kind.kind == "f" else result
+            return result * kind.type(1 + self._units * np.finfo(kind).eps) if kind.kind in "fc" else result
 
         return nudged
 
@@ -130,13 +130,13 @@ def _difference(wanted, got, least: float = 0.0) -> str:
     wanted_array, got_array = np.asarray(wanted), np.asarray(got)
     if (wanted_array.dtype, wanted_array.shape) != (got_array.dtype, got_array.shape):
         return f"{wanted_array.dtype}{wanted_array.shape} against {got_array.dtype}{got_array.shape}"
-    if wanted_array.dtype.kind != "f":
+    if wanted_array.dtype.kind not in "fc":
         return "" if np.array_equal(wanted_array, got_array) else f"{wanted_array} against {got_array}"
     # the order of a sum is NumPy's own: values that cancel differ by an ulp of the largest, and where one order leaves
     # the range another need not
     finite = np.isfinite(wanted_array) & np.isfinite(got_array)
     scale = float(np.max(np.abs(wanted_array), initial=1.0, where=finite))
-    bound = max(least, {"float16": 2e-2, "float32": 1e-4}.get(wanted_array.dtype.name, 1e-9))
+    bound = max(least, {"float16": 2e-2, "float32": 1e-4, "complex64": 1e-4}.get(wanted_array.dtype.name, 1e-9))
     close = np.isclose(got_array, wanted_array, rtol=bound, atol=bound * scale) | ~finite
     return "" if close.all() else f"{wanted_array} against {got_array}"
 

@@ -12,6 +12,8 @@ Shape = tuple[Dim, ...]
 
 _SIZES = (0, 1, 2, 3, 4, 5, 7, 9)
 _FLOATS, _INTEGERS = ("f8", "f8", "f8", "f8", "f8", "f4", "f4", "f2"), ("i8", "i8", "i4", "i2", "u1", "i1")
+_COMPLEX = ("c16", "c16", "c16", "c8")
+_ORDER = "bifc"
 _INDICES = ("i8", "i8", "i4", "u2")
 _ONE: Dim = ("", 1)
 
@@ -37,6 +39,8 @@ class ArrayProgram:
             low = 0 if dtype.kind in "ub" else -5
             low, high = (low, 2 if dtype.kind == "b" else 6) if name != "J" else (max(low, -2), 3)
             values = rng.integers(low, high, tuple(_size(d, self.sizes[run]) for d in shape))
+            if dtype.kind == "c":
+                values = values + 1j * rng.integers(-5, 6, values.shape)
             made[name] = _laid_out(values.astype(dtype), rng)
         return made
 
@@ -65,7 +69,7 @@ def generate(seed: int) -> ArrayProgram:
 class _Generator:
     def __init__(self, seed: int):
         self.seed, self.rng = seed, random.Random(seed)
-        self.names: dict[str, tuple[Shape, str]] = {}  # name -> shape and "f", "i" or "b"
+        self.names: dict[str, tuple[Shape, str]] = {}  # name -> shape and "c", "f", "i" or "b"
         self.index: Shape = ()  # of the index array J
         self.lines: list[str] = []
         self.indent = "    "
@@ -78,8 +82,8 @@ class _Generator:
             rank = rng.choice((1, 1, 2, 2, 2, 3))
             name = "ABCDE"[number]
             shape = tuple((rng.choice(bases), 0) for _ in range(rank))
-            kind = rng.choice("fffib")
-            dtypes[name] = rng.choice(_FLOATS) if kind == "f" else rng.choice(_INTEGERS) if kind == "i" else "?"
+            kind = rng.choice("ffffffiibbc")
+            dtypes[name] = rng.choice({"c": _COMPLEX, "f": _FLOATS, "i": _INTEGERS, "b": "?"}[kind])
             shapes[name] = shape
             self.names[name] = (shape, kind)
         if rng.random() < 0.25:
@@ -139,11 +143,15 @@ class _Generator:
         if not part:
             part = ()
         text, value_kind = self.expression(part, 3, allow_broadcast=True)
-        order = "bif"
+        text, value_kind = self.real(text, value_kind, kind)
         operators = ["=", "="]
-        if kind != "b" and order.index(value_kind) <= order.index(kind) and not target.count("[]"):
+        if kind != "b" and _ORDER.index(value_kind) <= _ORDER.index(kind) and not target.count("[]"):
             operators += ["+=", "-=", "*="]
         self.add(f"{target} {self.rng.choice(operators)} _copy({text})")
+
+    def real(self, text: str, kind: str, target: str) -> tuple[str, str]:
+        """What an array of kind `target` takes: NumPy drops imaginary parts and warns, which is refused."""
+        return (f"np.{self.rng.choice(('real', 'imag'))}({text})", "f") if kind == "c" and target != "c" else (text, kind)
 
     def assign_masked(self) -> None:
         name = self.rng.choice(sorted(self.names))
@@ -184,7 +192,7 @@ class _Generator:
         shape, kind = self.names[name]
         self.add(f"for i in range({name}.shape[0]):")
         self.indent = "        "
-        text, _ = self.expression(shape[1:], 2, allow_broadcast=True)
+        text, _ = self.real(*self.expression(shape[1:], 2, allow_broadcast=True), kind)
         self.add(f"{name}[i] = _copy({text})")
         if self.rng.random() < 0.5:
             self.assign_part()
@@ -218,7 +226,7 @@ class _Generator:
                 parts.append(str(self.rng.choice((0, -1, 1))))
         return ", ".join(parts) or "()", tuple(left)
 
-    # Expressions: text and kind ("f", "i", "b")
+    # Expressions: text and kind ("c", "f", "i", "b")
 
     def expression(self, shape: Shape, depth: int, allow_broadcast: bool = False) -> tuple[str, str]:
         rng = self.rng
@@ -273,10 +281,11 @@ class _Generator:
         (a, ka), (b, kb) = self.expression(shape, depth), self.expression(shape, depth, allow_broadcast=True)
         op = self.rng.choice("++-**/")
         if op == "/":
-            return f"({a} / (np.abs({b}) + 1.5))" if kb != "b" else f"({a} / ({b} + 1.5))", "f"
+            divisor = f"(np.abs({b}) + 1.5)" if kb != "b" else f"({b} + 1.5)"
+            return f"({a} / {divisor})", "c" if ka == "c" else "f"
         if "b" in (ka, kb) and op == "-":
             op = "+"
-        return f"({a} {op} {b})", max(ka, kb, key="bif".index)
+        return f"({a} {op} {b})", max(ka, kb, key=_ORDER.index)
 
     def unary(self, shape: Shape, depth: int) -> tuple[str, str]:
         a, kind = self.expression(shape, depth)
@@ -285,6 +294,11 @@ class _Generator:
         if shape and a[0].isalpha() and self.rng.random() < 0.2:
             triangle = f"np.{self.rng.choice(('tril', 'triu'))}({a}, {self.rng.choice((-1, 0, 1))})"
             return (triangle if len(shape) == 2 and self.rng.random() < 0.5 else f"np.roll({a}, 1, axis=-1)"), kind
+        if kind == "c":
+            function = self.rng.choice(("np.real", "np.imag", "np.abs", "np.conj", "np.square", "-", "1j * "))
+            return f"({function}({a}))", "f" if function in ("np.real", "np.imag", "np.abs") else "c"
+        if self.rng.random() < 0.05:
+            return f"({a} * 1j)", "c"
         if kind == "i" or self.rng.random() < 0.5:
             return self.rng.choice((f"(-{a})", f"np.abs({a})", f"np.minimum({a}, 2)", f"np.maximum({a}, {a})")), kind
         return self.rng.choice((f"np.sqrt(np.abs({a}))", f"np.tanh({a})", f"np.clip({a}, -1.0, 4.0)")), "f"
@@ -292,7 +306,7 @@ class _Generator:
     def choice(self, shape: Shape, depth: int) -> tuple[str, str]:
         test, _ = self.comparison(shape, depth)
         (a, ka), (b, kb) = self.expression(shape, depth), self.expression(shape, depth)
-        return f"np.where({test}, {a}, {b})", max(ka, kb, key="bif".index)
+        return f"np.where({test}, {a}, {b})", max(ka, kb, key=_ORDER.index)
 
     def comparison(self, shape: Shape, depth: int) -> tuple[str, str]:
         a, kind = self.leaf(shape)
@@ -311,7 +325,7 @@ class _Generator:
         if function in ("argmax", "argmin"):
             return f"np.{function}({a}, axis={axis})", "i"
         if function == "mean":
-            return f"np.mean({a}, axis={axis})", "f"
+            return f"np.mean({a}, axis={axis})", "c" if kind == "c" else "f"
         return f"np.{function}({a}, axis={axis})", ("i" if kind == "b" and function == "sum" else kind)
 
     def product(self, shape: Shape, depth: int) -> tuple[str, str]:
@@ -323,5 +337,5 @@ class _Generator:
             return self.leaf(shape)
         if self.rng.random() < 0.4:
             subscripts = "ij,jk->ik" if len(shape) == 2 else "ij,j->i"
-            return f'np.einsum("{subscripts}", {a}, {b})', max(ka, kb, key="bif".index)
-        return f"({a} @ {b})", max(ka, kb, key="bif".index)
+            return f'np.einsum("{subscripts}", {a}, {b})', max(ka, kb, key=_ORDER.index)
+        return f"({a} @ {b})", max(ka, kb, key=_ORDER.index)
