@@ -34,7 +34,7 @@ from polyml.frontend.types import infer
 from polyml.model import text as model_text
 from polyml.model.dependence import Dependences, dependences
 from polyml.model.extract import extract
-from polyml.model.reduction import reductions
+from polyml.model.reduction import reductions, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -117,6 +117,7 @@ def compile(
         scop = stage("scalars", lambda: expand(scop))
     found = stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
+    scop = term_by_term(scop, free)
     made = None
     notes: tuple[str, ...] = ()
     for way in _ways(options, transform, aliased):
@@ -229,7 +230,7 @@ def _artifact(
             ResultArray(
                 a.name,
                 (BY_PART[a.element] if a.pairs else a.element).numpy_name,
-                tuple(str(integer_expression(as_parameters(e))) for e in (a.shape[:-1] if a.pairs else a.shape)),
+                tuple(str(integer_expression(as_parameters(e))) for e in (a.shape[1:] if a.pairs else a.shape)),
             )
             for a in returned
         ),

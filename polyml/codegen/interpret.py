@@ -100,9 +100,9 @@ def _result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str
 
 
 def _as_pairs(array: np.ndarray) -> np.ndarray:
-    """The parts of complex numbers, as a view with one more dimension."""
+    """The parts of complex numbers, as a view with one more dimension, the first."""
     parts = array.real
-    return np.lib.stride_tricks.as_strided(parts, (*array.shape, 2), (*array.strides, parts.itemsize), writeable=array.flags.writeable)
+    return np.lib.stride_tricks.as_strided(parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable)
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
@@ -110,7 +110,9 @@ def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object])
         return memory
     if array.role is Role.ARGUMENT:
         return arguments[array.source_name or array.name]
-    return memory.view(BY_PART[array.element].numpy_name)[..., 0]
+    whole = np.empty(memory.shape[1:], BY_PART[array.element].numpy_name)
+    whole.real, whole.imag = memory
+    return whole
 
 
 class _Effect:

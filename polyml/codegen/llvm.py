@@ -5,7 +5,7 @@ The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from polyml import polyhedra
@@ -13,7 +13,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, floor_div, linear
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
@@ -260,10 +260,22 @@ class Body:
             if held is not None:
                 return held
             self._write_back(self.cells.overlapping(place), drop=False)
+        if not self.module.aliased and self._is_pair(place):
+            return self._load_pair(place)
         value = self._load(place)
         if not self.module.aliased:
             self.cells.put(place, value, dirty=False)
         return value
+
+    def _load_pair(self, place: Place) -> Val:
+        """The same of complex numbers, of which both parts are loaded together."""
+        other = self._other_part(place)
+        self._write_back(self.cells.overlapping(other), drop=False)
+        parts = self._loaded_pairs(place)
+        for one in (place, other):
+            if self.cells.value(one) is None:
+                self.cells.put(one, parts[one], dirty=False)
+        return parts[place]
 
     def store(self, place: Place, value: Val) -> None:
         """Give the place a new value, in a register until the region ends or something may share its elements."""
@@ -284,10 +296,20 @@ class Body:
         for place in places:
             if self.cells.is_dirty(place):
                 value = self.cells.value(place)
-                self._store(place, value)
+                self._store_held(place, value)
                 self.cells.put(place, value, dirty=False)
             if drop:
                 self.cells.drop(place)
+
+    def _store_held(self, place: Place, value: Val) -> None:
+        """Store what a register holds, with the other part of complex numbers if that is to be stored as well."""
+        other = self._other_part(place) if self._is_pair(place) else None
+        if other is None or self.cells.value(other) is None or not self.cells.is_dirty(other) or other in self.cells.pinned:
+            self._store(place, value)
+            return
+        held = self.cells.value(other)
+        self._store_pairs({place: value, other: held})
+        self.cells.put(other, held, dirty=False)
 
     def flush(self) -> None:
         """Write everything back that is only in registers, and start a new region."""
@@ -308,6 +330,54 @@ class Body:
         lane_step, stride = moving[0]
         return lane_step if stride == self.scop.arrays[place.array].element.size_bytes and abs(lane_step) == 1 else 0
 
+    def _is_pair(self, place: Place) -> bool:
+        """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
+        array = self.scop.arrays[place.array]
+        if not array.pairs or place.lanes == 1 or not place.subscripts[0].is_const or place.part is not None:
+            return False
+        moving = [(s, t) for s, t in zip(place.strides, self.module.slots.strides(place.array)) if s]
+        return moving == [(1, 2 * array.element.size_bytes)]
+
+    def _other_part(self, place: Place) -> Place:
+        first, *rest = place.subscripts
+        return replace(place, subscripts=(const(1 - first.const), *rest))
+
+    def _loaded_pairs(self, place: Place) -> dict[Place, Val]:
+        """Both parts of complex numbers side by side, by one load and two shuffles."""
+        first, second = self._in_order(place)
+        element, lanes = self.scop.arrays[place.array].element, place.lanes
+        kind, align, mask = memory_type(element), self._align(place.array), self.mask(place)
+        address, wide = self.pointer(place.array, first.subscripts), vector_type(kind, 2 * lanes)
+        if mask is None:
+            both = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+        else:
+            both = self._masked_load(address, kind, 2 * lanes, align, mask.doubled())
+        parts = {}
+        for one, start in ((first, 0), (second, 1)):
+            order = ", ".join(f"i32 {start + 2 * lane}" for lane in range(lanes))
+            ssa = self.fn.emit(f"shufflevector {wide} {both}, {wide} poison, <{lanes} x i32> <{order}>")
+            parts[one] = Val(ssa, element, lanes)
+        return parts
+
+    def _in_order(self, place: Place) -> tuple[Place, Place]:
+        other = self._other_part(place)
+        return (place, other) if place.subscripts[0].const == 0 else (other, place)
+
+    def _store_pairs(self, parts: dict[Place, Val]) -> None:
+        """Both parts of complex numbers side by side, by one shuffle and one store."""
+        first, second = self._in_order(next(iter(parts)))
+        element, lanes = self.scop.arrays[first.array].element, first.lanes
+        kind, align, mask = memory_type(element), self._align(first.array), self.mask(first)
+        address = self.pointer(first.array, first.subscripts)
+        narrow, wide = vector_type(kind, lanes), vector_type(kind, 2 * lanes)
+        order = ", ".join(f"i32 {lane}, i32 {lanes + lane}" for lane in range(lanes))
+        values = ", ".join(f"{narrow} {self.math.splat(parts[one], lanes).ssa}" for one in (first, second))
+        both = self.fn.emit(f"shufflevector {values}, <{2 * lanes} x i32> <{order}>")
+        if mask is None:
+            self.fn.do(f"store {wide} {both}, ptr {address}, align {align}")
+        else:
+            self._masked_store(both, address, kind, 2 * lanes, align, mask.doubled())
+
     def mask(self, place: Place) -> "Mask | None":
         return None if place.last is None else Mask(self, place.lanes, place.last)
 
@@ -318,6 +388,8 @@ class Body:
         if place.lanes == 1:
             address = self.pointer(place.array, place.subscripts)
             return self._from_memory(self.fn.emit(f"load {kind}, ptr {address}, align {align}"), element, 1)
+        if self._is_pair(place):
+            return self._loaded_pairs(place)[place]
         direction = self._contiguous(place)
         wide = vector_type(kind, place.lanes)
         if direction == 1:
@@ -325,7 +397,7 @@ class Body:
             if mask is None:
                 loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
             else:
-                loaded = self._masked_load(address, kind, place.lanes, align, mask)
+                loaded = self._masked_load(address, kind, place.lanes, align, mask.bits)
             return self._from_memory(loaded, element, place.lanes)
         if direction == -1 and mask is None:
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
@@ -392,13 +464,19 @@ class Body:
     def _lane(self, place: Place, lane: int) -> tuple[Lin, ...]:
         return tuple(e + s * lane for e, s in zip(place.subscripts, place.strides))
 
-    def _masked_load(self, address: str, kind: str, lanes: int, align: int, mask: "Mask") -> str:
+    def _masked_load(self, address: str, kind: str, lanes: int, align: int, bits: str) -> str:
         wide = vector_type(kind, lanes)
         name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
         self.module.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
         return self.fn.emit(
-            f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {mask.bits}, {wide} zeroinitializer)"
+            f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)"
         )
+
+    def _masked_store(self, ssa: str, address: str, kind: str, lanes: int, align: int, bits: str) -> None:
+        wide = vector_type(kind, lanes)
+        name = f"llvm.masked.store.v{lanes}{name_suffix(kind)}.p0"
+        self.module.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
+        self.fn.do(f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{lanes} x i1> {bits})")
 
     def _from_memory(self, ssa: str, element: DType, lanes: int) -> Val:
         if element.kind == "b":
@@ -425,12 +503,7 @@ class Body:
         elif direction == 1 and mask is None:
             self.fn.do(f"store {wide} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
         elif direction == 1:
-            name = f"llvm.masked.store.v{place.lanes}{name_suffix(kind)}.p0"
-            self.module.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{place.lanes} x i1>)")
-            address = self.pointer(place.array, place.subscripts)
-            self.fn.do(
-                f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{place.lanes} x i1> {mask.bits})"
-            )
+            self._masked_store(ssa, self.pointer(place.array, place.subscripts), kind, place.lanes, align, mask.bits)
         elif mask is None:
             for lane in range(place.lanes):
                 number = self.fn.emit(f"extractelement {wide} {ssa}, i32 {lane}")
@@ -564,10 +637,17 @@ class Body:
 
     def _leave(self, held: dict[Place, str | None], final: dict[Place, Val], phis: dict[Place, Val]) -> None:
         groups: dict[tuple, list[Place]] = {}
+        stored: set[Place] = set()  # with their other parts
         for place, op in held.items():
             if op is None:
-                if final[place] != phis[place]:
+                if final[place] == phis[place] or place in stored:
+                    continue
+                other = self._other_part(place) if self._is_pair(place) else None
+                if other is None or other not in held or final[other] == phis[other]:
                     self._store(place, final[place])
+                else:
+                    self._store_pairs({place: final[place], other: final[other]})
+                    stored.add(other)
             else:
                 groups.setdefault((place.array, place.subscripts, op), []).append(place)
         for (array, subscripts, op), parts in groups.items():
@@ -595,6 +675,12 @@ class Mask:
         limit = body.math.splat(Val(self.last, I64), lanes)
         index = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
         self.bits = body.math.once(f"icmp sle <{lanes} x i64> {index}, {limit.ssa}")
+
+    def doubled(self) -> str:
+        """The same of lanes that have two elements each."""
+        order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
+        kind = f"<{self.lanes} x i1>"
+        return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
 
     def clamped(self, lane: int) -> str:
         """min(lane, the last lane that happens)."""

@@ -18,7 +18,7 @@ from polyml.codegen.build import integer_expression
 from polyml.codegen.integers import Lin, const
 from polyml.frontend.syntax import ArrayType
 from polyml.model.complexes import parts_of
-from polyml.model.scop import Role
+from polyml.model.scop import Array, Role
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class ProductStride:
 
 
 Stride = int | SlotStride | ProductStride
+
+
+def _row_strides(size_bytes: int, extents: tuple[Lin, ...]) -> tuple[Stride, ...]:
+    return tuple(_row_stride(size_bytes, extents[d + 1 :]) for d in range(len(extents)))
 
 
 def _row_stride(size_bytes: int, extents: tuple[Lin, ...]) -> Stride:
@@ -73,7 +77,7 @@ class SlotMap:
                 steps[-1 if order == "C" else 0] = kind.element.size_bytes
             if order == "A":
                 unaligned.add(name)
-            strides[name] = (*steps, kind.element.part.size_bytes) if kind.element.is_complex else tuple(steps)
+            strides[name] = (kind.element.part.size_bytes, *steps) if kind.element.is_complex else tuple(steps)
             word += 1 + 2 * kind.ndim
         for array in scop.arrays.values():
             if array.role is Role.ARGUMENT:
@@ -82,9 +86,11 @@ class SlotMap:
             if array.name in program.windows:
                 lengths = program.windows[array.name].lengths
                 extents = tuple(e if n is None else const(n) for e, n in zip(extents, lengths))
-            size = array.element.size_bytes
-            inner = [_row_stride(size, extents[d + 1 :]) for d in range(len(extents) - 1)]
-            strides[array.name] = (*inner, size) if extents else ()
+            if array.role is Role.RESULT and array.pairs:
+                size = array.element.size_bytes
+                strides[array.name] = (size, *_row_strides(2 * size, extents[1:]))
+            else:
+                strides[array.name] = _row_strides(array.element.size_bytes, extents)
             if array.role is Role.RESULT:
                 data[array.name] = word
                 word += 1 + 2 * (len(extents) - array.pairs)
@@ -107,6 +113,13 @@ class SlotMap:
     def strides(self, array: str) -> tuple[Stride, ...]:
         """Bytes between neighbours per dimension; an int where it is known."""
         return self._strides[array]
+
+    def unit_dim(self, array: Array) -> int | None:
+        """The dimension whose neighbours are neighbours in memory, each perhaps a complex number; None if there is none."""
+        size = array.element.size_bytes
+        wanted = (size, 2 * size) if array.pairs else (size,)
+        steps = self._strides[array.name]
+        return next((d for d in reversed(range(int(array.pairs), len(steps))) if steps[d] in wanted), None)
 
     def unaligned(self, array: str) -> bool:
         """Whether elements may lie at any byte."""

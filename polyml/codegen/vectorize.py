@@ -43,11 +43,7 @@ class _Vectorizer:
         self._rare = False  # inside a guard that seldom holds: small code
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
         slots = SlotMap.of(program, layouts)
-        self._unit_dims = {}
-        for name, array in program.scop.arrays.items():
-            steps = slots.strides(name)
-            units = [d for d, s in enumerate(steps) if s == array.element.size_bytes]
-            self._unit_dims[name] = units[-1] if units else None
+        self._unit_dims = {name: slots.unit_dim(array) for name, array in program.scop.arrays.items()}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Around, ...]) -> tuple[Node, ...]:
         out: list[Node] = []

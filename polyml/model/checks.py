@@ -151,7 +151,7 @@ def _access(
                 kind="bounds",
                 what=what,
                 may=may,
-                dim=dim,
+                dim=dim - nest.arrays[array].pairs,
                 subscript=polyhedra.rename_domain(context.pw_aff(subscript), "S"),
                 size=size_pw_aff(size),
                 loc=loc,
@@ -207,7 +207,7 @@ def _shape_check(top: Context, array: ArrayInfo, dim: int, extent: Affine) -> Ch
         iterators=(),
         what=array.source_name,
         may=array.conditional,
-        dim=dim,
+        dim=dim - array.pairs,
         size=size_pw_aff(extent),
         loc=array.loc,
     )

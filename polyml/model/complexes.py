@@ -3,8 +3,8 @@
     z = a * b        ->        z.real = a.real * b.real - a.imag * b.imag
                                z.imag = a.real * b.imag + a.imag * b.real
 
-An array of complex numbers is one of their parts with a last dimension of size 2, which is how NumPy stores it. So
-everything behind this pass knows real numbers alone, and the dependences of the parts are exact.
+An array of complex numbers is one of their parts with a first dimension of size 2, so that rows stay rows: those of an
+argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the dependences of the parts are exact.
 
 What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is
 returned, a Call of "complex".
@@ -115,7 +115,7 @@ class _Splitter:
             return isinstance(read, syntax.Name) and read.name == place.name
         if not isinstance(read, syntax.Subscript):
             return False
-        return self._aliased or read.array == place.array and read.indices[-1] == place.indices[-1]
+        return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
         shape = tuple(map(self._real, stmt.shape))
@@ -177,7 +177,7 @@ class _Splitter:
                 return Pair(*(dataclasses.replace(expr, name=n, dtype=expr.dtype.part) for n in parts_of(expr.name)))
             case syntax.Subscript():
                 indices = tuple(map(self._real, expr.indices))
-                places = ((*indices, syntax.Const(which, dtype=PYINT)) for which in (0, 1))
+                places = ((syntax.Const(which, dtype=PYINT), *indices) for which in (0, 1))
                 return Pair(*(dataclasses.replace(expr, indices=i, dtype=expr.dtype.part) for i in places))
             case syntax.Unary(op="-"):
                 return arithmetic.negated(self._parts(expr.operand))

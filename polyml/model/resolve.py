@@ -112,7 +112,7 @@ class _Resolver:
 
     def _declare(self, name: str, element: DType, shape: tuple[Affine, ...], role: Role, source_name: str, **more) -> None:
         """An array; one of complex numbers is one of their parts."""
-        shape = (*shape, Affine(2)) if element.is_complex else shape
+        shape = (Affine(2), *shape) if element.is_complex else shape
         self.arrays[name] = ArrayInfo(element.part, shape, role, source_name, pairs=element.is_complex, **more)
 
     def _argument(self, name: str, dtype: DType) -> Value:
@@ -369,7 +369,8 @@ class _Resolver:
     def _shape(self, array: str, dim: int) -> Affine:
         if array in self.types:
             return af.variable(self.shape_names[array, dim])
-        return self.arrays[self.array_names[array]].shape[dim]
+        info = self.arrays[self.array_names[array]]
+        return info.shape[dim + info.pairs]
 
     def _read(self, expr: syntax.Subscript) -> Read | Gather:
         """An element at affine subscripts, or at some that are elements of index arrays."""

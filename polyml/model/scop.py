@@ -31,7 +31,7 @@ class Array:
     """shape: one parametric expression per dimension, { [] -> [(N)] }; () for a scalar, which is an array of one element.
 
     name is a C identifier (a scalar web `x.1` becomes `x_1`); `source_name` is what the user wrote.
-    pairs: of complex numbers, whose parts, of type `element`, the last dimension has.
+    pairs: of complex numbers, whose parts, of type `element`, the first dimension has.
     """
 
     name: str
