@@ -35,12 +35,14 @@ class DType:
 
     @property
     def numpy_name(self) -> str:
-        """The name `numpy.dtype` takes: "float64", "int32", "bool"."""
+        """The name of NumPy's type: "float64", "int32", "bool"; of ml_dtypes' "bfloat16"."""
         stem = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
-        return "bool" if self.kind == "b" else f"{stem}{self.bits}"
+        brain = "b" if self.name == "bf16" else ""
+        return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"
 
 
 F64, F32, F16 = (DType(f"f{b}", "f", b) for b in (64, 32, 16))
+BF16 = DType("bf16", "f", 16)  # ml_dtypes'
 I8, I16, I32, I64 = (DType(f"i{b}", "i", b) for b in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{b}", "u", b) for b in (8, 16, 32, 64))
 BOOL = DType("bool", "b", 8)
@@ -48,5 +50,6 @@ PYINT = DType("int", "i", 64, weak=True)
 PYFLOAT = DType("float", "f", 64, weak=True)
 PYBOOL = DType("pybool", "b", 8, weak=True)
 
-FIXED = (F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
+HALVES = (F16, BF16)  # computed in F32
+FIXED = (F64, F32, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
 BY_NUMPY_NAME = {d.numpy_name: d for d in FIXED}

@@ -76,6 +76,6 @@ def _element(read: Expressions, node: ast.expr | None, default) -> DType | synta
         raise read.error(
             node,
             "this is not an element type of the language",
-            "float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype",
+            "float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool, A.dtype",
         )
     return dtype

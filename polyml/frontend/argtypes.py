@@ -11,7 +11,7 @@ from polyml.errors import PolymlTypeError
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 
 _PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT}
-_ELEMENTS = "float64, float32, float16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
+_ELEMENTS = "float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
 
 
 def arg_type(value: object, name: str = "argument") -> ArgType:

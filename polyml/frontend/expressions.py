@@ -28,7 +28,7 @@ _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
-_TYPES = "float64, float32, float16, int8 to int64, uint8 to uint64, bool"
+_TYPES = "float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool"
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
     ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from polyml.dtypes import BOOL, F16, F32, F64, FIXED, PYBOOL, PYFLOAT, PYINT, DType
+from polyml.dtypes import BF16, BOOL, F32, F64, FIXED, HALVES, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.frontend.promotion import embeds
+from polyml.numpy_dtypes import numpy_dtype
 
 # None: any value of the type.
 Known = tuple | None
@@ -94,11 +95,14 @@ def exact(value: object, to: DType) -> object | None:
 
 
 def rounded(value: object, to: DType) -> float:
-    """A Python number as the nearest one of a float type. OverflowError for an int beyond the largest double."""
-    if to not in (F32, F16):
+    """A Python number as the nearest one of a float type. OverflowError for an int beyond the largest double, of
+    bfloat16 beyond 64 bits."""
+    if to not in (F32, *HALVES):
         return float(value)
+    if to == BF16 and isinstance(value, int) and value not in integer_range(PYINT):
+        raise OverflowError
     with np.errstate(over="ignore"):
-        return float(np.dtype(to.numpy_name).type(float(value)))
+        return float(numpy_dtype(to).type(value if to == BF16 else float(value)))
 
 
 def integer_range(dtype: DType) -> range:

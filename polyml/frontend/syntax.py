@@ -136,7 +136,8 @@ class Call:
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
     arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square;
-    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign.
+    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign. Untyped there are also where and clip of three, wide,
+    which makes halves float32, and, for their type alone, matmul and einsum.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
     builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
     and isfinite: of a float), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
@@ -257,7 +258,7 @@ class Like:
 @dataclass(frozen=True)
 class TypeOf:
     """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's,
-    "wide sum" and "wide mean" with float32 for float16.
+    "wide sum" and "wide mean" with float32 for halves.
 
     Untyped only.
     """

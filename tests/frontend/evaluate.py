@@ -10,9 +10,10 @@ import operator
 
 import numpy as np
 
-from polyml.dtypes import BOOL, F64, PYINT
+from polyml.dtypes import BF16, BOOL, F64, PYINT
 from polyml.frontend import syntax
 from polyml.frontend.interpret import _binary, _unary
+from polyml.numpy_dtypes import numpy_dtype
 
 OPERATORS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -59,7 +60,7 @@ class _Evaluation:
                 self.values[target.array][self.index(target)] = self.expr(stmt.value)
             case syntax.Alloc():
                 shape = tuple(map(self.integer, stmt.shape))
-                self.values[stmt.name] = np.empty(shape, stmt.element.numpy_name)
+                self.values[stmt.name] = np.empty(shape, numpy_dtype(stmt.element))
                 if stmt.fill is not None:
                     assert stmt.fill.dtype == stmt.element
                     self.values[stmt.name][...] = self.expr(stmt.fill)
@@ -86,7 +87,7 @@ class _Evaluation:
 
     def expr(self, expr):
         value = self.compute(expr)
-        expected = int if expr.dtype == PYINT else np.dtype(expr.dtype.numpy_name).type
+        expected = int if expr.dtype == PYINT else numpy_dtype(expr.dtype).type
         assert type(value) is expected, (expr, value)
         return value
 
@@ -142,13 +143,13 @@ class _Evaluation:
                 raise OverflowError(result)
             return result
         if expr.operand.dtype == PYINT and expr.to.is_integer:
-            return np.dtype(expr.to.numpy_name).type(value)  # raises OverflowError
-        assert not (expr.operand.dtype == PYINT and expr.to != F64), expr
-        return np.asarray(value).astype(expr.to.numpy_name)[()]
+            return numpy_dtype(expr.to).type(value)  # raises OverflowError
+        assert not (expr.operand.dtype == PYINT and expr.to not in (F64, BF16)), expr
+        return np.asarray(value).astype(numpy_dtype(expr.to))[()]
 
 
 def make(dtype, value):
-    return int(value) if dtype == PYINT else np.dtype(dtype.numpy_name).type(value)
+    return int(value) if dtype == PYINT else numpy_dtype(dtype).type(value)
 
 
 def representation(dtype):

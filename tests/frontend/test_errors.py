@@ -404,7 +404,7 @@ def f(A):
 kernel.py:2:12: error: the function `sqrt` is not a number of the language
           A[0] = math.sqrt
                  ^^^^^^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -418,7 +418,7 @@ def f(A):
 kernel.py:2:12: error: the module `numpy` is not a number of the language
           A[0] = np
                  ^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -461,7 +461,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = "x"
                  ^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -475,7 +475,7 @@ def f(A):
 kernel.py:2:12: error: 2j is not a number of the language
           A[0] = 2j
                  ^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -489,7 +489,7 @@ def f(A):
 kernel.py:2:12: error: None is not a number of the language
           A[0] = None
                  ^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -504,7 +504,7 @@ def f(A):
 kernel.py:3:12: error: a complex64 is not a number of the language
           A[0] = H
                  ^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -885,7 +885,7 @@ def f(A):
 kernel.py:2:12: error: `np.complex64` is not a type of the language
           A[0] = np.complex64(2)
                  ^^^^^^^^^^^^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -899,7 +899,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = float("x")
                  ^^^^^^^^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(
@@ -1300,7 +1300,7 @@ def f(A):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype="c8")
                                 ^^^^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype
+  note: accepted: float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool, A.dtype
 """,
     ),
     Case(
@@ -1314,7 +1314,7 @@ def f(A, d):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype=d)
                                 ^
-  note: accepted: float64, float32, float16, int8 to int64, uint8 to uint64, bool, A.dtype
+  note: accepted: float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool, A.dtype
 """,
     ),
     Case(
@@ -1401,7 +1401,7 @@ def f(A, ä):
 kernel.py:2:12: error: 'é' is not a number of the language
           A[0] = "é" + ä; A[1] = ä[1:]
                  ^^^
-  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, int8 to int64, uint8 to uint64, bool
+  note: accepted: Python's int, float and bool, and NumPy's float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64, bool
 """,
     ),
     Case(

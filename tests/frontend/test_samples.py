@@ -29,7 +29,7 @@ def same(one, other):
 
 
 def bits(array):
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fV":  # V: bfloat16
         return array
     return np.where(np.isnan(array), -1, array.view(f"i{array.itemsize}"))
 
