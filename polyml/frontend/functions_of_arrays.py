@@ -65,11 +65,12 @@ def _rounded(lowering: Lowering, value: Value, kind: syntax.TypeOf, loc: Loc | N
 
 
 def _extremum(function: str):
-    """np.max and np.min, which start with the first elements."""
+    """np.max and np.min, which start with the first elements; of halves they are found in float32."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        given, axes = _array(args[0], loc), _axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
+        array = _each(given, lambda part: syntax.Call("wide", (part,))) if lowering.halves else given
         best = _first_elements(lowering, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
@@ -77,6 +78,8 @@ def _extremum(function: str):
             return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
 
         lowering.loops(array.shape, body, loc)
+        if lowering.halves:
+            best = _rounded(lowering, best, syntax.TypeOf(given.sample), loc)
         return best if best.rank else best.at(())
 
     return reduce
