@@ -44,13 +44,15 @@ class DType:
 
     @property
     def numpy_name(self) -> str:
-        """The name `numpy.dtype` takes: "float64", "int32", "bool"."""
+        """The name of NumPy's type: "float64", "int32", "bool"; of ml_dtypes' "bfloat16"."""
         stem = {"c": "complex", "f": "float", "i": "int", "u": "uint", "b": "bool"}[self.kind]
-        return "bool" if self.kind == "b" else f"{stem}{self.bits}"
+        brain = "b" if self.name == "bf16" else ""
+        return "bool" if self.kind == "b" else f"{brain}{stem}{self.bits}"
 
 
 C128, C64 = (DType(f"c{b}", "c", b) for b in (128, 64))
 F64, F32, F16 = (DType(f"f{b}", "f", b) for b in (64, 32, 16))
+BF16 = DType("bf16", "f", 16)  # ml_dtypes'
 I8, I16, I32, I64 = (DType(f"i{b}", "i", b) for b in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{b}", "u", b) for b in (8, 16, 32, 64))
 BOOL = DType("bool", "b", 8)
@@ -59,7 +61,8 @@ PYFLOAT = DType("float", "f", 64, weak=True)
 PYCOMPLEX = DType("complex", "c", 128, weak=True)
 PYBOOL = DType("pybool", "b", 8, weak=True)
 
-FIXED = (C128, C64, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
-ACCEPTED = "complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool"
+HALVES = (F16, BF16)  # computed in F32
+FIXED = (C128, C64, F64, F32, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
+ACCEPTED = "complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool"
 BY_PART = {d.part: d for d in (C128, C64)}  # the type of a part -> the complex type
 BY_NUMPY_NAME = {d.numpy_name: d for d in FIXED}

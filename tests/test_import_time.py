@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"islpy", "llvmlite", "sympy", "matplotlib", "click", "rich", "numba", "scipy"}
+HEAVY = {"islpy", "llvmlite", "ml_dtypes", "sympy", "matplotlib", "click", "rich", "numba", "scipy"}
 
 
 def loaded_by(code: str) -> set[str]:
@@ -24,6 +24,15 @@ def test_decorating_a_kernel_loads_no_compiler(tmp_path):
     file = tmp_path / "decorated.py"
     file.write_text("import polyml\n@polyml.kernel\ndef f(A):\n    for i in range(A.shape[0]):\n        A[i] += 1.0\n")
     assert loaded_by(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import decorated") & HEAVY == set()
+
+
+def test_a_call_without_bfloat16_loads_no_ml_dtypes(tmp_path):
+    file = tmp_path / "called.py"
+    file.write_text(
+        "import numpy, polyml\n@polyml.kernel\ndef f(A, s):\n    B = A * s\n    return B, B.sum()\n"
+        "f(numpy.ones(3), numpy.float16(2))\n"
+    )
+    assert "ml_dtypes" not in loaded_by(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import called")
 
 
 @pytest.mark.parametrize("command", [["--help"], ["--version"], ["bench", "--help"], ["cache", "--help"]])

@@ -41,7 +41,7 @@ def _versions() -> list[Finding]:
 
     python = f"{platform.python_version()} ({sys.executable})"
     llvm = ".".join(map(str, llvmlite.binding.llvm_version_info))
-    names = ("polyml", "islpy", "llvmlite", "numpy")
+    names = ("polyml", "islpy", "llvmlite", "numpy", "ml_dtypes")
     versions = {name: version(name) for name in names}
     texts = {**versions, "llvmlite": f"{versions['llvmlite']} (LLVM {llvm})"}
     return [

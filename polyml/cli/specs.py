@@ -144,6 +144,8 @@ def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, obje
 def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
     import numpy as np
 
+    from polyml.numpy_dtypes import numpy_dtype
+
     if isinstance(spec.type, ScalarType):
         return _make_number(spec, spec.type.dtype, sizes)
     element = spec.type.element
@@ -151,18 +153,18 @@ def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
     if element.is_complex:
         return np.asarray(rng.random(shape) + 1j * rng.random(shape), dtype=element.numpy_name)
     if element.is_float:
-        return np.asarray(rng.random(shape), dtype=element.numpy_name)
-    return np.asarray(rng.integers(0, 2 if element.kind == "b" else 10, shape), dtype=element.numpy_name)
+        return np.asarray(rng.random(shape), dtype=numpy_dtype(element))
+    return np.asarray(rng.integers(0, 2 if element.kind == "b" else 10, shape), dtype=numpy_dtype(element))
 
 
 def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
-    import numpy as np
+    from polyml.numpy_dtypes import numpy_dtype
 
     value = spec.value if spec.value is not None else sizes.get(spec.name)
     if value is None:
         value = DEFAULT_EXTENT if dtype.is_integer else 1.5
     if not dtype.weak:
-        return np.dtype(dtype.numpy_name).type(value)
+        return numpy_dtype(dtype).type(value)
     return {"i": int, "f": float, "c": complex, "b": bool}[dtype.kind](value)
 
 

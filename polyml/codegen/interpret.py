@@ -18,6 +18,7 @@ from polyml.model import interface
 from polyml.model.interface import ArrayResult
 from polyml.model.nest import children
 from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Role, ScalarArg, Scop, Statement, Value
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.polyhedra import fix
 
 POISON = 0xA5  # every byte of an integer that was never written
@@ -65,15 +66,15 @@ def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, s
     if array.role is Role.ARGUMENT:
         given = arguments[array.source_name or array.name]
         given = _as_pairs(given) if array.pairs else given
-        if given.dtype != array.element.numpy_name or given.ndim != len(array.shape):
+        if given.dtype != numpy_dtype(array.element) or given.ndim != len(array.shape):
             raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
         return given
     shape = tuple(table.affine(extent).evaluate(sizes) for extent in array.shape)
     if array.element.is_float:
-        return np.full(shape, np.nan, array.element.numpy_name)
+        return np.full(shape, np.nan, numpy_dtype(array.element))
     if array.element.kind == "b":
         return np.ones(shape, bool)
-    fresh = np.empty(shape, array.element.numpy_name)
+    fresh = np.empty(shape, numpy_dtype(array.element))
     fresh.fill(int.from_bytes([POISON] * fresh.itemsize, "little", signed=array.element.kind == "i"))
     return fresh
 
@@ -224,4 +225,4 @@ def _loaded(array: np.ndarray, subscripts: tuple[int, ...], dtype: DType):
 def _argument(number, dtype: DType):
     if dtype == PYINT:
         return scalars.python_int(number)
-    return np.dtype(dtype.numpy_name).type(number)
+    return numpy_dtype(dtype).type(number)

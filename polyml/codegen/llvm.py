@@ -6,11 +6,10 @@ The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, the
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
+from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear
@@ -18,10 +17,10 @@ from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator
-from polyml.codegen.values import Arithmetic, Val, memory_type, name_suffix, register_type, vector_type
+from polyml.codegen.values import Arithmetic, Val, memory_type, name_suffix, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
-from polyml.model.scop import Access, Array, Gather, Role, ScalarResult, Statement
+from polyml.model.scop import Array, Gather, Role, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}

@@ -15,6 +15,7 @@ from polyml.dtypes import PYINT, DType
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.frontend.functions import MATH_NAMES
+from polyml.numpy_dtypes import numpy_dtype
 
 _COMPARE = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -29,7 +30,7 @@ def typed(value, dtype: DType):
         return python_int(value)
     if isinstance(value, (bool, float)):
         value = np.bool_(value) if isinstance(value, bool) else np.float64(value)
-    if not isinstance(value, np.generic) or value.dtype != dtype.numpy_name:
+    if not isinstance(value, np.generic) or value.dtype != numpy_dtype(dtype):
         raise TypeError(f"{value!r} is not of type {dtype}")
     return value
 
@@ -45,16 +46,16 @@ def python_int(value) -> int:
 def cast(value, to: DType):
     """NumPy's astype; a Python int must fit an integer type, as in NumPy 2."""
     if to == PYINT:
-        if isinstance(value, np.floating) and not np.isfinite(value):
+        if isinstance(value, np.generic) and not np.isfinite(value):
             raise PolymlOverflowError(f"{value} has no value as a Python int")
         return python_int(value)
     if isinstance(value, int) and to.is_integer:
         limits = np.iinfo(to.numpy_name)
         if not limits.min <= value <= limits.max:
             raise PolymlOverflowError(f"the Python int {value} does not fit {to}")
-        return np.dtype(to.numpy_name).type(value)
+        return numpy_dtype(to).type(value)
     number = np.int64(value) if isinstance(value, int) else value
-    return number.astype(to.numpy_name)
+    return number.astype(numpy_dtype(to))
 
 
 def constant(node: syntax.Const):
@@ -62,7 +63,7 @@ def constant(node: syntax.Const):
         return python_int(node.value)
     if isinstance(node.value, int) and node.dtype.is_integer:
         return cast(node.value, node.dtype)
-    return np.dtype(node.dtype.numpy_name).type(node.value)
+    return numpy_dtype(node.dtype).type(node.value)
 
 
 def unary(op: str, value):

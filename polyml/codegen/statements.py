@@ -9,9 +9,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from polyml.codegen import elementary
-from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll, substitute
+from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
-from polyml.codegen.integers import Lin, var
+from polyml.codegen.integers import Lin
 from polyml.codegen.values import Val, literal, register_type, vector_type
 from polyml.dtypes import BOOL, F64, I64, PYINT, DType
 from polyml.frontend import syntax

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from polyml.codegen.ir import Function
-from polyml.dtypes import BOOL, F32, F64, I64, DType
+from polyml.dtypes import BF16, BOOL, F32, F64, I64, U32, DType
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,11 @@ class Val:
 
 
 def register_type(dtype: DType) -> str:
-    """The LLVM type of a value: bool is i1 in registers."""
+    """The LLVM type of a value: bool is i1 in registers, bfloat16 its bits."""
     if dtype.kind == "b":
         return "i1"
+    if dtype == BF16:
+        return "i16"
     return {64: "double", 32: "float", 16: "half"}[dtype.bits] if dtype.is_float else f"i{dtype.bits}"
 
 
@@ -49,6 +51,8 @@ def literal(value: object, dtype: DType) -> str:
         return "true" if value else "false"
     if dtype.is_float:
         number = float(value)
+        if dtype == BF16:
+            return str(struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
         if dtype.bits == 16:
             return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
         if dtype.bits == 32:  # LLVM writes a float as the double of the same value
@@ -251,6 +255,8 @@ class Arithmetic:
     def convert(self, value: Val, to: DType) -> Val:
         """NumPy's astype."""
         source = value.dtype
+        if BF16 in (source, to) and source != to:
+            return self._upper_half(self.convert(value, F32)) if to == BF16 else self.convert(self._extended(value), to)
         if register_type(source) == register_type(to) and (source.kind == to.kind or source.bits != 8):
             return Val(value.ssa, to, value.lanes)
         if to.kind == "b":
@@ -271,6 +277,26 @@ class Arithmetic:
                 return Val(value.ssa, to, value.lanes)
             return self._conversion("sext" if source.kind == "i" else "zext", value, to)
         return self._float_to_integer(value, to)
+
+    def _extended(self, value: Val) -> Val:
+        """A bfloat16, which is the upper half of a float, as that float."""
+        bits = self._conversion("zext", value, U32)
+        return self._conversion("bitcast", self._moved("shl", bits), F32)
+
+    def _upper_half(self, value: Val) -> Val:
+        """A float as the nearest bfloat16, the even one of two; of a NaN only the sign is kept."""
+        bits = self._conversion("bitcast", value, U32)
+        high = self._moved("lshr", bits)
+        below_half, last, sign, nan = (Val(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
+        more = self.plain("+", self.logical("and", high, last), below_half)
+        nearest = self._moved("lshr", self.plain("+", bits, more))
+        odd = self.logical("or", self.logical("and", high, sign), nan)
+        return self._conversion("trunc", self.select(self.compare("!=", value, value), odd, nearest), BF16)
+
+    def _moved(self, shift: str, bits: Val) -> Val:
+        """By half a word."""
+        by = self.splat(Val("16", U32), bits.lanes)
+        return Val(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
 
     def _rounded_to_odd(self, value: Val) -> Val:
         """A double as a float whose last bit tells whether bits were cut off: rounding it again is as rounding once."""

@@ -458,11 +458,12 @@ class Lowering:
             return syntax.Binary("&", value, condition, loc=loc)
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
-    def together(self, samples: list[Expr]) -> Expr:
+    def together(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
         """A number of the type that holds all of them."""
         total, *rest = samples
         for sample in rest:
-            total = syntax.Call("where", (syntax.Compare("==", syntax.Const(0), syntax.Const(0)), total, sample))
+            always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))
+            total = syntax.Call("where", (always, total, sample), loc=loc)
         return total
 
     def view_or_copy(self, base: Elements, made: Elements) -> Elements:

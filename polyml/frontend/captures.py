@@ -18,7 +18,7 @@ class _Missing:
 
 
 MISSING = _Missing()
-_LIBRARIES = ("numpy", "math", "builtins")
+_LIBRARIES = ("numpy", "ml_dtypes", "math", "builtins")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ def python_function(value: object) -> FunctionType | None:
 
 
 def is_library(value: object) -> bool:
-    """A function or type of NumPy, math or Python itself: it never changes while its versions do not."""
+    """A function or type of NumPy, ml_dtypes, math or Python itself: it never changes while its versions do not."""
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and hasattr(value, "__qualname__") and module.partition(".")[0] in _LIBRARIES
 
 
 def is_library_module(module: ModuleType) -> bool:
-    """NumPy, math, and their submodules."""
+    """NumPy, ml_dtypes, math, and their submodules."""
     return module.__name__.partition(".")[0] in _LIBRARIES
 
 

@@ -32,7 +32,7 @@ def called(lowering: Lowering, call: syntax.Function) -> Value:
 
 
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
-    """A function that combines all elements along some axes, from `start`. wide: float16 stays float32."""
+    """A function that combines all elements along some axes, from `start`. wide: of halves it stays float32."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
@@ -54,7 +54,7 @@ def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str,
 
 
 def _rounded(lowering: Lowering, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
-    """Sums of float16, which are taken in float32, in a type of their own."""
+    """Sums of halves, which are taken in float32, in a type of their own."""
     shape = value.shape if isinstance(value, Elements) else ()
     result = lowering.allocated("_rounded", shape, kind, None, loc)
 
@@ -66,11 +66,12 @@ def _rounded(lowering: Lowering, value: Value, kind: syntax.TypeOf, loc: Loc | N
 
 
 def _extremum(function: str):
-    """np.max and np.min, which start with the first elements."""
+    """np.max and np.min, which start with the first elements; of halves they are found in float32."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        given, axes = _array(args[0], loc), _axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
+        array = _each(given, lambda part: syntax.Call("wide", (part,))) if lowering.halves else given
         best = _first_elements(lowering, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
@@ -78,6 +79,8 @@ def _extremum(function: str):
             return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
 
         lowering.loops(array.shape, body, loc)
+        if lowering.halves:
+            best = _rounded(lowering, best, syntax.TypeOf(given.sample), loc)
         return best if best.rank else best.at(())
 
     return reduce
@@ -191,6 +194,10 @@ def _cumsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
 
 def _matmul(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
+    return _product_of_matrices(lowering, a, b, syntax.Call("matmul", _samples(a, b), loc=loc), loc)
+
+
+def _product_of_matrices(lowering: Lowering, a: Elements, b: Elements, kind: Expr, loc: Loc | None) -> Value:
     if not a.rank or not b.rank:
         raise PolymlTypeError("@ takes arrays, not numbers", loc=loc, notes=["accepted: *"])
     rows = "i" if a.rank > 1 else ""
@@ -199,7 +206,7 @@ def _matmul(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
     names = list(range(max(batch, 0)))
     left = (*(names[len(names) - (a.rank - 2) :] if a.rank > 2 else ()), *rows, "k")
     right = (*(names[len(names) - (b.rank - 2) :] if b.rank > 2 else ()), "k", *columns)
-    return contraction(lowering, [a, b], [left, right], (*names, *rows, *columns), loc)
+    return contraction(lowering, [a, b], [left, right], (*names, *rows, *columns), kind, loc)
 
 
 def _dot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -208,13 +215,14 @@ def _dot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
         return _product(lowering, args, loc)
     if max(ranks) > 2:
         raise NotAffineError("np.dot of more than two dimensions", loc=loc, notes=["polyml compiles: @, np.einsum"])
-    return _matmul(lowering, args, options, loc)
+    return _product_of_matrices(lowering, *args, lowering.together(_samples(*args), loc), loc)
 
 
 def _inner(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     left, right = tuple(f"i{n}" for n in range(a.rank - 1)), tuple(f"j{n}" for n in range(b.rank - 1))
-    return contraction(lowering, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), loc)
+    kind = lowering.together(_samples(a, b), loc)
+    return contraction(lowering, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), kind, loc)
 
 
 def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -224,7 +232,8 @@ def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     if not masks.is_truth(a.sample, lowering.truths):
         a = _array(_conj(lowering, [a], {}, loc), loc)
     along = tuple(range(a.rank))
-    return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), loc)
+    kind = lowering.together(_samples(a, b), loc)
+    return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
 
 
 def _outer(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -245,11 +254,13 @@ def contraction(
     arrays: Sequence[Elements],
     labels: Sequence[Sequence[Label]],
     result: Sequence[Label],
+    kind: Expr | None,
     loc: Loc | None,
 ) -> Value:
     """The sum over the labels that the result does not have of the product of the arrays' elements.
 
-    Labels that are numbers are batch dimensions, which broadcast.
+    Labels that are numbers are batch dimensions, which broadcast. kind: a number of the type to which products of halves,
+    which are taken in float32, are rounded; None: they are not.
     """
     every = {label for own in labels for label in own}
     arrays = [a if set(own) == every else lowering.in_memory(a, loc) for a, own in zip(arrays, labels)]
@@ -263,10 +274,11 @@ def contraction(
             elif not (broadcasts and extent.is_one):
                 elements.need_equal(known, extent, "a product of arrays whose sizes differ", lowering.need, loc)
     order = (*result, *(label for label in sizes if label not in result))
+    halves = lowering.halves and (len(arrays) > 1 or len(order) > len(result))
 
     def part(array: Elements, own: Sequence[Label], index: dict[Label, Expr]) -> Expr:
         factor = array.at(elements.projected(tuple(index[label] for label in own), array.shape))
-        return syntax.Call("wide", (factor,), loc=loc) if lowering.halves and len(order) > len(result) else factor
+        return syntax.Call("wide", (factor,), loc=loc) if halves else factor
 
     def product(index: dict[Label, Expr]) -> Expr:
         total, *rest = (part(array, own, index) for array, own in zip(arrays, labels))
@@ -277,7 +289,8 @@ def contraction(
     sample = product(dict.fromkeys(order, ZERO))
     shape = tuple(sizes[label] for label in result)
     if len(order) == len(result):
-        return Elements(shape, lambda point: product(dict(zip(result, point))))
+        made = Elements(shape, lambda point: product(dict(zip(result, point))))
+        return _rounded(lowering, made, syntax.TypeOf(kind, loc=loc), loc) if halves and kind else made
     total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
 
     def body(point: Point) -> list[syntax.Stmt]:
@@ -285,10 +298,13 @@ def contraction(
         return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
 
     lowering.loops(tuple(sizes[label] for label in order), body, loc)
-    if lowering.halves:
-        samples = [array.at((ZERO,) * array.rank) for array in arrays]
-        total = _rounded(lowering, total, syntax.TypeOf(lowering.together(samples), loc=loc), loc)
+    if halves and kind:
+        total = _rounded(lowering, total, syntax.TypeOf(kind, loc=loc), loc)
     return total if result else total.at(())
+
+
+def _samples(*arrays: Elements) -> tuple[Expr, ...]:
+    return tuple(array.at((ZERO,) * array.rank) for array in arrays)
 
 
 def _einsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -296,12 +312,13 @@ def _einsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
     labels, result = _einsum_labels(options["subscripts"], [array.rank for array in arrays], loc)
     if len(arrays) == 1 and sorted(map(str, labels[0])) == sorted(map(str, result)):
         return elements.permuted(arrays[0], [labels[0].index(label) for label in result])
+    kind = syntax.Call("einsum", _samples(*arrays), loc=loc)
     while len(arrays) > 2:  # two at a time: each label is summed as soon as nothing behind needs it
         needed = {label for own in (*labels[2:], result) for label in own}
         kept = [label for label in dict.fromkeys((*labels[0], *labels[1])) if label in needed]
-        arrays[:2] = [_array(contraction(lowering, arrays[:2], labels[:2], kept, loc), loc)]
+        arrays[:2] = [_array(contraction(lowering, arrays[:2], labels[:2], kept, None, loc), loc)]
         labels[:2] = [kept]
-    return contraction(lowering, arrays, labels, result, loc)
+    return contraction(lowering, arrays, labels, result, kind, loc)
 
 
 def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
@@ -344,11 +361,7 @@ def _where(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def _clip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    array, low, high = args
-    value = array
-    for function, bound in (("maximum", low), ("minimum", high)):
-        value = _mapped(lowering, [value, bound], lambda *p, f=function: syntax.Call(f, p, loc=loc), loc)
-    return value
+    return _mapped(lowering, args, lambda *parts: syntax.Call("clip", parts, loc=loc), loc)
 
 
 def _mapped(lowering: Lowering, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:

@@ -1,4 +1,4 @@
-"""Whether a kernel may compute in float16, whose sums NumPy takes in float32."""
+"""Whether a kernel may compute in float16 or bfloat16, whose sums are taken in float32."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from polyml.dtypes import BOOL, F16, I8, U8, DType
+from polyml.dtypes import BOOL, BY_NUMPY_NAME, HALVES, I8, U8, DType
 from polyml.frontend import syntax, walk
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType
@@ -15,10 +15,10 @@ _OF_INTEGERS = "where minimum maximum fmin fmax abs fabs sign square floor ceil 
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:
-    """True of float16 arguments and conversions, and of functions that make float16 of the smallest integers."""
+    """True of halves as arguments and in conversions, and of functions that make float16 of the smallest integers."""
     given = {t.element if isinstance(t, ArrayType) else t.dtype for t in types}
     nodes = [node for stmt in statements(kernel.body) for expr in walk.expressions(stmt) for node in walk.nodes(expr)]
-    if F16 in given or F16 in _named(kernel, nodes):
+    if any(kind in HALVES for kind in (*given, *_named(kernel, nodes))):
         return True
     return not given.isdisjoint((BOOL, I8, U8)) and any(
         isinstance(node, syntax.Call) and node.function not in _OF_INTEGERS for node in nodes
@@ -33,6 +33,6 @@ def _named(kernel: syntax.Kernel, nodes: Sequence[syntax.Expr]) -> Iterator[DTyp
                 yield to
             case syntax.Function(options=options):
                 yield from (value for _, value in options)
-            case syntax.Const(value=np.float16()):
-                yield F16
+            case syntax.Const(value=np.generic() as number):
+                yield BY_NUMPY_NAME[number.dtype.name]
     yield from (stmt.element for stmt in statements(kernel.body) if isinstance(stmt, syntax.Alloc))

@@ -25,6 +25,7 @@ import numpy as np
 from polyml.dtypes import PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
+from polyml.numpy_dtypes import numpy_dtype
 
 _OPERATORS = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -40,6 +41,7 @@ _MATH = {
 }  # fmt: skip
 _NUMPY = {"pow": "power"}
 _PYTHON = (bool, int, float, complex)
+_HALVES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class _Run:
         elif isinstance(stmt.element, syntax.TypeOf):
             dtype = self._type_of(stmt.element)
         elif stmt.element is not None:
-            dtype = np.dtype(stmt.element.numpy_name)
+            dtype = numpy_dtype(stmt.element)
         with np.errstate(all="ignore"):
             array = np.empty(shape, dtype) if stmt.fill is None else np.full(shape, self._expr(stmt.fill), dtype)
         self._values[stmt.name] = array
@@ -168,7 +170,7 @@ class _Run:
             return np.dtype(bool)
         function = wanted.function.removeprefix("wide ")
         made = getattr(kind, function)().dtype if function else kind.dtype
-        return np.dtype(np.float32) if function != wanted.function and made == np.float16 else made
+        return np.dtype(np.float32) if function != wanted.function and made.name in _HALVES else made
 
     def _element(self, expr: syntax.Subscript) -> tuple[int, ...]:
         """The element's index, not negative; IndexError if it is outside the array."""
@@ -348,13 +350,17 @@ def _call(module: str, function: str, args: list) -> object:
     if function == "where":
         return np.where(*args)[()]
     if function == "wide":
-        return np.float32(args[0]) if isinstance(args[0], np.float16) else args[0]
+        return np.float32(args[0]) if np.asarray(args[0]).dtype.name in _HALVES else args[0]
+    if function == "matmul":
+        return np.matmul(*([a] for a in args))
+    if function == "einsum":
+        return np.einsum(",".join("i" * len(args)) + "->", *([a] for a in args))
     if function in ("real", "imag"):
         return getattr(args[0], function)
     if function == "complex":
         return complex(*args)
     if function == "norm":
-        return (args[0] * np.conj(args[0])).real
+        return np.real(args[0] * np.conj(args[0])) if np.iscomplexobj(args[0]) else np.square(args[0])
     if module == "builtins":
         return _in_range(abs(args[0]))
     if module == "math":
@@ -382,4 +388,4 @@ def _cast(to: DType, value: object) -> object:
     if to == PYBOOL:
         return bool(value)
     with np.errstate(all="ignore"):
-        return np.dtype(to.numpy_name).type(value)
+        return numpy_dtype(to).type(value)

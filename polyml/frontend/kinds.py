@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from polyml.dtypes import BOOL, C128, F16, F32, F64, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.dtypes import BF16, BOOL, C128, F32, F64, FIXED, HALVES, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.frontend.promotion import embeds
+from polyml.numpy_dtypes import numpy_dtype
 
 # None: any value of the type.
 Known = tuple | None
@@ -94,14 +95,17 @@ def exact(value: object, to: DType) -> object | None:
 
 
 def rounded(value: object, to: DType) -> float | complex:
-    """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double."""
+    """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double, of
+    bfloat16 beyond 64 bits."""
     if to.is_complex:
         number = complex(value)
         return complex(rounded(number.real, to.part), rounded(number.imag, to.part))
-    if to not in (F32, F16):
+    if to not in (F32, *HALVES):
         return float(value)
+    if to == BF16 and isinstance(value, int) and value not in integer_range(PYINT):
+        raise OverflowError
     with np.errstate(over="ignore"):
-        return float(np.dtype(to.numpy_name).type(float(value)))
+        return float(numpy_dtype(to).type(value if to == BF16 else float(value)))
 
 
 def integer_range(dtype: DType) -> range:

@@ -261,7 +261,8 @@ def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) 
             lowering.need(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
         total += part.shape[axis].length
     shape = (*parts[0].shape[:axis], Extent(total, True), *parts[0].shape[axis + 1 :])
-    result = lowering.allocated("_joined", shape, syntax.TypeOf(lowering.together([p.sample for p in parts])), None, loc)
+    kind = syntax.TypeOf(lowering.together([p.sample for p in parts], loc))
+    result = lowering.allocated("_joined", shape, kind, None, loc)
     first = Linear((), 0)
     for part in parts:
 

@@ -19,12 +19,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, C128, F16, F32, F64, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType
+from polyml.dtypes import (
+    BOOL, BY_NUMPY_NAME, C128, F32, F64, HALVES, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType,
+)  # fmt: skip
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
 from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, spelled, storage, union
 from polyml.frontend.promotion import NoRule, embeds
 from polyml.frontend.values import UNKNOWN, Value, constant, converted, held, truth
+from polyml.numpy_dtypes import numpy_dtype
 
 _TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
@@ -320,7 +323,7 @@ def element_type(wanted: syntax.TypeOf, value: Value) -> DType:
         return BOOL
     check_one_type(wanted.of, value.kinds)
     dtype = I64 if value.dtype == PYINT else value.dtype
-    if wanted.function.startswith("wide") and dtype == F16:
+    if wanted.function.startswith("wide") and dtype in HALVES:
         return F32
     if wanted.function.endswith("mean") and dtype.kind not in "cf":
         return F64
@@ -426,7 +429,7 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
 
 def _result_in_both(evaluated: Callable, numbers: Sequence[object], main: DType) -> object | None:
     """What Python gives, if `main` gives and holds the same."""
-    as_main = np.dtype(main.numpy_name).type
+    as_main = numpy_dtype(main).type
     try:
         with np.errstate(all="ignore"):
             result, same = evaluated(*numbers), evaluated(*map(as_main, numbers))

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from polyml.dtypes import BOOL, BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.dtypes import BF16, BOOL, BY_NUMPY_NAME, F16, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.numpy_dtypes import numpy_dtype
 
 UFUNCS = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
@@ -21,6 +22,12 @@ UFUNCS = {
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
 _OF_COMPLEX = ("+", "-", "*", "/", "**")
+_TRIED = {  # of elements; these have rules of their own, which NumPy tells by its results alone
+    "where": lambda then, orelse: np.where(True, then, orelse),
+    "clip": np.clip,
+    "matmul": lambda left, right: np.matmul([left], [right]),
+    "einsum": lambda *factors: np.einsum(",".join("i" * len(factors)) + "->", *([factor] for factor in factors)),
+}
 
 
 class NoRule(Exception):
@@ -68,7 +75,9 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
 
 @lru_cache(maxsize=None)
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
-    """Of a NumPy ufunc by its NumPy name; of Python numbers alone it gives a NumPy scalar."""
+    """Of a NumPy ufunc by its NumPy name, or one of _TRIED; of Python numbers alone it gives a NumPy scalar."""
+    if name in _TRIED:
+        return _tried(name, operands)
     return _numpy(getattr(np, {"pow": "power"}.get(name, name)), *operands)
 
 
@@ -107,11 +116,11 @@ def embeds(inner: DType, outer: DType) -> bool:
     if outer.is_complex:
         return embeds(inner.part, outer.part)
     if inner.kind == outer.kind:
-        return inner.bits <= outer.bits
+        return inner.bits <= outer.bits and {inner, outer} != {F16, BF16}
     if inner.kind == "b":
         return True
     if outer.kind == "f":
-        mantissa_bits = {64: 53, 32: 24, 16: 11}[outer.bits]
+        mantissa_bits = 8 if outer == BF16 else {64: 53, 32: 24, 16: 11}[outer.bits]
         return inner.is_integer and inner.bits - (inner.kind == "i") <= mantissa_bits
     return inner.kind == "u" and outer.kind == "i" and inner.bits < outer.bits
 
@@ -121,6 +130,16 @@ def join(dtypes: frozenset[DType]) -> DType | None:
     """The smallest fixed type that holds every value of each of these fixed types, or None."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]
     return min(holding, key=lambda d: (d not in dtypes, d.is_complex, d.bits, d.is_float), default=None)
+
+
+def _tried(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
+    """What NumPy makes of ones."""
+    try:
+        made = BY_NUMPY_NAME[_TRIED[name](*map(_one, operands)).dtype.name]
+    except TypeError as problem:
+        what = "common type" if name == "where" else name
+        raise NoRule(f"NumPy has no {what} of {' and '.join(map(_spelled, operands))}") from problem
+    return made, made
 
 
 def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
@@ -139,7 +158,12 @@ def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
 def _resolvable(dtype: DType):
     if dtype.weak and dtype != PYBOOL:  # a Python bool is NumPy's bool to NumPy
         return {PYCOMPLEX: complex, PYFLOAT: float, PYINT: int}[dtype]
-    return np.dtype(dtype.numpy_name)
+    return numpy_dtype(dtype)
+
+
+def _one(dtype: DType) -> object:
+    kind = _resolvable(dtype)
+    return kind.type(1) if isinstance(kind, np.dtype) else kind(1)
 
 
 def _spelled(dtype: DType) -> str:

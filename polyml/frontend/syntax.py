@@ -138,8 +138,9 @@ class Call:
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
     arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj;
-    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex.
-    `arrays` makes two more of one operand: wide, a factor of a sum, and norm, the square of the absolute value.
+    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Untyped there are also where and clip of
+    three, wide, which makes halves float32, norm, the square of the absolute value, and, for their type alone, matmul
+    and einsum.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), and of the
     builtin abs ("builtins"). Once typed it is always "numpy", all operands have the type of the result (of isnan, isinf
     and isfinite: of a float; real, imag and abs of a complex number, and complex, are not of its type), pow is Binary "**" and fabs is abs; only abs, sign, minimum and maximum also
@@ -260,7 +261,7 @@ class Like:
 @dataclass(frozen=True)
 class TypeOf:
     """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's,
-    "wide sum" and "wide mean" with float32 for float16.
+    "wide sum" and "wide mean" with float32 for halves.
 
     Untyped only.
     """

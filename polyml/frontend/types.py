@@ -32,7 +32,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from polyml.dtypes import BOOL, F16, F32, I64, PYBOOL, PYINT, DType
+from polyml.dtypes import BOOL, F32, HALVES, I64, PYBOOL, PYINT, DType
 from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import arrays, flow, operations, syntax, walk, webs
 from polyml.frontend.extents import checked_dim, dimensions
@@ -249,6 +249,8 @@ class _Inference:
                 )
             case syntax.Call(function="where"):
                 return self._where(expr)
+            case syntax.Call(function="clip"):
+                return self._clip(expr)
             case syntax.Call(function="wide"):
                 return self._wide(self._value(expr.args[0]))
             case syntax.Call():
@@ -398,13 +400,23 @@ class _Inference:
         condition, then, orelse = self._condition(expr.args[0]), self._value(expr.args[1]), self._value(expr.args[2])
         if not then.known or not orelse.known:
             return UNKNOWN
-        common = operations.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (then, orelse))
+        common = operations.call(syntax.Call("where", expr.args[1:], loc=expr.loc), (then, orelse))
         typed = tuple(converted(v, common.dtype) for v in (then, orelse))
         return Value(syntax.IfExp(condition, *typed, dtype=common.dtype, loc=expr.loc), common.kinds)
 
+    def _clip(self, expr: syntax.Call) -> Value:
+        """np.clip, in the type that NumPy promotes all three operands to."""
+        common = operations.call(expr, tuple(map(self._value, expr.args)))
+        if not common.known:
+            return UNKNOWN
+        number, low, high = (Value(part, common.kinds) for part in common.expr.args)
+        least = operations.call(syntax.Call("maximum", expr.args[:2], loc=expr.loc), (number, low))
+        return operations.call(syntax.Call("minimum", expr.args[1:], loc=expr.loc), (least, high))
+
     def _wide(self, value: Value) -> Value:
-        """A factor of a sum of products: float16 as float32."""
-        return Value(converted(value, F32), of_type(F32)) if value.known and value.kinds.keys() == {F16} else value
+        """A factor of a sum of products: float16 and bfloat16 as float32."""
+        is_half = len(value.kinds) == 1 and value.dtype in HALVES
+        return Value(converted(value, F32), of_type(F32)) if is_half else value
 
     def _extremum(self, expr: syntax.Binary) -> Value:
         left, right = self._value(expr.left), self._value(expr.right)

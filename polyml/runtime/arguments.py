@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME, FIXED
+from polyml.dtypes import BF16, BY_NUMPY_NAME, FIXED
 from polyml.errors import PolymlError, PolymlOverflowError, PolymlTypeError, PolymlValueError
 from polyml.frontend.argtypes import arg_type
 from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.numpy_dtypes import numpy_dtype
 
-_ELEMENTS = {np.dtype(d.numpy_name): d for d in FIXED}
+_ELEMENTS = {numpy_dtype(d): d for d in FIXED if d != BF16}  # NumPy's own
 _ACCEPTED = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
 _OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before the arrays count as overlapping
 
@@ -42,7 +43,7 @@ def argument(name: str, original: object) -> Argument:
     array, copied = (original, False) if type(original) is np.ndarray else _as_array(name, original)
     element = _ELEMENTS.get(array.dtype)
     kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
-    plain = np.dtype(kind.element.numpy_name)
+    plain = numpy_dtype(kind.element)
     if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
         array = array.view(plain)
     return Argument(name, original, array, kind, layouts(array)[0], copied)
@@ -119,7 +120,7 @@ def _number(name: str, original: object) -> object:
     """The number as an exact Python number, or a NumPy scalar of one of the language's own type objects."""
     if isinstance(original, np.generic):
         plain = BY_NUMPY_NAME.get(original.dtype.name)
-        return np.dtype(plain.numpy_name).type(original) if plain else original
+        return numpy_dtype(plain).type(original) if plain else original
     if isinstance(original, bool):
         return original
     if isinstance(original, (float, complex)):

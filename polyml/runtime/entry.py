@@ -23,7 +23,7 @@ def bind(
     arrays may share memory, because the artifact is made for it or the caller knows better.
     """
     preparation().join()
-    make = native.native_entry if native.works() else python_entry
+    make = native.native_entry if native.works_for(artifact.types) else python_entry
     return with_results(artifact, make(artifact, code, threads, guards, check_overlap))
 
 

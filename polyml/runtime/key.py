@@ -49,7 +49,8 @@ def toolchain() -> str:
     """Versions and CPU, as text."""
     facts = (
         f"polyml {_sources_digest()}", f"islpy {_version('islpy')}", f"llvmlite {_version('llvmlite')}",
-        f"numpy {np.__version__.split('.')[0]}", f"python {sys.implementation.cache_tag}", sys.platform,
+        f"numpy {np.__version__.split('.')[0]}", f"ml_dtypes {_version('ml_dtypes')}",
+        f"python {sys.implementation.cache_tag}", sys.platform,
         repr(machine.host()), " ".join(sorted(machine.cpu_flags())),
     )  # fmt: skip
     return "\n".join(facts)

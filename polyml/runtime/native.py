@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
-from polyml.dtypes import FIXED, DType
+from polyml.dtypes import BY_NUMPY_NAME, DType
 from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime import binding, blobs, load
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import ABSENT, MISS, Entry, Guard, Outcome
@@ -49,7 +51,7 @@ def native_entry(
     for record in (*records, *map(_guard_record, guards), *pairs):
         words += record
     description = struct.pack(f"={len(words)}Q", *words)
-    keep = (artifact, code, guards, MISS, Outcome, tuple(np.dtype(d.numpy_name) for d in FIXED))
+    keep = (artifact, code, guards, MISS, Outcome)
     return _functions()(ctypes.addressof(_method()), description, keep)
 
 
@@ -58,12 +60,18 @@ def prepare() -> None:
     _method()
 
 
+def works_for(types: Sequence[ArgType]) -> bool:
+    """`works`, and numbers of these types are laid out so too."""
+    numbers = (t for t in types if not isinstance(t, ArrayType) and not t.dtype.weak)
+    return works() and all(_number_as_expected(_number_type(t)) for t in numbers)
+
+
 @cache
 def works() -> bool:
     """This interpreter and this NumPy lay their objects out as entry.ll reads them."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or sys.byteorder != "little":
         return False
-    return _array_as_expected() and all(_number_as_expected(np.dtype(d.numpy_name).type) for d in FIXED)
+    return _array_as_expected()
 
 
 def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]]:
@@ -74,11 +82,11 @@ def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]
     for name, kind in zip(artifact.params, artifact.types):
         if isinstance(kind, ArrayType):
             written = own if name in artifact.written else _NOT_WRITTEN
-            records.append(_array_record(np.dtype(kind.element.numpy_name), kind.ndim, next(layouts), written))
+            records.append(_array_record(numpy_dtype(kind.element), kind.ndim, next(layouts), written))
         else:
             records.append([_number_kind(kind.dtype), id(_number_type(kind)), 0, 0, 0, 0, 0, int(kind.dtype.is_complex), 0])
     for array in artifact.result_arrays:
-        records.append(_array_record(np.dtype(array.element), len(array.shape), "C", _NOT_WRITTEN))
+        records.append(_array_record(numpy_dtype(BY_NUMPY_NAME[array.element]), len(array.shape), "C", _NOT_WRITTEN))
     for _ in binding.receivers(artifact):
         records.append([_KIND_RECEIVER, id(np.ndarray), 0, 0, 0, 0, 0, 0, 0])
     return records
@@ -99,7 +107,8 @@ def _number_kind(dtype: DType) -> int:
 
 def _number_type(kind: ArgType) -> type:
     dtype = kind.dtype
-    return {"int": int, "float": float, "complex": complex, "pybool": bool}[dtype.name] if dtype.weak else np.dtype(dtype.numpy_name).type
+    python = {"int": int, "float": float, "complex": complex, "pybool": bool}
+    return python[dtype.name] if dtype.weak else numpy_dtype(dtype).type
 
 
 def _guard_record(guard: Guard) -> list[int]:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from polyml.dtypes import BY_NUMPY_NAME
 from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
 from polyml.frontend.syntax import ArrayType
 from polyml.model.interface import ArrayResult, Parameter
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Entry, receivers
 
@@ -54,8 +56,8 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
     names = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
-    names |= {f"_t{i}": np.dtype(r.element) for i, r in enumerate(artifact.result_arrays)}
-    names |= {f"_r{i}": np.dtype(t.numpy_name) for i, t in enumerate(types)}
+    names |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(artifact.result_arrays)}
+    names |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
     exec("\n".join(lines), names)
     return names["allocate"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from polyml.dtypes import DType
 from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime import arguments
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
@@ -62,7 +63,7 @@ def _holds(guard: Guard) -> bool:
 def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
     if not isinstance(expected, ArrayType):
         return type(value) is _scalar_type(expected.dtype) and (type(value) is not int or _fits(value))
-    if type(value) is not np.ndarray or value.dtype is not np.dtype(expected.element.numpy_name):
+    if type(value) is not np.ndarray or value.dtype is not numpy_dtype(expected.element):
         return False
     if value.ndim != expected.ndim or (written and not value.flags.writeable):
         return False
@@ -74,7 +75,7 @@ def _fits(value: int) -> bool:
 
 
 def _scalar_type(dtype: DType) -> type:
-    return _PYTHON_TYPES[dtype.name] if dtype.weak else np.dtype(dtype.numpy_name).type
+    return _PYTHON_TYPES[dtype.name] if dtype.weak else numpy_dtype(dtype).type
 
 
 def _words(value: object) -> list[int]:
@@ -83,7 +84,7 @@ def _words(value: object) -> list[int]:
         return [value.__array_interface__["data"][0], *value.shape, *strides]
     if isinstance(value, np.float32):
         return [struct.unpack("<i", struct.pack("<f", value))[0] & 0xFFFFFFFF]
-    if isinstance(value, np.float16):
+    if isinstance(value, np.generic) and value.dtype.name in ("float16", "bfloat16"):
         return [int(value.view(np.uint16))]
     if isinstance(value, float):
         return [struct.unpack("<q", struct.pack("<d", value))[0]]

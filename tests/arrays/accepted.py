@@ -13,6 +13,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 
+import ml_dtypes  # noqa: F401  NumPy then knows bfloat16
 import numpy as np
 
 import polyml
@@ -22,7 +23,9 @@ from polyml.frontend.argtypes import arg_type, with_sizes
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 
-TYPES = "complex128 complex64 float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+TYPES = (
+    "complex128 complex64 float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool"
+).split()
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,8 @@ def _same(one: object, other: object) -> bool:
         return False
     if isinstance(one, (np.ndarray, np.generic)) and (one.dtype, one.shape) != (other.dtype, other.shape):
         return False
-    bound = {"complex64": 1e-6, "float32": 1e-6, "float16": 2e-3}.get(str(getattr(one, "dtype", "")), 1e-12)
+    bounds = {"complex64": 1e-6, "float32": 1e-6, "float16": 2e-3, "bfloat16": 2e-2}
+    bound = bounds.get(str(getattr(one, "dtype", "")), 1e-12)
     return one is None or bool(np.allclose(one, other, rtol=bound, equal_nan=True))
 
 
@@ -206,7 +210,8 @@ def table() -> str:
         "* **yes**: compiled, and the result, its type and the changed arguments are NumPy's.",
         "* **Python**: the call runs as plain Python with a `PolymlPerformanceWarning` that names the line and why.",
         "* **refused**: an error with the place and what would be accepted.",
-        "* **as NumPy**: NumPy has no such operation and raises; so does the kernel.",
+        "* **as NumPy**: NumPy has no such operation and raises; so does the kernel.", "",
+        "Sums and means of bfloat16 are taken in float32 and rounded once; NumPy rounds them after each element.",
     ]  # fmt: skip
     section = ""
     for probe in probes():

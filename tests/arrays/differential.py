@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections import Counter
 
+import ml_dtypes
 import numpy as np
 
 import polyml
@@ -16,6 +17,9 @@ from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
 
 
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_OF_HALVES = {"f2": 2e-2, "bfloat16": 0.16}  # by how much anything may differ where there are such arguments
+_BOUNDS = {"float16": 2e-2, "bfloat16": 0.16, "float32": 1e-4, "complex64": 1e-4}  # by type
 _INEXACT = "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh power sum mean var std prod dot matmul einsum".split()
 
 
@@ -33,7 +37,9 @@ class _Nudged:
         def nudged(*args, **options):
             result = real(*args, **options)
             kind = getattr(result, "dtype", np.dtype(bool))
-            return result * kind.type(1 + self._units * np.finfo(kind).eps) if kind.kind in "fc" else result
+            if kind.kind not in "fc" and kind != _BFLOAT16:
+                return result
+            return result * kind.type(1 + self._units * ml_dtypes.finfo(kind).eps)
 
         return nudged
 
@@ -76,7 +82,7 @@ def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
         if kernel.compiled is False:
             wanted_arguments = program.arguments(run)
             wanted = _result(defined(program.seed, program.source), wanted_arguments)
-        least = 2e-2 if "f2" in program.dtypes.values() else 0.0
+        least = max(_OF_HALVES.get(dtype, 0.0) for dtype in program.dtypes.values())
         problem = _difference(wanted, got, least) or _difference(
             tuple(wanted_arguments.values()), tuple(got_arguments.values()), least
         )
@@ -130,13 +136,15 @@ def _difference(wanted, got, least: float = 0.0) -> str:
     wanted_array, got_array = np.asarray(wanted), np.asarray(got)
     if (wanted_array.dtype, wanted_array.shape) != (got_array.dtype, got_array.shape):
         return f"{wanted_array.dtype}{wanted_array.shape} against {got_array.dtype}{got_array.shape}"
+    bound = max(least, _BOUNDS.get(wanted_array.dtype.name, 1e-9))
+    if wanted_array.dtype == _BFLOAT16:
+        wanted_array, got_array = wanted_array.astype("f4"), got_array.astype("f4")
     if wanted_array.dtype.kind not in "fc":
         return "" if np.array_equal(wanted_array, got_array) else f"{wanted_array} against {got_array}"
     # the order of a sum is NumPy's own: values that cancel differ by an ulp of the largest, and where one order leaves
     # the range another need not
     finite = np.isfinite(wanted_array) & np.isfinite(got_array)
     scale = float(np.max(np.abs(wanted_array), initial=1.0, where=finite))
-    bound = max(least, {"float16": 2e-2, "float32": 1e-4, "complex64": 1e-4}.get(wanted_array.dtype.name, 1e-9))
     close = np.isclose(got_array, wanted_array, rtol=bound, atol=bound * scale) | ~finite
     return "" if close.all() else f"{wanted_array} against {got_array}"
 

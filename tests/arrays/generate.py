@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+import ml_dtypes  # noqa: F401  NumPy then knows bfloat16
 import numpy as np
 
 Dim = tuple[str, int]  # ("N", -1) is max(0, N - 1); ("", 1) is 1
 Shape = tuple[Dim, ...]
 
 _SIZES = (0, 1, 2, 3, 4, 5, 7, 9)
-_FLOATS, _INTEGERS = ("f8", "f8", "f8", "f8", "f8", "f4", "f4", "f2"), ("i8", "i8", "i4", "i2", "u1", "i1")
+_FLOATS, _INTEGERS = ("f8", "f8", "f8", "f8", "f8", "f4", "f4", "f2", "bfloat16"), ("i8", "i8", "i4", "i2", "u1", "i1")
 _COMPLEX = ("c16", "c16", "c16", "c8")
 _ORDER = "bifc"
 _INDICES = ("i8", "i8", "i4", "u2")

@@ -38,7 +38,8 @@ def same(wanted, got):
         return
     if isinstance(wanted, (np.ndarray, np.generic)):
         assert (wanted.dtype, wanted.shape) == (got.dtype, got.shape)
-    relative, absolute = {"complex64": (1e-5, 1e-6), "float32": (1e-5, 1e-6), "float16": (2e-3, 2e-3)}.get(str(getattr(wanted, "dtype", "")), (1e-12, 1e-12))
+    bounds = {"complex64": (1e-5, 1e-6), "float32": (1e-5, 1e-6), "float16": (2e-3, 2e-3), "bfloat16": (8e-3, 1e-6)}
+    relative, absolute = bounds.get(str(getattr(wanted, "dtype", "")), (1e-12, 1e-12))
     np.testing.assert_allclose(got, wanted, rtol=relative, atol=absolute)
 
 

@@ -168,7 +168,7 @@ def test_explain_says_what_was_compiled():
 def test_doctor_reports_every_part_and_passes():
     found = json.loads(run("doctor", "--json")[0])
     assert list(found) == [
-        "polyml", "python", "islpy", "llvmlite", "numpy", "cpu", "vectors", "caches", "cores", "threads", "openmp",
+        "polyml", "python", "islpy", "llvmlite", "numpy", "ml_dtypes", "cpu", "vectors", "caches", "cores", "threads", "openmp",
         "cache", "settings", "self-test"]
     assert found["self-test"] == "ok" and found["numpy"] == np.__version__ and found["cache"]["writable"]
     out, _ = run("doctor")

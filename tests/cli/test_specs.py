@@ -43,7 +43,7 @@ def test_what_is_no_spec_is_refused_with_the_form(text):
     assert message(specs.spec_from, text) == (
         f"error: {text!r} describes no argument\n"
         "  note: expected NAME=TYPE[N,M] for an array, NAME=TYPE or NAME=VALUE for a number\n"
-        "  note: types: c128, c64, f64, f32, f16, i8, i16, i32, i64, u8, u16, u32, u64, bool, int, float, complex")
+        "  note: types: c128, c64, f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, int, float, complex")
 
 
 def test_sizes_are_read_and_what_is_no_size_is_refused():

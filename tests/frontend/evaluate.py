@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyml.dtypes import BOOL, C128, F64, PYINT
+from polyml.dtypes import BF16, BOOL, C128, F64, PYINT
 from polyml.frontend import syntax
 from polyml.frontend.interpret import _binary, _unary
+from polyml.numpy_dtypes import numpy_dtype
 
 
 def evaluate(kernel: syntax.Kernel, args):
@@ -50,7 +51,7 @@ class _Evaluation:
                 self.values[target.array][self.index(target)] = self.expr(stmt.value)
             case syntax.Alloc():
                 shape = tuple(map(self.integer, stmt.shape))
-                self.values[stmt.name] = np.empty(shape, stmt.element.numpy_name)
+                self.values[stmt.name] = np.empty(shape, numpy_dtype(stmt.element))
                 if stmt.fill is not None:
                     assert stmt.fill.dtype == stmt.element
                     self.values[stmt.name][...] = self.expr(stmt.fill)
@@ -77,7 +78,7 @@ class _Evaluation:
 
     def expr(self, expr):
         value = self.compute(expr)
-        expected = int if expr.dtype == PYINT else np.dtype(expr.dtype.numpy_name).type
+        expected = int if expr.dtype == PYINT else numpy_dtype(expr.dtype).type
         assert type(value) is expected, (expr, value)
         return value
 
@@ -136,13 +137,13 @@ class _Evaluation:
                 raise OverflowError(result)
             return result
         if expr.operand.dtype == PYINT and expr.to.is_integer:
-            return np.dtype(expr.to.numpy_name).type(value)  # raises OverflowError
-        assert not (expr.operand.dtype == PYINT and expr.to.part != F64), expr
-        return np.asarray(value).astype(expr.to.numpy_name)[()]
+            return numpy_dtype(expr.to).type(value)  # raises OverflowError
+        assert not (expr.operand.dtype == PYINT and expr.to.part not in (F64, BF16)), expr
+        return np.asarray(value).astype(numpy_dtype(expr.to))[()]
 
 
 def make(dtype, value):
-    return int(value) if dtype == PYINT else np.dtype(dtype.numpy_name).type(value)
+    return int(value) if dtype == PYINT else numpy_dtype(dtype).type(value)
 
 
 def representation(dtype):

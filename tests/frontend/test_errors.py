@@ -404,7 +404,7 @@ def f(A):
 kernel.py:2:12: error: the function `sqrt` is not a number of the language
           A[0] = math.sqrt
                  ^^^^^^^^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -418,7 +418,7 @@ def f(A):
 kernel.py:2:12: error: the module `numpy` is not a number of the language
           A[0] = np
                  ^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -461,7 +461,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = "x"
                  ^^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -520,7 +520,7 @@ def f(A):
 kernel.py:2:12: error: None is not a number of the language
           A[0] = None
                  ^^^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -535,7 +535,7 @@ def f(A):
 kernel.py:3:12: error: a clongdouble is not a number of the language
           A[0] = H
                  ^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -916,7 +916,7 @@ def f(A):
 kernel.py:2:12: error: `np.clongdouble` is not a type of the language
           A[0] = np.clongdouble(2)
                  ^^^^^^^^^^^^^^
-  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -930,7 +930,7 @@ def f(A):
 kernel.py:2:12: error: 'x' is not a number of the language
           A[0] = float("x")
                  ^^^^^^^^^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(
@@ -1331,7 +1331,7 @@ def f(A):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype="G")
                                 ^^^
-  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
 """,
     ),
     Case(
@@ -1345,7 +1345,7 @@ def f(A, d):
 kernel.py:2:27: error: this is not an element type of the language
           T = np.zeros(3, dtype=d)
                                 ^
-  note: accepted: complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, or A.dtype
+  note: accepted: complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, or A.dtype
 """,
     ),
     Case(
@@ -1432,7 +1432,7 @@ def f(A, ä):
 kernel.py:2:12: error: 'é' is not a number of the language
           A[0] = "é" + ä; A[1] = ä[1:]
                  ^^^
-  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool
+  note: accepted: Python's int, float, complex and bool, and NumPy's complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool
 """,
     ),
     Case(

@@ -271,7 +271,7 @@ def test_an_argument_has_a_type(value, expected):
     assert str(arg_type(value)) == expected
 
 
-TYPES = "complex128, complex64, float64, float32, float16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
+TYPES = "complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool, in the machine's byte order"
 
 
 @pytest.mark.parametrize(

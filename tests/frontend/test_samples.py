@@ -31,7 +31,7 @@ def same(one, other):
 def bits(array):
     if array.dtype.kind == "c":
         return bits(np.stack([array.real, array.imag], axis=-1))
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fV":  # V: bfloat16
         return array
     return np.where(np.isnan(array), -1, array.view(f"i{array.itemsize}"))
 

@@ -97,7 +97,7 @@ def test_a_type_prints_as_it_is_read(text):
 @pytest.mark.parametrize(
     "text, problem",
     [
-        ("c32", "'c32' is not a type; element types: c128, c64, f64, f32, f16, i8, "),
+        ("c32", "'c32' is not a type; element types: c128, c64, f64, f32, f16, bf16, i8, "),
         ("", "'' is not a type"),
         ("f64[", "'f64[' is not an array type; one is written f64[:, :]"),
         ("f64[:,]", "'f64[:,]' is not an array type"),

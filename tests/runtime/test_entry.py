@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from polyml.dtypes import FIXED
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime import arguments, binding, entry, native
 from polyml.runtime.binding import ABSENT, MISS, Guard, Outcome
 from polyml.runtime.slots import python_entry
@@ -41,7 +42,7 @@ def slots_of(make, made, *values, threads=1) -> list[int]:
 @pytest.mark.parametrize("dtype", FIXED, ids=str)
 @pytest.mark.parametrize("ndim", [0, 1, 3])
 def test_an_array_arrives_as_pointer_shape_and_strides_in_bytes(make, dtype, ndim):
-    array = np.zeros((2, 3, 5)[:ndim], dtype=dtype.numpy_name)
+    array = np.zeros((2, 3, 5)[:ndim], dtype=numpy_dtype(dtype))
     made = artifact(f"{dtype}[{','.join(':' * ndim)}]", "int")
     assert slots_of(make, made, array, threads=3) == [3, array.ctypes.data, *array.shape, *array.strides]
 

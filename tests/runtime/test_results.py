@@ -5,6 +5,7 @@ import pytest
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
+from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime import entry
 from polyml.runtime.artifact import ResultArray
 from polyml.runtime.binding import MISS, Outcome
@@ -66,7 +67,7 @@ def test_a_single_result_is_not_a_tuple():
 
 @pytest.mark.parametrize("dtype", [*(d for d in FIXED if not d.is_complex), PYINT, PYFLOAT, PYBOOL], ids=str)
 def test_a_number_comes_back_with_its_type(dtype):
-    expected = np.dtype(dtype.numpy_name).type(1)
+    expected = numpy_dtype(dtype).type(1)
     word = int.from_bytes(expected.tobytes(), "little") | (-1 << 8 * expected.itemsize) * (dtype.bits < 64)
     made = artifact("f64[:]", "int", results=(ScalarResult("s", dtype),))
     fill = code(FILL.format(array=1, number=5, value=word, status=0))
