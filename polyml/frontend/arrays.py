@@ -66,6 +66,7 @@ class Lowering:
         self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
         types_of = zip(kernel.params, types)
         self.halves = may_have_halves(kernel, types)
+        self.complex = {p.name: t.element.is_complex for p, t in zip(kernel.params, types) if isinstance(t, ArrayType)}
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
@@ -173,12 +174,15 @@ class Lowering:
             self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
         self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
+        if value.perhaps:
+            self._perhaps_viewed |= {value.perhaps, self.arrays[name].storage}
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
         if masks.assign(self, stmt):
             return
         target = self.value(stmt.target)
         if isinstance(target, syntax.Subscript):
+            self.check_changes(target.array, stmt.loc)
             value = self.value(stmt.value)
             if isinstance(value, Elements):
                 if any(not extent.is_one for extent in value.shape):
@@ -200,15 +204,19 @@ class Lowering:
             )
         self._store(target, self.value(stmt.value), stmt)
 
+    def check_changes(self, array: str, loc: Loc | None) -> None:
+        """Refuse to change an array where it is not known what else changes with it."""
+        if array in self._perhaps_viewed:
+            raise NotAffineError(
+                "an array is changed of which a reshape or a conjugate may be a view or a copy",
+                loc=loc,
+                notes=["polyml compiles: those of arrays that do not change, and `A.reshape(...).copy()`"],
+            )
+
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """target[...] = value, all of the value first."""
         loc = stmt.loc
-        if target.storage in self._perhaps_viewed:
-            raise NotAffineError(
-                "an array is changed of which a reshape may be a view or a copy",
-                loc=loc,
-                notes=["polyml compiles: reshapes of arrays that do not change, and `A.reshape(...).copy()`"],
-            )
+        self.check_changes(target.storage, loc)
         if isinstance(value, Elements):
             extra = value.rank - target.rank
             if extra > 0 and not all(extent.is_one for extent in value.shape[:extra]):

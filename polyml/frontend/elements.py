@@ -20,13 +20,14 @@ class Elements:
     """An array that need not be in memory.
 
     at(point): the element; a Subscript where `storage` names the array that holds it, which may then be assigned.
-    whole: it is all of that array, in its order.
+    whole: it is all of that array, in its order. perhaps: the array in memory that it may turn out to be itself.
     """
 
     shape: tuple[Extent, ...]
     at: Callable[[Point], Expr]
     storage: str | None = None
     whole: bool = False
+    perhaps: str | None = None
 
     @property
     def rank(self) -> int:

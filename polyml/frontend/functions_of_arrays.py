@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
-from polyml.frontend import elements, masks, new_arrays, syntax
+from polyml.frontend import elements, new_arrays, syntax
 from polyml.frontend.elements import Elements, Point
 from polyml.frontend.extents import Extent, Linear, checked_axis
 from polyml.frontend.syntax import Expr
@@ -229,8 +229,7 @@ def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     a, b = (_array(arg, loc) for arg in args)
     if a.rank != b.rank:
         raise NotAffineError("np.vdot of different dimensions", loc=loc, notes=["polyml compiles: arrays of one shape"])
-    if not masks.is_truth(a.sample, lowering.truths):
-        a = _array(_conj(lowering, [a], {}, loc), loc)
+    a = _array(_conj(lowering, [a], {}, loc), loc)
     along = tuple(range(a.rank))
     kind = lowering.together(_samples(a, b), loc)
     return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
@@ -387,17 +386,19 @@ def _flatten(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> 
 
 
 def _conj(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return _mapped(lowering, args, lambda part: syntax.Call("conj", (part,), loc=loc), loc)
+    """A.conj(), which is A itself if that is real."""
+    storage = args[0].storage if isinstance(args[0], Elements) else None
+    is_complex = lowering.complex.get(storage)  # None: not known
+    if is_complex is False:
+        return args[0]
+    made = _mapped(lowering, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
+    return dataclasses.replace(made, perhaps=None if is_complex else storage) if isinstance(made, Elements) else made
 
 
 def _angle(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     if options.get("deg"):
         raise NotAffineError("np.angle in degrees", loc=loc, notes=["polyml compiles: np.angle(z) * 180 / np.pi"])
-
-    def angle(number: Expr) -> Expr:
-        return syntax.Call("arctan2", tuple(syntax.Call(part, (number,)) for part in ("imag", "real")), loc=loc)
-
-    return _mapped(lowering, args, angle, loc)
+    return _mapped(lowering, args, lambda part: syntax.Call("angle", (part,), loc=loc), loc)
 
 
 # Views

@@ -359,6 +359,10 @@ def _call(module: str, function: str, args: list) -> object:
         return getattr(args[0], function)
     if function == "complex":
         return complex(*args)
+    if function == "angle":
+        return np.angle(args[0])
+    if module == "method":
+        return args[0].conj() if isinstance(args[0], np.generic) else args[0].conjugate()
     if function == "norm":
         return np.real(args[0] * np.conj(args[0])) if np.iscomplexobj(args[0]) else np.square(args[0])
     if module == "builtins":

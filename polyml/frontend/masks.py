@@ -26,6 +26,7 @@ def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
     base = lowering.array(stmt.target.array, stmt.target.loc) if named else lowering.value(stmt.target.base)
     if not isinstance(base, Elements) or base.storage is None or base.rank != mask.rank:
         return False
+    lowering.check_changes(base.storage, stmt.loc)
     number = stmt.value.right if stmt.in_place else stmt.value
     if stmt.in_place and stmt.value.left != stmt.target:
         return False

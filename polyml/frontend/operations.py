@@ -187,6 +187,10 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         return _part(expr, args[0])
     if expr.function == "complex":
         return _joined(expr, args)
+    if expr.function == "angle":
+        return _angle(expr, args[0])
+    if expr.module == "method" and not args[0].dtype.is_complex:
+        return args[0]
     if expr.function == "norm":
         return _norm(expr, args[0])
     if expr.module == "math":
@@ -214,6 +218,14 @@ def _joined(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     """complex(x, y)."""
     parts = tuple(converted(arg, F64) for arg in args)
     return Value(dataclasses.replace(expr, args=parts, dtype=C128), of_type(PYCOMPLEX))
+
+
+def _angle(expr: syntax.Call, operand: Value) -> Value:
+    """arctan2 of the parts, as np.angle has it: the imaginary part of a real number is a Python int."""
+    real, imag = (dataclasses.replace(expr, function=name) for name in ("real", "imag"))
+    is_complex = operand.dtype.is_complex
+    y = _part(imag, operand) if is_complex else constant(0, PYINT, expr.loc)
+    return _numpy_call(dataclasses.replace(expr, function="arctan2"), (y, _part(real, operand)))
 
 
 def _norm(expr: syntax.Call, operand: Value) -> Value:

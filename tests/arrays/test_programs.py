@@ -97,3 +97,33 @@ def test_names_that_a_loop_exchanges_are_followed_however_often_it_runs(name, co
 def test_random_programs_give_what_numpy_gives(seed):
     outcome, what = check(generate(seed))
     assert outcome in ("ok", "python"), what
+
+
+def one_element_after_a_reshape(A):
+    B = A.reshape(2, -1)
+    A[0] = 7
+    return B.sum()
+
+
+def one_element_of_a_conjugate(A):
+    B = A.conj()
+    B[0] = 7
+    return A.sum(), B.sum()
+
+
+def chosen_elements_of_a_conjugate(A):
+    C = A * 2
+    B = C.conj()
+    C[C == 2] = 7
+    return B.sum()
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("function", [one_element_after_a_reshape, one_element_of_a_conjugate, chosen_elements_of_a_conjugate])
+@pytest.mark.parametrize("argument", [np.ones(6), np.ones(12)[::2], np.ones(6) * (1 + 1j)], ids=["whole", "strided", "complex"])
+def test_what_may_be_a_view_changes_with_its_array(function, argument):
+    wanted, got = argument.copy(), argument[:]
+    if not argument.flags.c_contiguous:
+        wanted, got = np.ones(12)[::2], np.ones(12)[::2]
+    same(function(wanted), polyml.kernel(cache=False)(function)(got))
+    np.testing.assert_array_equal(wanted, got)
