@@ -17,11 +17,12 @@ an array that is assigned to a name, operands and results of reductions and prod
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesNeeded
-from polyml.frontend import exchanges, functions_of_arrays, masks, syntax, walk
+from polyml.frontend import exchanges, functions_of_arrays, masks, rebinding, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
 from polyml.frontend.elements import Elements, Point, element, elementwise, indexed_by_arrays, need_equal, need_inside, stored, subscripted
@@ -34,6 +35,7 @@ from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
 Value = Expr | Elements
+Lowered = TypeVar("Lowered")
 
 
 def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = False) -> syntax.Kernel:
@@ -68,6 +70,8 @@ class Lowering:
         self.halves = may_have_halves(kernel, types)
         self.complex = {p.name: t.element.is_complex for p, t in zip(kernel.params, types) if isinstance(t, ArrayType)}
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
+        self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
+        self._reads = rebinding.reads_of(kernel.body)
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
@@ -102,12 +106,14 @@ class Lowering:
     # Statements
 
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        outer, self.out = self.out, []
-        needed = set(self._needed)
-        for stmt in body:
-            self._stmt(stmt)
-        made, self.out, self._needed = tuple(self.out), outer, needed  # what a block needs, it may not reach
-        return made
+        outer, needed = self.out, set(self._needed)
+        self.out = made = []
+        try:
+            for stmt in body:
+                self._stmt(stmt)
+        finally:
+            self.out, self._needed = outer, needed  # what a block needs, it may not reach
+        return tuple(made)
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
@@ -132,19 +138,34 @@ class Lowering:
         if turns is not None:
             exchanges.rotate(self, stmt, start, stop, turns)
             return
-        before = dict(self.arrays)
-        for name in bound_names(stmt.body):
-            if name in self.arrays:
-                self.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
-        body = self.iteration(stmt)
+        kept = rebinding.iteration(self, stmt, start, stop)
+        if kept is None:
+            before = dict(self.arrays)
+            for name in bound_names(stmt.body) - self.kept:
+                if name in self.arrays:
+                    self.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        body, before = (self.iteration(stmt), before) if kept is None else kept
         self.out.append(dataclasses.replace(stmt, start=start, stop=stop, body=body))
         self._merge(before, "in a loop")
 
     def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
         self._loop_variables.append(stmt.var)
-        body = self.block(stmt.body)
-        self._loop_variables.pop()
-        return body
+        try:
+            return self.block(stmt.body)
+        finally:
+            self._loop_variables.pop()
+
+    def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
+        """What `lower` gives; None, and everything as it was, where it meets what is not affine."""
+        arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._needed), len(self.out)
+        try:
+            return lower()
+        except NotAffineError:
+            self.arrays, self._needed = arrays, needed
+            del self.out[length:]
+            return None
+        finally:
+            self.kept = kept
 
     def _if(self, stmt: syntax.If) -> None:
         condition = self.number(stmt.condition)
@@ -166,6 +187,10 @@ class Lowering:
         known = self.arrays.get(name)
         if stmt.in_place and known is not None:
             self._store(self.known(name, known, stmt.target.loc), value, stmt)
+            return
+        if name in self.kept:
+            own = self.arrays[name]
+            self._store(own, rebinding.checked(self, own, value, stmt.loc), dataclasses.replace(stmt, same_type=True))
             return
         if not isinstance(value, Elements):
             self.arrays.pop(name, None)
@@ -203,6 +228,15 @@ class Lowering:
                 "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
             )
         self._store(target, self.value(stmt.value), stmt)
+
+    def is_own(self, array: Elements) -> bool:
+        """Whether it is all of an array that the kernel has made, of which there is no doubtful view."""
+        return array.whole and array.storage not in self._params | self._perhaps_viewed
+
+    def is_read(self, name: str) -> bool:
+        """Whether the kernel uses the name of an array; `T = T.new` alone does not."""
+        known = self.arrays[name]
+        return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
     def check_changes(self, array: str, loc: Loc | None) -> None:
         """Refuse to change an array where it is not known what else changes with it."""

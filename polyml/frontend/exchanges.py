@@ -52,7 +52,7 @@ def turns(lowering: Lowering, stmt: syntax.For) -> Turns | None:
     None where it binds no such name, or none to what another one stood for, or where it takes long.
     """
     assigned = bound_names(stmt.body)
-    bound = [n for n in assigned if isinstance(lowering.arrays.get(n), Elements)]
+    bound = [n for n in assigned - lowering.kept if isinstance(lowering.arrays.get(n), Elements)]
     if not bound or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in walk.nodes(e)):
         return None
     before = dict(lowering.arrays)

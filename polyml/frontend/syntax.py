@@ -240,13 +240,15 @@ class Assign:
     """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
 
     in_place: it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
-    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does (but for a Python number).
+    the array's kind. whole: one element of a whole array that is stored, which NumPy converts as astype does (but for a
+    Python number). same_type: of a new array that is stored where the old one of its name was, and so has to be of its type.
     """
 
     target: Name | Subscript | Part
     value: Expr
     in_place: bool = False
     whole: bool = False
+    same_type: bool = False
     loc: Loc | None = _loc()
 
 

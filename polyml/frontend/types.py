@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from polyml.dtypes import BOOL, F32, HALVES, I64, PYBOOL, PYINT, DType
-from polyml.errors import CompileError, PolymlError, PolymlOverflowError, PolymlTypeError
+from polyml.errors import CompileError, NotAffineError, PolymlError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend import arrays, flow, operations, syntax, walk, webs
 from polyml.frontend.extents import checked_dim, dimensions
 from polyml.frontend.kinds import Kinds, integer_range, of_type, representation, spelled, stands_for, storage, union
@@ -131,11 +131,13 @@ class _Inference:
                 if not value.known or not target.known:
                     return stmt
                 target = _place(target)
+                if stmt.same_type and value.kinds.keys() != target.kinds.keys():
+                    raise NotAffineError("a name is bound to arrays of several types in a loop", loc=stmt.loc)
                 if stmt.in_place:
                     operations.check_kind(stmt, value, target.dtype)
                 store = operations.filled if stmt.whole and not value.is_weak else operations.stored
                 typed = store(value, target.dtype)
-                return dataclasses.replace(stmt, target=target.expr, value=typed, in_place=False, whole=False)
+                return dataclasses.replace(stmt, target=target.expr, value=typed, in_place=False, whole=False, same_type=False)
             case syntax.Alloc():
                 return self._alloc(stmt)
             case syntax.Require():

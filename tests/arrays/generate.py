@@ -188,7 +188,25 @@ class _Generator:
         self.indent = "    "
         return None
 
+    def rebinding(self) -> None:
+        """A name that a loop binds to a new array in each iteration."""
+        name = self.rng.choice(sorted(self.names))
+        shape, kind = self.names[name]
+        self.add(f"for k in range({self.rng.choice(('2', '3', '0', f'{name}.ndim'))}):")
+        self.indent = "        "
+        for _ in range(self.rng.randint(1, 3)):
+            text, other = self.real(*self.expression(shape, 2), kind)
+            if self.rng.random() < 0.3:
+                self.assign_part()
+            elif _ORDER.index(other) <= _ORDER.index(kind) and any(n in text for n in self.names):
+                self.add(f"{name} = {text}")
+        if self.lines[-1].endswith(":"):
+            self.add("pass")
+        self.indent = "    "
+
     def loop(self) -> None:
+        if self.rng.random() < 0.3:
+            return self.rebinding()
         name = self.rng.choice([n for n, (shape, _) in self.names.items() if shape])
         shape, kind = self.names[name]
         self.add(f"for i in range({name}.shape[0]):")
@@ -198,6 +216,7 @@ class _Generator:
         if self.rng.random() < 0.5:
             self.assign_part()
         self.indent = "    "
+        return None
 
     # Shapes
 

@@ -11,7 +11,7 @@ from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
-from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes  # noqa: F401, I001  they fill the corpus, in this order
+from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes, rebound  # noqa: F401, I001  they fill the corpus, in this order
 from tests.arrays.corpus import PROGRAMS
 from tests.arrays.differential import check
 from tests.arrays.generate import generate
@@ -91,6 +91,28 @@ def test_names_that_a_loop_exchanges_are_followed_however_often_it_runs(name, co
         np.testing.assert_allclose(other if other is not None else 0, one if one is not None else 0, rtol=1e-12)
     if isinstance(expected, np.ndarray):
         assert [expected is a for a in wanted] == [found is a for a in got]
+
+
+REBOUND = (
+    "smoothed power_iteration changed_beside two_names_of_one under_conditions the_old_one_is_read the_type_changes "
+    "the_shape_changes the_argument_changes_first an_older_view"
+).split()
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+@pytest.mark.parametrize("count", [-1, 0, 1, 2, 5])
+@pytest.mark.parametrize("name", REBOUND)
+@pytest.mark.parametrize("dtype", ["f8", "i8"])
+def test_names_that_a_loop_binds_anew_stand_for_what_they_do_in_numpy(name, count, dtype):
+    function = getattr(rebound, name)
+    arrays = [np.arange(1, 7).astype(dtype) for k in range(function.__code__.co_argcount - 1)]
+    arrays = [np.outer(a, a) / 9 for a in arrays[1:]] + arrays[:1]
+    wanted, got = copy.deepcopy(arrays), copy.deepcopy(arrays)
+    expected, found = function(*wanted, count), polyml.kernel(cache=False)(function)(*got, count)
+    assert (expected is wanted[-1]) == (found is got[-1])
+    results = ((expected,), (found,)) if not isinstance(expected, tuple) else (expected, found)
+    for one, other in zip((*wanted, *results[0]), (*got, *results[1]), strict=True):
+        same(one, other)
 
 
 @pytest.mark.parametrize("seed", range(40))

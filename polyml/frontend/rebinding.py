@@ -1,0 +1,99 @@
+"""Names that a loop binds to a new array in each iteration keep one array in memory.
+
+    for t in range(n):                          u.1[:] = u
+        u = (u[1:] + u[:-1]) / 2    ->          for t in range(n):
+                                                    u.1[:] = (...)
+
+This is right where nothing else names the array that the name leaves, the new one has its shape and type, and, if the
+array that the name stood for before the loop is seen elsewhere, the loop runs and changes no element before it binds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax, walk
+from polyml.frontend.elements import Elements, need_equal
+from polyml.frontend.exchanges import bound_names
+from polyml.frontend.names import statements
+from polyml.frontend.syntax import Expr, Stmt
+from polyml.source import Loc
+
+if TYPE_CHECKING:
+    from polyml.frontend.arrays import Lowering
+
+
+def iteration(lowering: Lowering, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
+    """The loop's body, names that it binds anew kept in arrays of their own, and what the names stood for before it; None
+    where that is not right.
+    """
+    names = [n for n in sorted(bound_names(stmt.body)) if isinstance(lowering.arrays.get(n), Elements)]
+    names = [n for n in names if n not in lowering.kept]
+
+    def lowered() -> tuple[tuple[Stmt, ...], dict]:
+        for name in names:
+            _keep(lowering, name, stmt, start, stop)
+        lowering.kept |= set(names)
+        before = dict(lowering.arrays)
+        return lowering.iteration(stmt), before
+
+    return lowering.attempted(lowered) if names else None
+
+
+def checked(lowering: Lowering, own: Elements, value: object, loc: Loc | None) -> Elements:
+    """The new array that a kept name is bound to, which may be stored where the old one was."""
+    is_new = isinstance(value, Elements) and value.perhaps is None
+    if not is_new or value.storage is not None and not (lowering.is_own(value) and not _named(lowering, value.storage)):
+        raise _not_kept("it is bound to what is no new array", loc)
+    differences = [a.length - b.length for a, b in zip(own.shape, value.shape)]
+    if len(own.shape) != len(value.shape) or any(d.is_constant and d.constant for d in differences):
+        raise _not_kept("its shape changes", loc)
+    for extent, other in zip(own.shape, value.shape):
+        need_equal(extent, other, "a name that a loop binds to an array of another shape", lowering.need, loc)
+    if len(_named(lowering, own.storage)) > 1:
+        raise _not_kept("the old array has another name", loc)
+    return value
+
+
+def _keep(lowering: Lowering, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
+    """Make the name stand for an array that it alone names."""
+    old = lowering.arrays[name]
+    if lowering.is_own(old) and _named(lowering, old.storage) == [name]:
+        return
+    always = any(isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place for s in stmt.body)
+    if not always or _changes(stmt.body, name):
+        raise _not_kept("the array before the loop may change with it", stmt.loc)
+    runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
+    lowering.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
+    lowering.arrays[name] = lowering.memory(old, name, stmt.loc)
+
+
+def _named(lowering: Lowering, storage: str) -> list[str]:
+    """The names that stand for an array in memory, or a part of it."""
+    return [n for n, a in lowering.arrays.items() if isinstance(a, Elements) and a.storage == storage and lowering.is_read(n)]
+
+
+def _changes(body: Sequence[Stmt], name: str) -> bool:
+    """Whether a block changes elements of what the name stands for."""
+    targets = [s.target for s in statements(body) if isinstance(s, syntax.Assign)]
+    in_place = {s.target.name for s in statements(body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and s.in_place}
+    parts = {walk.name_of(node) for t in targets if not isinstance(t, syntax.Name) for node in walk.nodes(t)}
+    return name in in_place | parts
+
+
+def reads_of(body: Sequence[Stmt]) -> Counter:
+    """How often a kernel mentions each name, but for binding it."""
+    return Counter(
+        walk.name_of(node)
+        for stmt in statements(body)
+        for expr in (*walk.expressions(stmt), *([stmt.target] if isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name) else []))
+        for node in walk.nodes(expr)
+    )
+
+
+def _not_kept(why: str, loc: Loc | None) -> NotAffineError:
+    return NotAffineError(f"a name is bound to another array in each iteration of a loop, and {why}", loc=loc)
