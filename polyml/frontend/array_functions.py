@@ -40,12 +40,20 @@ def _numpy() -> Iterator[Signature]:
     for name, options in _REDUCTIONS.items():
         yield Signature(name, ("a",), (*options, "keepdims"))
     for name in ("var", "std"):
-        yield Signature(name, ("a",), ("axis", "ddof", "keepdims"))
+        yield Signature(name, ("a",), ("axis", "dtype", "ddof", "keepdims"))
+    yield Signature("ptp", ("a",), ("axis", "keepdims"))
+    yield Signature("average", ("a",), ("axis", "keepdims"))
     for name in ("argmax", "argmin"):
         yield Signature(name, ("a",), ("axis", "keepdims"))
-    yield Signature("cumsum", ("a",), ("axis",))
+    for name in ("cumsum", "cumprod"):
+        yield Signature(name, ("a",), ("axis", "dtype"))
+    yield Signature("diff", ("a",), ("n", "axis"))
+    yield Signature("round", ("a",), ("decimals",))
+    for name in ("trace", "diagonal"):
+        yield Signature(name, ("a",))
     for name in ("matmul", "dot", "outer", "inner", "vdot"):
         yield Signature(name, ("a", "b"))
+    yield Signature("tensordot", ("a", "b"), ("axes",))
     for name in ("real", "imag"):
         yield Signature(name, ("val",))
     yield Signature("angle", ("z",), ("deg",))
@@ -58,6 +66,12 @@ def _numpy() -> Iterator[Signature]:
     yield Signature("arange", ("start",), ("dtype",), optional=("stop", "step"))
     yield Signature("linspace", ("start", "stop"), ("endpoint", "dtype"), optional=("num",))
     yield Signature("eye", ("N",), ("dtype",), optional=("M",))
+    yield Signature("tri", ("N",), ("k", "dtype"), optional=("M",))
+    for name in ("asarray", "ascontiguousarray"):
+        yield Signature(name, ("a",))
+    for name in ("fliplr", "flipud"):
+        yield Signature(name, ("m",))
+    yield Signature("moveaxis", ("a",), ("source", "destination"))
     for name in ("tril", "triu"):
         yield Signature(name, ("m",), ("k",))
     yield Signature("diag", ("v",))
@@ -78,12 +92,17 @@ def _numpy() -> Iterator[Signature]:
 _SIGNATURES = {signature.name: signature for signature in _numpy()}
 
 # function object -> Signature
-FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.items()}
+FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.items()} | {
+    np.amax: _SIGNATURES["max"],
+    np.amin: _SIGNATURES["min"],
+    np.around: _SIGNATURES["round"],
+    np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
+}
 
 # method name -> Signature, the array itself the first operand
 METHODS = {
     name: _SIGNATURES[name]
-    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip", "take")
+    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "cumprod", "round", "trace", "diagonal", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip", "take")
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
     "reshape": Signature("reshape", ("a",), ("shape",), variadic=True, shape="shape"),

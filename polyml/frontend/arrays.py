@@ -238,6 +238,10 @@ class Lowering:
         known = self.arrays[name]
         return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
 
+    def may_be_one(self, array: str, other: str) -> bool:
+        """Whether two arrays may share memory."""
+        return array == other or {array, other} <= self._aliased
+
     def check_changes(self, array: str, loc: Loc | None) -> None:
         """Refuse to change an array where it is not known what else changes with it."""
         if array in self._perhaps_viewed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -28,6 +29,7 @@ _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
+_OF_UFUNCS = "out where dtype casting order subok signature initial mean weights correction".split()  # which Python knows
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
     ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
@@ -54,10 +56,18 @@ class Expressions:
     renamed: what the text calls a local -> what the kernel calls it, where the two differ.
     known: parameters of an inlined function that always have the same value, whatever Python object it is.
     taken: the names that the kernel uses.
-    before: statements that must run before the one that is read. inline: reads a call of a Python function.
+    before: statements that must run before the one that is read. inline: reads a call of a Python function; allocate:
+    one of a function such as np.zeros.
     """
 
-    def __init__(self, function: FunctionType, text: Text, taken: set[str], inline: Callable[[ast.Call], Inlined]):
+    def __init__(
+        self,
+        function: FunctionType,
+        text: Text,
+        taken: set[str],
+        inline: Callable[[ast.Call], Inlined],
+        allocate: Callable[[ast.Call], syntax.Name],
+    ):
         self.text, self.scope = text, Scope(function)
         code = function.__code__
         self.locals = frozenset((*code.co_varnames, *code.co_cellvars))
@@ -65,7 +75,7 @@ class Expressions:
         self.known: dict[str, object] = {}
         self.taken = taken
         self.before: list[syntax.Stmt] = []
-        self._inline = inline
+        self._inline, self._allocate = inline, allocate
 
     def expr(self, node: ast.expr) -> syntax.Expr:
         """A number. LanguageError if it is something else."""
@@ -170,7 +180,8 @@ class Expressions:
             if isinstance(argument, ast.Starred):
                 raise self.error(argument, "unpacking with * is not part of the language", "each operand written out")
         for keyword in node.keywords:
-            raise self.error(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
+            refuse = self.not_affine if keyword.arg in _OF_UFUNCS and isinstance(self.value(node.func), np.ufunc) else self.error
+            raise refuse(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
 
     def error(self, node: ast.AST, message: str, accepted: str) -> LanguageError:
         return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"])
@@ -225,7 +236,7 @@ class Expressions:
         if isinstance(base, ast.Attribute) and base.attr == "shape" and len(groups) == 1:
             return self._shape(node, base)
         indices = [i for group in reversed(groups) for i in group]
-        if isinstance(base, ast.Name) and not any(map(_is_part, indices)):
+        if isinstance(base, ast.Name) and not any(map(self._is_part, indices)):
             loc, apart = self.text.loc(node), len(groups) > 1
             return syntax.Subscript(self.array(base), tuple(map(self.expr, indices)), apart=apart, loc=loc)
         inner = self.array_expr(node.value)
@@ -244,9 +255,13 @@ class Expressions:
             return syntax.Slice(*bounds, step, loc=self.text.loc(node))
         if self.constant(node) is None:
             return syntax.NewAxis()
-        if isinstance(node, ast.Constant) and node.value is ...:
+        if self.constant(node) is ...:
             return syntax.Dots()
         return self.expr(node)
+
+    def _is_part(self, node: ast.expr) -> bool:
+        """Whether the index takes more than one element of a dimension, or makes one: a slice, None or ..."""
+        return isinstance(node, ast.Slice) or self.constant(node) is None or self.constant(node) is ...
 
     def _shape(self, node: ast.Subscript, shape: ast.Attribute) -> syntax.Shape:
         array = self.array(shape.value)
@@ -314,6 +329,8 @@ class Expressions:
             return self._array_function(node, name, signature, ())
         if function is np.einsum:
             return self._einsum(node, name)
+        if lookup(functions.ALLOCATIONS, function) is not None:
+            return self._allocate(node)
         special = self._special(function)
         known = lookup(functions.FUNCTIONS, function)
         if special is None and known is None:
@@ -354,7 +371,8 @@ class Expressions:
             given[slots[position]] = argument
         for keyword in node.keywords:
             if keyword.arg not in slots or keyword.arg in given:
-                raise self.error(keyword, f"`{name}` does not take this in a kernel", accepted)
+                refuse = self.not_affine if keyword.arg in _OF_UFUNCS else self.error
+                raise refuse(keyword, f"`{name}` does not take this in a kernel", accepted)
             given[keyword.arg] = keyword.value
         for operand in operands:
             if operand not in given:
@@ -395,6 +413,8 @@ class Expressions:
             dtype = None if value is MISSING or value is None else functions.dtype_of(value)
             if dtype is not None or value is None:
                 return dtype
+            if isinstance(node, ast.Attribute) and node.attr == "dtype" and self.is_computed(node.value):
+                return syntax.TypeOf(self.expr(node.value), loc=self.text.loc(node))
             raise self.error(node, "this is not an element type of the language", ACCEPTED)
         if self.constant(node) is None or isinstance(self.constant(node), str):
             return self.constant(node)
@@ -419,18 +439,17 @@ class Expressions:
     def _unknown(self, node: ast.Call, name: str, function: object) -> LanguageError:
         if function is range:
             return self.error(node, "a range is not a number", "`for i in range(...)`")
-        if lookup(functions.ALLOCATIONS, function) is not None:
-            return self.error(
-                node, "an array is made where a number is needed", f"`T = {name}(...)` as a statement of its own"
-            )
-        if function is not MISSING and self._is_numpy(node.func):
+        if self.is_numpy(node.func):
             return self.not_affine(node, f"`{name}` is not a function that polyml compiles", _FUNCTIONS)
         return self.error(node, f"`{name}` is not a function of the language", _FUNCTIONS)
 
-    def _is_numpy(self, node: ast.expr) -> bool:
+    def is_numpy(self, node: ast.expr) -> bool:
+        """Whether it is something that NumPy has, such as np.sort or np.add.reduce."""
+        names = []
         while isinstance(node, ast.Attribute):
+            names.insert(0, node.attr)
             node = node.value
-        return self.value(node) is np
+        return self.value(node) is np and functools.reduce(lambda o, name: getattr(o, name, MISSING), names, np) is not MISSING
 
     def _length(self, node: ast.Call) -> syntax.Expr:
         if len(node.args) != 1:
@@ -473,10 +492,6 @@ class Expressions:
         if (function, module) == ("pow", "builtins"):
             return syntax.Binary("**", *values, loc=self.text.loc(node))
         return syntax.Call(function, values, module, loc=self.text.loc(node))
-
-
-def _is_part(node: ast.expr) -> bool:
-    return isinstance(node, ast.Slice) or isinstance(node, ast.Constant) and (node.value is None or node.value is ...)
 
 
 def is_number(value: object) -> bool:

@@ -11,9 +11,22 @@ from polyml.dtypes import BY_NUMPY_NAME, DType
 
 UNARY = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh "
-    "floor ceil trunc rint abs fabs sign cbrt isnan isinf isfinite reciprocal square conj"
+    "floor ceil trunc rint abs fabs sign cbrt isnan isinf isfinite reciprocal square conj negative positive invert "
+    "logical_not deg2rad rad2deg"
 ).split()
-BINARY = "power arctan2 hypot fmod minimum maximum fmin fmax copysign".split()
+BINARY = (
+    "power arctan2 hypot fmod minimum maximum fmin fmax copysign add subtract multiply true_divide floor_divide remainder "
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift logical_and logical_or logical_xor less less_equal greater "
+    "greater_equal equal not_equal"
+).split()
+OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "true_divide": "/", "floor_divide": "//", "remainder": "%",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "pow": "**",
+    "negative": "-", "invert": "~", "logical_and": "&", "logical_or": "|", "logical_xor": "^",
+}  # fmt: skip
+COMPARISONS = {
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
 
 # NumPy's name -> math's, where the two differ.
 MATH_NAMES = {

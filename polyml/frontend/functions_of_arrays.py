@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
-from polyml.frontend import elements, new_arrays, syntax
+from polyml.frontend import elements, masks, new_arrays, syntax
 from polyml.frontend.elements import Elements, Point
 from polyml.frontend.extents import Extent, Linear, checked_axis
 from polyml.frontend.syntax import Expr
@@ -146,7 +146,7 @@ _sum_as_mean = _reduction(0, lambda total, part: syntax.Binary("+", total, part)
 
 def _variance(root: bool):
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        array, axes = _as_asked(args[0], options, loc), _axes(args[0], options, loc)
         array = lowering.in_memory(array, loc)
         mean = _mean(lowering, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
         mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
@@ -166,27 +166,82 @@ def _variance(root: bool):
     return reduce
 
 
-def _cumsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _running(op: str):
+    """np.cumsum and np.cumprod: each element joined to the result before it."""
+
+    def running(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axis = _as_asked(args[0], options, loc), options.get("axis")
+        if axis is None:
+            if array.rank != 1:
+                raise NotAffineError(
+                    "np.cumsum or np.cumprod of a flattened array is not affine", loc=loc, notes=["polyml compiles: axis="]
+                )
+            axis = 0
+        axis = checked_axis(axis, array.rank, loc)
+        result = lowering.allocated("_running", array.shape, _element(array.sample, options, "sum", loc), None, loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            here, index = result.at(point), point[axis]
+            before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
+            more = syntax.Assign(here, syntax.Binary(op, before, array.at(point)), loc=loc)
+            first = syntax.Assign(here, array.at(point), loc=loc)
+            return [syntax.If(syntax.Compare(">", index, ZERO), (more,), (first,), loc=loc)]
+
+        lowering.loops(array.shape, body, loc)
+        return result
+
+    return running
+
+
+def _as_asked(value: Value, options: dict, loc: Loc | None) -> Elements:
+    """The elements in the type that dtype= asks for."""
+    array, to = _array(value, loc), options.get("dtype")
+    if to is None:
+        return array
+    if isinstance(to, syntax.TypeOf):
+        raise NotAffineError("dtype= of another array", loc=loc, notes=["polyml compiles: dtype=np.float64 and its kin"])
+    return Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
+
+
+def _diff(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
+    if options.get("n", 1) != 1:
+        raise NotAffineError("np.diff of higher order", loc=loc, notes=["polyml compiles: np.diff of np.diff"])
+    axis = checked_axis(options.get("axis", -1), array.rank, loc)
+    ends = []
+    for part in (syntax.Slice(syntax.Const(1), None), syntax.Slice(None, syntax.Const(-1))):
+        along = [part if dim == axis else syntax.Slice(None, None) for dim in range(array.rank)]
+        ends.append(elements.subscripted(array, along, lowering.need, loc))
+    if masks.is_truth(array.sample, lowering.truths):
+        return _mapped(lowering, ends, lambda after, before: syntax.Compare("!=", after, before, loc=loc), loc)
+    return _mapped(lowering, ends, lambda after, before: syntax.Binary("-", after, before, loc=loc), loc)
+
+
+def _ptp(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    ends = [_FUNCTIONS[name](lowering, args, options, loc) for name in ("max", "min")]
+    return _mapped(lowering, ends, lambda most, least: syntax.Binary("-", most, least, loc=loc), loc)
+
+
+def _vector_norm(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """The root of the sum of squares; of a whole matrix Frobenius' norm."""
     axis = options.get("axis")
-    if axis is None:
-        if array.rank != 1:
-            raise NotAffineError(
-                "np.cumsum of a flattened array is not affine", loc=loc, notes=["polyml compiles: np.cumsum with axis="]
-            )
-        axis = 0
-    axis = checked_axis(axis, array.rank, loc)
-    result = lowering.allocated("_running", array.shape, _element(array.sample, options, "sum", loc), None, loc)
+    if options.get("ord") is not None or isinstance(axis, tuple):
+        raise NotAffineError("np.linalg.norm of another order", loc=loc, notes=["polyml compiles: np.linalg.norm(x, axis=)"])
+    array = _array(args[0], loc)
+    squares = Elements(array.shape, lambda point: syntax.Call("norm", (syntax.Call("inexact", (array.at(point),)),), loc=loc))
+    kept = {name: options[name] for name in ("axis", "keepdims") if name in options}
+    total = _FUNCTIONS["sum"](lowering, [squares], kept, loc)
+    return _mapped(lowering, [total], lambda part: syntax.Call("sqrt", (part,), loc=loc), loc)
 
-    def body(point: Point) -> list[syntax.Stmt]:
-        here, index = result.at(point), point[axis]
-        before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
-        more = syntax.Assign(here, syntax.Binary("+", before, array.at(point)), loc=loc)
-        first = syntax.Assign(here, array.at(point), loc=loc)
-        return [syntax.If(syntax.Compare(">", index, ZERO), (more,), (first,), loc=loc)]
 
-    lowering.loops(array.shape, body, loc)
-    return result
+def _round(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    if options.get("decimals", 0) != 0:
+        raise NotAffineError("np.round to decimals", loc=loc, notes=["polyml compiles: np.round to whole numbers"])
+    return _mapped(lowering, args, lambda part: syntax.Call("round", (part,), loc=loc), loc)
+
+
+def _trace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return _FUNCTIONS["sum"](lowering, [new_arrays.diag(lowering, args, {}, loc)], {}, loc)
 
 
 # Products
@@ -233,6 +288,23 @@ def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     along = tuple(range(a.rank))
     kind = lowering.together(_samples(a, b), loc)
     return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
+
+
+def _tensordot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    a, b = (_array(arg, loc) for arg in args)
+    axes = options.get("axes", 2)
+    if type(axes) is int:
+        axes = (tuple(range(a.rank - axes, a.rank)), tuple(range(axes)))
+    sides = [side if isinstance(side, tuple) else (side,) for side in axes]
+    if len(sides) != 2 or len(sides[0]) != len(sides[1]):
+        raise PolymlValueError("the axes of np.tensordot do not fit", loc=loc, notes=["accepted: 2, ((0, 1), (1, 0))"])
+    left, right = ([f"{name}{dim}" for dim in range(array.rank)] for name, array in (("i", a), ("j", b)))
+    for one, other in zip(*sides):
+        right[checked_axis(other, b.rank, loc)] = left[checked_axis(one, a.rank, loc)]
+    summed = set(left) & set(right)
+    result = [label for label in (*left, *right) if label not in summed]
+    kind = lowering.together(_samples(a, b), loc)
+    return _array(contraction(lowering, [a, b], [left, right], result, kind, loc), loc)  # never a number
 
 
 def _outer(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -373,6 +445,8 @@ def _astype(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
     array, to = _array(args[0], loc), options.get("dtype")
     if to is None:
         raise LanguageError("astype needs a type", loc=loc, notes=["accepted: A.astype(np.float32)"])
+    if isinstance(to, syntax.TypeOf):
+        return _rounded(lowering, array, _of_array(lowering, to, loc), loc)
     cast = Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
     return lowering.memory(cast, "_copy", loc)
 
@@ -474,6 +548,31 @@ def _flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     return elements.subscripted(array, back, lowering.need, loc)
 
 
+def _flipped(axis: int):
+    def flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        return _flip(lowering, args, {"axis": axis}, loc)
+
+    return flip
+
+
+def _moveaxis(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    array = _array(args[0], loc)
+    source, destination = (checked_axis(options.get(name), array.rank, loc) for name in ("source", "destination"))
+    order = [axis for axis in range(array.rank) if axis != source]
+    order.insert(destination, source)
+    return elements.permuted(array, order)
+
+
+def _asarray(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    return _array(args[0], loc)
+
+
+def _ascontiguousarray(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """A view where the rows lie one after the other, else a copy."""
+    array = _array(args[0], loc)
+    return lowering.view_or_copy(array, Elements(array.shape, array.at)) if array.rank else array
+
+
 def _expand_dims(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     return elements.with_axis(array, checked_axis(options.get("axis"), array.rank + 1, loc))
@@ -555,8 +654,15 @@ def _count(array: Elements, axes: Sequence[int], less: int) -> Expr:
     return syntax.Binary("-", total, syntax.Const(less)) if less else total
 
 
+def _of_array(lowering: Lowering, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
+    """The type of the elements of the array of which A.dtype was written."""
+    return syntax.TypeOf(_array(lowering.value(wanted.of), loc).sample, loc=loc)
+
+
 def _element(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
     to = options.get("dtype")
+    if isinstance(to, syntax.TypeOf):
+        raise NotAffineError("dtype= of another array", loc=loc, notes=["polyml compiles: dtype=np.float64 and its kin"])
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
 
 
@@ -576,7 +682,20 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "mean": _mean,
     "var": _variance(False),
     "std": _variance(True),
-    "cumsum": _cumsum,
+    "cumsum": _running("+"),
+    "cumprod": _running("*"),
+    "diff": _diff,
+    "ptp": _ptp,
+    "average": _mean,
+    "vector_norm": _vector_norm,
+    "round": _round,
+    "trace": _trace,
+    "tensordot": _tensordot,
+    "asarray": _asarray,
+    "ascontiguousarray": _ascontiguousarray,
+    "fliplr": _flipped(1),
+    "flipud": _flipped(0),
+    "moveaxis": _moveaxis,
     "einsum": _einsum,
     "matmul": _matmul,
     "dot": _dot,

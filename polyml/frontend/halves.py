@@ -8,10 +8,14 @@ import numpy as np
 
 from polyml.dtypes import BOOL, BY_NUMPY_NAME, HALVES, I8, U8, DType
 from polyml.frontend import syntax, walk
+from polyml.frontend.functions import COMPARISONS, OPERATORS
 from polyml.frontend.names import statements
 from polyml.frontend.syntax import ArgType, ArrayType
 
-_OF_INTEGERS = "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite conj".split()
+_OF_INTEGERS = (
+    "where minimum maximum fmin fmax abs fabs sign square floor ceil trunc rint isnan isinf isfinite conj "
+    "negative positive invert logical_not"
+).split() + [name for name in (*OPERATORS, *COMPARISONS) if name != "pow"]
 
 
 def may_have_halves(kernel: syntax.Kernel, types: Sequence[ArgType]) -> bool:

@@ -359,6 +359,10 @@ def _call(module: str, function: str, args: list) -> object:
         return getattr(args[0], function)
     if function == "complex":
         return complex(*args)
+    if function == "inexact":
+        return args[0] if isinstance(args[0], (float, complex, np.inexact)) else np.float64(args[0])
+    if function == "round":
+        return np.round(args[0])
     if function == "angle":
         return np.angle(args[0])
     if module == "method":

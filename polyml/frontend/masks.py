@@ -1,4 +1,5 @@
-"""A[m] = number and A[m] op= number, m an array of truth values of A's shape: a select for every element."""
+"""A[m] = x and A[m] op= x, m an array of truth values of A's shape, x made of numbers and of B[m]: a select for every
+element."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from polyml.frontend import syntax, walk
-from polyml.frontend.elements import Elements, Point, need_equal, need_inside
+from polyml.frontend.functions import COMPARISONS
+from polyml.frontend.elements import Elements, Point, element, need_equal, need_inside
 from polyml.frontend.syntax import Expr, Stmt
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
-    """A[m] = number and A[m] op= number, with truth values m for all of A; False for anything else."""
+    """A[m] = x and A[m] op= x, with truth values m for all of A; False for anything else."""
     chosen = stmt.target.indices
     if len(chosen) != 1 or isinstance(chosen[0], (syntax.Slice, syntax.NewAxis, syntax.Dots)):
         return False
@@ -30,23 +32,58 @@ def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
     number = stmt.value.right if stmt.in_place else stmt.value
     if stmt.in_place and stmt.value.left != stmt.target:
         return False
-    value = lowering.value(number)
-    if isinstance(value, Elements):
+    chosen_arrays: list[Elements] = []
+    number = _of_whole_arrays(lowering, number, chosen, chosen_arrays)
+    if number is None or any(not _goes_with(base, array) for array in chosen_arrays):
         return False
-    for own, other in zip(base.shape, mask.shape):
-        need_equal(own, other, "a mask of another size than its array", lowering.need, stmt.loc)
-    if any(isinstance(n, syntax.Subscript) and n.array == base.storage for n in walk.nodes(mask.sample)):
+    value = lowering.value(number)
+    for array in (mask, *chosen_arrays):
+        for own, other in zip(base.shape, array.shape):
+            need_equal(own, other, "a mask of another size than its array", lowering.need, stmt.loc)
+    if any(lowering.may_be_one(n.array, base.storage) for n in walk.nodes(mask.sample) if isinstance(n, syntax.Subscript)):
         mask = lowering.memory(mask, "_mask", stmt.loc)
-    need_inside(value, lowering.need)
+    if not isinstance(value, Elements):
+        need_inside(value, lowering.need)
+    elif any(a.storage != base.storage and lowering.may_be_one(a.storage, base.storage) for a in chosen_arrays):
+        value = lowering.memory(value, "_value", stmt.loc)
 
     def body(point: Point) -> list[Stmt]:
-        place = base.at(point)
-        new = dataclasses.replace(stmt.value, left=place, right=value) if stmt.in_place else value
+        place, here = base.at(point), element(value, point)
+        new = dataclasses.replace(stmt.value, left=place, right=here) if stmt.in_place else here
         store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=new, whole=True)
         return [syntax.If(mask.at(point), (store,), loc=stmt.loc)]
 
     lowering.loops(base.shape, body, stmt.loc)
     return True
+
+
+def _of_whole_arrays(
+    lowering: Lowering, number: Expr, chosen: tuple[Expr, ...], found: list[Elements]
+) -> Expr | None:
+    """The expression with B for each B[m], which are `found`; None where it has other arrays."""
+    is_masked = isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen
+    if is_masked:
+        whole = number.base if isinstance(number, syntax.Part) else syntax.Name(number.array, loc=number.loc)
+        array = lowering.value(whole)
+        if not isinstance(array, Elements):
+            return None
+        found.append(array)
+        return whole
+    is_array = isinstance(number, syntax.Name) and isinstance(lowering.value(number), Elements)
+    if is_array or isinstance(number, (syntax.Part, syntax.Function)):
+        return None
+    if isinstance(number, syntax.Subscript):
+        return None if isinstance(lowering.value(number), Elements) else number
+    parts = [_of_whole_arrays(lowering, part, chosen, found) for part in walk.operands(number)]
+    return None if None in parts else walk.with_operands(number, tuple(parts))
+
+
+def _goes_with(base: Elements, other: Elements) -> bool:
+    """Whether the array has as many dimensions as that which is assigned, and is that one only element by element."""
+    if other.storage is None or other.rank != base.rank:
+        return False
+    point = tuple(syntax.Name(f"_{dim}") for dim in range(base.rank))
+    return other.storage != base.storage or other.at(point) == base.at(point)
 
 
 def is_truth(expr: Expr, truths: Set[str]) -> bool:
@@ -59,7 +96,7 @@ def is_truth(expr: Expr, truths: Set[str]) -> bool:
         case syntax.Binary(op="&" | "|" | "^", left=left, right=right):
             return is_truth(left, truths) and is_truth(right, truths)
         case syntax.Call(function=function):
-            return function in ("isnan", "isinf", "isfinite")
+            return function in ("isnan", "isinf", "isfinite", *COMPARISONS) or function.startswith("logical_")
         case syntax.Subscript(array=array):
             return array in truths
     return False

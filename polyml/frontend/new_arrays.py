@@ -76,6 +76,13 @@ def eye(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value
     return Elements(shape, lambda p: syntax.Cast(syntax.Compare("==", p[0], p[1]), to, loc=loc))
 
 
+def tri(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """Ones where column - row <= k."""
+    to, k = options.get("dtype") or F64, syntax.Const(options.get("k", 0))
+    shape = tuple(Extent(Linear.of(size)) for size in (args[0], args[-1]))
+    return Elements(shape, lambda p: syntax.Cast(syntax.Compare("<=", syntax.Binary("-", p[1], p[0]), k), to, loc=loc))
+
+
 def triangle(op: str):
     """np.tril keeps where column - row <= k, np.triu where it is >= k."""
 
@@ -301,6 +308,6 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 
 FUNCTIONS = {
-    "arange": arange, "linspace": linspace, "eye": eye, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
+    "arange": arange, "linspace": linspace, "eye": eye, "tri": tri, "diagonal": diag, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
     "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

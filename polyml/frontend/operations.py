@@ -20,15 +20,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyml.dtypes import (
-    BOOL, BY_NUMPY_NAME, C128, F32, F64, HALVES, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType,
+    BF16, BOOL, BY_NUMPY_NAME, C128, F32, F64, HALVES, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType,
 )  # fmt: skip
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
-from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, spelled, storage, union
+from polyml.frontend.kinds import Kinds, exact, holds, integer_range, of_type, representation, rounded, spelled, storage, union
+from polyml.frontend.functions import COMPARISONS, OPERATORS
 from polyml.frontend.promotion import NoRule, embeds
 from polyml.frontend.values import UNKNOWN, Value, constant, converted, held, truth
 from polyml.numpy_dtypes import numpy_dtype
 
+_ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}
 _TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -191,6 +193,12 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         return _angle(expr, args[0])
     if expr.module == "method" and not args[0].dtype.is_complex:
         return args[0]
+    if expr.function == "round":
+        whole = args[0].dtype.is_integer
+        return Value(converted(args[0], I64), of_type(I64)) if args[0].dtype == PYINT else args[0] if whole else _numpy_call(dataclasses.replace(expr, function="rint"), args)
+    if expr.function == "inexact":
+        is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # which NumPy's rules do not know
+        return args[0] if is_inexact else Value(converted(args[0], F64), of_type(F64))
     if expr.function == "norm":
         return _norm(expr, args[0])
     if expr.module == "math":
@@ -274,6 +282,13 @@ def _absolute(expr: syntax.Call, operand: Value) -> Value:
 
 def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     name = expr.function
+    if name in COMPARISONS:
+        if all(a.is_weak for a in args) and any(PYCOMPLEX in a.kinds for a in args):  # of which Python has no order
+            args = tuple(Value(converted(a, C128), of_type(C128)) for a in args)
+        compared = compare(syntax.Compare(COMPARISONS[name], *expr.args, loc=expr.loc), *args)
+        return Value(compared.expr, of_type(BOOL))
+    if name.startswith("logical_"):
+        return Value(_logical(expr, tuple(truth(a.expr) for a in args)), of_type(BOOL))
     combinations = itertools.product(*(a.kinds for a in args))
     results = {c: _rule(expr, promotion.function, name, c)[1] for c in combinations}
     if name in _TESTS:
@@ -292,6 +307,12 @@ def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     return Value(_of_one_type(expr, name, args, dtype), kinds)
 
 
+def _logical(expr: syntax.Call, truths: tuple[syntax.Expr, ...]) -> syntax.Expr:
+    if expr.function == "logical_not":
+        return syntax.Unary("not", *truths, dtype=BOOL, loc=expr.loc)
+    return syntax.Binary(OPERATORS[expr.function], *truths, dtype=BOOL, loc=expr.loc)
+
+
 def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: DType) -> syntax.Expr:
     """The call in type `dtype`, as a simpler operation where that is the same."""
     operands = tuple(converted(a, dtype) for a in args)
@@ -299,8 +320,15 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: D
         return operands[0]
     if name == "conj" and not dtype.is_complex:
         return operands[0]
-    if name == "pow":
-        return syntax.Binary("**", *operands, dtype=dtype, loc=expr.loc)
+    if name in OPERATORS and len(operands) == 2:
+        op = OPERATORS[name]
+        return syntax.Binary(_BOOL_FORMS.get(op, op) if dtype == BOOL else op, *operands, dtype=dtype, loc=expr.loc)
+    if name in OPERATORS:
+        return syntax.Unary(OPERATORS[name], *operands, dtype=dtype, loc=expr.loc)
+    if name == "positive":
+        return operands[0]
+    if name in _ANGLES:
+        return syntax.Binary("*", *operands, _number(_ANGLES[name], dtype), dtype=dtype, loc=expr.loc)
     if dtype.kind not in "cf":
         name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
     if dtype == BOOL and name in ("minimum", "maximum"):
@@ -309,6 +337,10 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: D
         return syntax.Binary("*", *operands, *operands, dtype=dtype, loc=expr.loc)
     name = "abs" if name == "fabs" else name
     return dataclasses.replace(expr, function=name, args=operands, module="numpy", dtype=dtype)
+
+
+def _number(value: float, dtype: DType) -> syntax.Const:
+    return syntax.Const(rounded(value, dtype), dtype=dtype)
 
 
 def stored(value: Value, element: DType) -> syntax.Expr:

@@ -22,11 +22,11 @@ from types import FunctionType
 import numpy as np
 
 from polyml.errors import LanguageError
-from polyml.frontend import exits, inlining, names, syntax
+from polyml.frontend import array_functions, exits, functions, inlining, names, syntax
 from polyml.frontend.allocations import alloc, allocation
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant import constant
-from polyml.frontend.expressions import BINARY, Expressions, Inlined, is_number, spelled
+from polyml.frontend.expressions import BINARY, Expressions, Inlined, is_number, lookup, spelled
 from polyml.frontend.text import text_of
 from polyml.frontend.walk import name_of, nodes, operands
 from polyml.source import Loc
@@ -69,7 +69,7 @@ class _Parser:
         self._text = text_of(function)
         code = function.__code__
         taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
-        self.read = Expressions(function, self._text, caller.read.taken if caller else taken, self._inlined)
+        self.read = Expressions(function, self._text, caller.read.taken if caller else taken, self._inlined, self._allocated)
         self._loops: list[str] = []  # the variables of the loops around
         self._branches = 0  # how many conditions are around
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
@@ -190,9 +190,12 @@ class _Parser:
             case ast.Expr(value=call) if self.read.python_function(call):
                 self.read.call(call)
                 return ()
+            case ast.Expr(value=ast.Call() as call) if (stored := self._stored(call)) is not None:
+                return (stored,)
         if type(stmt) in _OUTSIDE:
             raise self.read.not_affine(stmt, *_OUTSIDE[type(stmt)])
-        if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and self.read.is_local(stmt.value):
+        calls = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)
+        if calls and (self.read.is_local(stmt.value) or self.read.is_numpy(stmt.value.func)):
             raise self.read.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS)
         if isinstance(stmt, ast.Expr):
             raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS)
@@ -298,6 +301,13 @@ class _Parser:
             return [syntax.Assign(self._target(t), result, loc=loc) for t in targets]
         return self._through_temporaries([result], [(t, 0) for t in targets], loc)
 
+    def _allocated(self, call: ast.Call) -> syntax.Name:
+        """An array made inside an expression."""
+        loc = self._text.loc(call)
+        made = alloc(self.read, self.read.fresh("_new"), call, loc)
+        self.read.before.append(made)
+        return syntax.Name(made.name, loc=loc)
+
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, loc: Loc) -> Sequence[syntax.Stmt]:
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             array, ndim = self.read.array(value.value), len(target.elts)
@@ -330,6 +340,29 @@ class _Parser:
         held = [syntax.Name(self.read.fresh("_value"), loc=v.loc) for v in values]
         first = [syntax.Assign(name, value, loc=loc) for name, value in zip(held, values)]
         return [*first, *(syntax.Assign(self._target(t), held[k], loc=loc) for t, k in targets)]
+
+    def _stored(self, call: ast.Call) -> syntax.Assign | None:
+        """A call that changes an array: A.fill(x), np.copyto(A, x), np.add(x, y, out=A); None for any other."""
+        loc, function = self._text.loc(call), self.read.value(call.func)
+        match call:
+            case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value], keywords=[]) if self.read.is_local(array):
+                return syntax.Assign(self._all_of(array), self.read.expr(value), loc=loc)
+            case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
+                return syntax.Assign(self._all_of(array), self.read.expr(value), in_place=True, loc=loc)
+        out = [keyword.value for keyword in call.keywords if keyword.arg == "out"]
+        known = lookup(functions.FUNCTIONS, function)
+        args = call.args
+        if known is not None and len(args) == known[2] + 1 and not out:
+            *args, last = args
+            out = [last]
+        if not out or known is None and lookup(array_functions.FUNCTIONS, function) is None:
+            return None
+        target = self._all_of(out[0])
+        rest = ast.Call(call.func, list(args), [keyword for keyword in call.keywords if keyword.arg != "out"])
+        return syntax.Assign(target, self.read.expr(ast.copy_location(rest, call)), in_place=True, loc=loc)
+
+    def _all_of(self, array: ast.expr) -> syntax.Part:
+        return syntax.Part(self.read.array_expr(array), (syntax.Dots(),), loc=self._text.loc(array))
 
     def _augmented(self, stmt: ast.AugAssign) -> syntax.Stmt:
         loc = self._text.loc(stmt)

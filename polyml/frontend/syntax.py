@@ -138,9 +138,10 @@ class Call:
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
     arccosh arctanh floor ceil trunc rint abs fabs sign erf cbrt isnan isinf isfinite reciprocal square real imag conj;
-    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Untyped there are also where and clip of
-    three, wide, which makes halves float32, norm, the square of the absolute value, angle, and, for their type alone, matmul
-    and einsum.
+    of two: pow arctan2 hypot fmod minimum maximum fmin fmax copysign complex. Untyped there are also those of
+    `functions.OPERATORS` and COMPARISONS, deg2rad and rad2deg, angle and round, where and clip of three, wide, which makes
+    halves float32, inexact, which makes integers float64, norm, the square of the absolute value, and, for their type
+    alone, matmul and einsum.
     `module` tells NumPy's rules ("numpy") from those of math, which takes and gives Python floats ("math"), of the
     builtin abs ("builtins") and of A.conj() ("method"). Once typed it is always "numpy", all operands have the type of
     the result (of isnan, isinf and isfinite: of a float; real, imag and abs of a complex number and complex are not of

@@ -11,7 +11,7 @@ from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
-from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes, rebound  # noqa: F401, I001  they fill the corpus, in this order
+from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes, rebound, ufuncs  # noqa: F401, I001  they fill the corpus, in this order
 from tests.arrays.corpus import PROGRAMS
 from tests.arrays.differential import check
 from tests.arrays.generate import generate

@@ -1,0 +1,93 @@
+"""NumPy's operators as functions, results in given arrays, masks on both sides, arrays made inside expressions."""
+
+import numpy as np
+
+from tests.arrays.corpus import floats, integers, program
+
+
+@program(floats(5, 6), floats(6), integers(6), floats(5, 6, dtype="f4"))
+def operators(A, x, i, F):
+    total = np.add(A, x) - np.subtract(A, np.multiply(x, 2)) + np.true_divide(A, np.add(np.square(x), 1))
+    bits = np.bitwise_and(i, 6) | np.bitwise_xor(i, 3) | np.left_shift(i, 2) | np.right_shift(i, np.bitwise_or(1, 0))
+    return total, bits, np.mod(i, 4), np.floor_divide(A, 0.3), np.negative(F), np.positive(i), np.invert(i), np.add(2, 3)
+
+
+@program(floats(5, 6), integers(6))
+def comparisons(A, i):
+    m = np.logical_and(np.greater(A, 0), np.not_equal(i, 2))
+    return m, np.logical_or(A, i), np.logical_not(i), np.logical_xor(m, A > 1), np.less_equal(i, 300), np.equal(A, A), np.less(1, 2)
+
+
+@program(floats(7), integers(7))
+def angles(x, i):
+    return np.deg2rad(x), np.rad2deg(i), np.deg2rad(90)
+
+
+@program(floats(5, 6), floats(5, 6), floats(5))
+def into_given_arrays(A, B, s):
+    np.add(A, B, out=A)
+    np.multiply(A, 2, B)
+    np.sqrt(np.abs(A), out=A)
+    np.sum(A, axis=1, out=s)
+    np.copyto(B[1:], A[:-1])
+    B[0].fill(3)
+    A.T[2].fill(s[0])
+
+
+@program(floats(5, 6), floats(5, 6), floats(1, 6))
+def masks_on_both_sides(A, B, c):
+    A[A > 0] = B[A > 0]
+    m = B < 0
+    B[m] = B[m] * 2 + np.sqrt(np.abs(A[m])) + c[0, 1]
+    A[m] *= B[m]
+    A[~m] += 1
+
+
+@program(floats(8), floats(8))
+def masks_of_views(x, y):
+    a, b = x[::2], y[::-2]
+    a[a > 0] = b[a > 0] - a[a > 0]
+    m = x > 0.5
+    y[m] = x[::-1][m]
+
+
+@program(4, floats(5, 6))
+def made_in_expressions(n, A):
+    B = np.zeros((n, 6)) + A[:4]
+    B -= np.ones_like(B) * 0.5
+    C = np.full(3, n) * 2.5
+    S = T = np.zeros(3)
+    S[0] = 1
+    return B, C, T, np.full_like(A, 7)
+
+
+@program(floats(4, 5, 6), floats(6, 5, 3), integers(5, 6))
+def tensor_products(A, B, I):
+    return np.tensordot(A, B, axes=1), np.tensordot(A, B, axes=([1, 2], [1, 0])), np.tensordot(A, I), np.tensordot(A[0], I)
+
+
+@program(floats(5, 5), floats(7), integers(7, dtype="i4"), floats(5, 5, dtype="f4"), 3)
+def more_functions_of_arrays(A, x, i, F, n):
+    a, b, c = np.tri(n, 4, 1), np.trace(A), A.diagonal() * 2
+    d, e, f = np.diff(A, axis=0), np.diff(i), np.diff(x > 0)
+    return a, b, c, d, e, f, np.round(x * 2), np.around(i), F.round(), np.ptp(A, axis=1), np.amax(A), np.average(A, axis=0)
+
+
+@program(floats(5, 5), floats(7), integers(7, dtype="i4"), floats(5, 5, dtype="f4"))
+def types_asked_for(A, x, i, F):
+    y = x.astype(i.dtype) + i
+    return y, F.var(dtype=np.float64), np.std(F, axis=0, dtype="f8"), np.cumsum(i, dtype=float), np.cumprod(x), A.astype(F.dtype)
+
+
+@program(floats(5, 5), floats(7), integers(7))
+def norms(A, x, i):
+    return np.linalg.norm(x), np.linalg.norm(A), np.linalg.norm(A, axis=1), np.linalg.norm(i), np.linalg.norm(A, axis=0, keepdims=True)
+
+
+@program(floats(5, 6), floats(4))
+def rearranged_views(A, x):
+    B = np.fliplr(A)
+    B[0] = 1
+    C = np.moveaxis(A, 0, 1)
+    C[:, 1] += np.flipud(A)[0]
+    return x[np.newaxis] * x[:, np.newaxis], np.ascontiguousarray(A.T) @ np.asarray(A), x[..., np.newaxis] * 1
