@@ -1,0 +1,28 @@
+"""NumPy's elementary functions as instructions that run in lanes; numbers take the same way, so that lanes change nothing."""
+
+from __future__ import annotations
+
+from polyml.codegen.elementary import arcs, exponential, logarithmic, powers, trigonometric
+from polyml.codegen.elementary.powers import EASY_POWERS
+from polyml.codegen.elementary.steps import Steps
+from polyml.codegen.values import Arithmetic, Val
+
+__all__ = ["EASY_POWERS", "FUNCTIONS", "OPERATIONS", "function"]
+
+FUNCTIONS = {
+    "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,
+    "sinh": exponential.sinh, "cosh": exponential.cosh, "tanh": exponential.tanh,
+    "log": logarithmic.log, "log2": logarithmic.log2, "log10": logarithmic.log10, "log1p": logarithmic.log1p,
+    "arcsinh": logarithmic.arcsinh, "arccosh": logarithmic.arccosh, "arctanh": logarithmic.arctanh,
+    "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
+    "arcsin": arcs.arcsin, "arccos": arcs.arccos, "arctan": arcs.arctan, "arctan2": arcs.arctan2,
+    "pow": powers.power, "hypot": powers.hypot, "cbrt": powers.cbrt,
+}  # fmt: skip
+OPERATIONS = {  # simple instructions, a division as eight
+    "exp": 24.0, "exp2": 22.0, "log": 36.0, "tanh": 44.0,
+}  # fmt: skip
+
+
+def function(arithmetic: Arithmetic, name: str, *values: Val) -> Val:
+    """One of FUNCTIONS of floats of one type or of as many lanes of them."""
+    return FUNCTIONS[name](Steps(arithmetic, values[0]), *values)

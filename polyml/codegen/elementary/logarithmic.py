@@ -1,0 +1,209 @@
+"""log, log2, log10, log1p and the inverses of sinh, cosh and tanh: x = 2**n * (1 + f) with 1 + f around 1.
+
+log(1 + f) = 2 * atanh(s) of s = f / (2 + f), summed so that only f - f**2 / 2 counts in full precision, as in FDLIBM's
+e_log.c, e_log2.c and e_log10.c (Sun Microsystems, 1993).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from polyml.codegen.elementary.steps import Steps
+from polyml.codegen.values import Val
+from polyml.dtypes import F32, F64
+
+# (2 * atanh(s) / s - 2) / s**2 in s**2, |s| < 0.172
+_LOG = {
+    F64: (0.666666666666667, 0.3999999999989322, 0.28571428628810996, 0.22222210674238516, 0.18182922513515942,
+          0.15330617306743305, 0.1463003136412286),
+    F32: (0.6666668560327356, 0.39988550988935756, 0.29590317357160395),
+}  # fmt: skip
+# (atanh(s) / s - 1) / s**2 in s**2, |s| < 0.272
+_ATANH = {
+    F64: (0.33333333333333337, 0.1999999999999277, 0.14285714288314377, 0.11111110751839036, 0.09090933896206455,
+          0.0769134918151539, 0.0668829071990451, 0.05601409771579318, 0.07173571048660402),
+    F32: (0.3333333134651184, 0.20001044869422913, 0.1421583741903305, 0.12581858038902283),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Base:
+    """inverse: 1 / log(base), two: log(2) / log(base), each in two parts of which the first is short."""
+
+    inverse: tuple[float, float]
+    two: tuple[float, float]
+
+
+_TWO = {
+    F64: _Base((float.fromhex("0x1.71547652p+0"), float.fromhex("0x1.705fc2eefa200p-33")), (1.0, 0.0)),
+    F32: _Base((float.fromhex("0x1.714p+0"), float.fromhex("0x1.47652b82fe177p-12")), (1.0, 0.0)),
+}
+_TEN = {
+    F64: _Base(
+        (float.fromhex("0x1.bcb7b152p-2"), float.fromhex("0x1.b9438ca9aadd5p-36")),
+        (float.fromhex("0x1.34413509f78p-2"), float.fromhex("0x1.fef311f12b358p-46")),
+    ),
+    F32: _Base(
+        (float.fromhex("0x1.bcap-2"), float.fromhex("0x1.7b1526e50e32ap-14")),
+        (float.fromhex("0x1.344p-2"), float.fromhex("0x1.3509f79fef312p-18")),
+    ),
+}
+
+
+def log(steps: Steps, x: Val) -> Val:
+    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - steps.format.bias)))
+    times, _, f = split(steps, _normal(steps, x, tiny))
+    return _of_positive(steps, x, _sum(steps, _less(steps, times, tiny), f, *_parts(steps, f)))
+
+
+def log2(steps: Steps, x: Val) -> Val:
+    return _with_base(steps, x, _TWO[steps.dtype])
+
+
+def log10(steps: Steps, x: Val) -> Val:
+    return _with_base(steps, x, _TEN[steps.dtype])
+
+
+def log1p(steps: Steps, x: Val) -> Val:
+    result = _log_of_sum(steps, x, steps.number(0.0), steps.number(0.0))
+    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
+    pole = steps.compare("==", x, steps.number(-1.0))
+    outside = steps.choice(pole, -math.inf, math.nan)
+    result = steps.select(steps.compare("<=", x, steps.number(-1.0)), outside, result)
+    return steps.with_sign(result, x)
+
+
+def arcsinh(steps: Steps, x: Val) -> Val:
+    """log(1 + |x| + (sqrt(1 + x**2) - 1)); a large |x| is doubled instead, as 2**n."""
+    size, large, doublings = _large(steps, steps.absolute(x))
+    square = steps.op("fmul", size, size)
+    root = steps.intrinsic("sqrt", steps.op("fadd", square, steps.number(1.0)))
+    more = steps.op("fdiv", square, steps.op("fadd", root, steps.number(1.0)))
+    total, error = steps.fast_sum(size, steps.select(large, steps.number(0.0), more))
+    result = _log_of_sum(steps, total, error, doublings)
+    result = steps.select(steps.compare("<", size, steps.number(math.inf)), result, x)
+    return steps.with_sign(result, x)
+
+
+def arccosh(steps: Steps, x: Val) -> Val:
+    """log(1 + t + sqrt(t * (t + 2))) of t = x - 1, with what is left of the root."""
+    size, large, doublings = _large(steps, x)
+    t = steps.op("fsub", size, steps.number(1.0))
+    factor, lost = steps.exact_sum(t, steps.number(2.0))
+    product, error = steps.exact_product(t, factor)
+    root = steps.intrinsic("sqrt", product)
+    left = steps.op("fadd", steps.left_of(product, root, root), steps.muladd(t, lost, error))
+    rest = steps.op("fmul", left, steps.half_inverse_root(product))
+    zero = steps.number(0.0)
+    total, error = steps.fast_sum(steps.select(large, t, root), steps.select(large, zero, t))
+    error = steps.select(large, zero, steps.op("fadd", error, rest))
+    result = _log_of_sum(steps, total, error, doublings)
+    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
+    return steps.select(steps.compare("<", x, steps.number(1.0)), steps.number(math.nan), result)
+
+
+def _large(steps: Steps, size: Val) -> tuple[Val, Val, Val]:
+    large = steps.compare(">", size, steps.number(2.0**60))
+    return size, large, steps.choice(large, 1.0, 0.0)
+
+
+def arctanh(steps: Steps, x: Val) -> Val:
+    """n * ln 2 / 2 + atanh(s), where 2**n is near (1 + |x|) / (1 - |x|) and s what remains: |x| itself where n is 0."""
+    own, size, one = steps.format, steps.absolute(x), steps.number(1.0)
+    above, above_low = steps.fast_sum(one, size)
+    below, below_low = steps.fast_sum(one, steps.negative(size))
+    near = steps.op("sub", steps.bits(above), steps.bits(below))
+    near = steps.op("add", near, steps.integer(1 << (own.mantissa - 2)))  # n is 0 until |x| is 1/4
+    exponent = steps.op("ashr", near, steps.integer(own.mantissa))
+    power = steps.power_of_two(exponent)
+    minus = steps.negative(power)
+    over = steps.op("fadd", steps.muladd(minus, below, above), steps.muladd(minus, below_low, above_low))
+    under = steps.op("fadd", steps.muladd(power, below, above), steps.muladd(power, below_low, above_low))
+    s = steps.op("fdiv", over, under)
+    z = steps.op("fmul", s, s)
+    times = steps.as_number(exponent)
+    high, low = (part / 2 for part in own.ln2)
+    rest = steps.op("fmul", steps.op("fmul", z, s), steps.polynomial(_ATANH[steps.dtype], z))
+    total, error = steps.fast_sum(steps.op("fmul", times, steps.number(high)), s)
+    error = steps.op("fadd", error, steps.muladd(times, steps.number(low), rest))
+    result = steps.op("fadd", total, error)
+    result = steps.select(steps.compare("==", size, one), steps.number(math.inf), result)
+    result = steps.select(steps.compare(">", size, one), steps.number(math.nan), result)
+    return steps.with_sign(result, x)
+
+
+def split(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
+    """(n, n, f) of a normal x: n as a number and as an integer, sqrt(1/2) <= 1 + f < sqrt(2)."""
+    own = steps.format
+    half = steps.bits(steps.number(math.sqrt(0.5)))
+    above = steps.op("sub", steps.bits(x), half)
+    exponent = steps.op("ashr", above, steps.integer(own.mantissa))
+    mantissa = steps.op("and", above, steps.integer((1 << own.mantissa) - 1))
+    f = steps.op("fsub", steps.of_bits(steps.op("add", mantissa, half)), steps.number(1.0))
+    return steps.as_number(exponent), exponent, f
+
+
+def _normal(steps: Steps, x: Val, tiny: Val) -> Val:
+    return steps.select(tiny, steps.op("fmul", x, steps.number(2.0 ** (steps.format.mantissa + 2))), x)
+
+
+def _less(steps: Steps, times: Val, tiny: Val) -> Val:
+    return steps.op("fsub", times, steps.choice(tiny, steps.format.mantissa + 2.0, 0.0))
+
+
+def _parts(steps: Steps, f: Val) -> tuple[Val, Val]:
+    """(a, b) with log(1 + f) = f - a + b."""
+    s = steps.op("fdiv", f, steps.op("fadd", f, steps.number(2.0)))
+    z = steps.op("fmul", s, s)
+    rest = steps.op("fmul", z, steps.polynomial(_LOG[steps.dtype], z))
+    square = steps.op("fmul", steps.op("fmul", f, f), steps.number(0.5))
+    return square, steps.op("fmul", s, steps.op("fadd", square, rest))
+
+
+def _sum(steps: Steps, times: Val, f: Val, square: Val, more: Val) -> Val:
+    """times * ln 2 + f - square + more."""
+    high, low = steps.format.ln2
+    small = steps.muladd(times, steps.number(low), more)
+    return steps.muladd(times, steps.number(high), steps.op("fsub", f, steps.op("fsub", square, small)))
+
+
+def _with_base(steps: Steps, x: Val, base: _Base) -> Val:
+    """The logarithm of 1 + f in two parts, times 1 / log(base), whose first parts have an exact product."""
+    own = steps.format
+    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - own.bias)))
+    times, _, f = split(steps, _normal(steps, x, tiny))
+    times = _less(steps, times, tiny)
+    square, more = _parts(steps, f)
+    high = steps.shortened(steps.op("fsub", f, square), 32 if own.mantissa > 32 else 12)
+    low = steps.op("fadd", steps.op("fsub", steps.op("fsub", f, high), square), more)
+    inverse, inverse_low = (steps.number(part) for part in base.inverse)
+    small = steps.muladd(steps.op("fadd", low, high), inverse_low, steps.op("fmul", low, inverse))
+    whole = times
+    if base.two != (1.0, 0.0):
+        whole = steps.op("fmul", times, steps.number(base.two[0]))
+        small = steps.muladd(times, steps.number(base.two[1]), small)
+    total, error = steps.fast_sum(whole, steps.op("fmul", high, inverse))
+    return _of_positive(steps, x, steps.op("fadd", total, steps.op("fadd", small, error)))
+
+
+def _of_positive(steps: Steps, x: Val, result: Val) -> Val:
+    """The result where a logarithm of x has one, and its special values."""
+    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
+    zero = steps.compare("==", x, steps.number(0.0))
+    outside = steps.choice(zero, -math.inf, math.nan)
+    return steps.select(steps.compare(">", x, steps.number(0.0)), result, outside)
+
+
+def _log_of_sum(steps: Steps, x: Val, rest: Val, doublings: Val) -> Val:
+    """log((1 + x + rest) * 2**doublings) of a finite x > -1 and a rest of its rounding."""
+    total, error = steps.exact_sum(steps.number(1.0), x)
+    times, exponent, near = split(steps, total)
+    limit = steps.integer(steps.format.bias - 2)
+    exponent = steps.select(steps.compare("<", exponent, limit), exponent, limit)
+    inverse = steps.power_of_two(steps.op("sub", steps.integer(0), exponent))
+    error = steps.op("fmul", steps.op("fadd", error, rest), inverse)
+    f, lost = steps.fast_sum(near, error)
+    square, more = _parts(steps, f)
+    more = steps.muladd(lost, steps.muladd(f, steps.number(-0.8), steps.number(1.0)), more)
+    return _sum(steps, steps.op("fadd", times, doublings), f, square, more)

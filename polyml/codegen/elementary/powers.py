@@ -1,0 +1,177 @@
+"""Powers, cube roots and lengths.
+
+x**y is 2**(y * log2 x). log2 x is the sum of two numbers, right to about 2**-65 of it (in float32 one float64 does):
+2 * atanh(s) of s = f / (2 + f), whose first terms are such sums too, as in FDLIBM's e_pow.c (Sun Microsystems, 1993).
+"""
+
+from __future__ import annotations
+
+import math
+
+from polyml.codegen.elementary.logarithmic import split
+from polyml.codegen.elementary.steps import Steps
+from polyml.codegen.values import Val, literal
+from polyml.dtypes import F64
+
+EASY_POWERS = (2, 3, -1, 0.5)
+
+_THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
+_TWICE_PER_LN2 = (float.fromhex("0x1.71547652b82fep+1"), float.fromhex("0x1.777d0ffda0d24p-55"))
+_LN2 = (float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56"))
+# (atanh(s) / s - 1 - s**2 / 3) / s**4 in s**2, |s| < 0.172
+_ATANH = (
+    0.2, 0.14285714285714685, 0.11111111110827367, 0.0909090916782708, 0.07692297467298959, 0.06667403106050301,
+    0.05853097844940682, 0.058618018114527055,
+)  # fmt: skip
+# log2(1 + f) / f in f, -0.293 < f < 0.415, and (2**r - 1) / r in r, |r| <= 0.5: for float32
+_LOG2 = (
+    1.4426950408861954, -0.7213475203428338, 0.48089834907804063, -0.3606737898334467, 0.28853876181616356,
+    -0.2404466223491147, 0.20610871129609262, -0.180432815695981, 0.16018210334761285, -0.14252170006564338,
+    0.13062857622181967, -0.13479768555926047, 0.13114588679209513, -0.06805994459883682,
+)  # fmt: skip
+_EXP2 = (
+    0.6931471805599453, 0.2402265092256076, 0.05550410883930555, 0.00961805662050108, 0.001333350234150156,
+    0.00015461467905285986, 1.529734162283227e-05,
+)  # fmt: skip
+
+
+def power(steps: Steps, base: Val, exponent: Val) -> Val:
+    known = next((e for e in EASY_POWERS if exponent.ssa.split(",")[0].endswith(literal(e, base.dtype))), None)
+    return _general(steps, base, exponent) if known is None else _easy(steps, base, known)
+
+
+def _easy(steps: Steps, base: Val, exponent: float) -> Val:
+    """One of EASY_POWERS to one unit in the last place."""
+    if exponent == 0.5:  # unlike the root, a power is never -0 and infinite at -inf
+        root = steps.intrinsic("sqrt", steps.op("fadd", base, steps.number(0.0)))
+        infinite = steps.compare("==", base, steps.number(-math.inf))
+        return steps.select(infinite, steps.number(math.inf), root)
+    if exponent == -1:
+        return steps.plain("/", steps.number(1.0), base)
+    if exponent == 2:
+        return steps.plain("*", base, base)
+    square = steps.op("fmul", base, base)
+    cube = steps.op("fmul", square, base)
+    lost = steps.muladd(base, base, steps.negative(square))
+    exact = steps.muladd(square, base, steps.op("fmul", lost, base))
+    return steps.select(steps.compare("<", steps.absolute(cube), steps.number(math.inf)), exact, cube)
+
+
+def _general(steps: Steps, base: Val, exponent: Val) -> Val:
+    """Where the exponent is 0 or |base| is 1, their power is 1 whatever the other one is."""
+    zero, one, infinity = (steps.number(number) for number in (0.0, 1.0, math.inf))
+    size = steps.select(steps.compare("==", exponent, zero), one, steps.absolute(base))
+    times = steps.select(steps.compare("==", size, one), zero, exponent)
+    result = _of_size(steps, size, times) if steps.dtype == F64 else _of_narrow_size(steps, size, times)
+    whole = steps.compare("==", steps.intrinsic("trunc", exponent), exponent)
+    half = steps.op("fmul", exponent, steps.number(0.5))
+    odd = steps.both(whole, steps.compare("!=", steps.intrinsic("trunc", half), half))
+    result = steps.flipped(result, steps.select(odd, steps.signs(base), steps.integer(0)))
+    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", steps.absolute(base), infinity))
+    impossible = steps.both(finite, steps.inverted(whole))
+    return steps.select(impossible, steps.number(math.nan), result)
+
+
+def _of_size(steps: Steps, size: Val, exponent: Val) -> Val:
+    high, low = _log2(steps, size)
+    product, error = steps.exact_product(exponent, high)
+    error = steps.muladd(exponent, low, error)
+    inside = steps.compare("<", steps.absolute(product), steps.number(1100.0))
+    error = steps.select(inside, error, steps.number(0.0))
+    product = steps.most(-1100.0, steps.least(1100.0, product))
+    times, whole = steps.rounded(product, 1.0)
+    r, rest = steps.fast_sum(steps.op("fsub", product, times), error)
+    scaled, lost = steps.exact_product(r, steps.number(_LN2[0]))
+    lost = steps.muladd(r, steps.number(_LN2[1]), steps.muladd(rest, steps.number(_LN2[0]), lost))
+    return steps.scaled(steps.op("fadd", *steps.exponential(scaled, lost)), whole)
+
+
+def _log2(steps: Steps, x: Val) -> tuple[Val, Val]:
+    """log2 of a positive x, a zero or infinity as the sum of two numbers; NaN is its own."""
+    own, two = steps.format, steps.number(2.0)
+    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - own.bias)))
+    times, _, f = split(steps, steps.select(tiny, steps.op("fmul", x, steps.number(2.0 ** (own.mantissa + 2))), x))
+    times = steps.op("fsub", times, steps.choice(tiny, own.mantissa + 2.0, 0.0))
+    divisor = steps.op("fadd", f, two)
+    lost = steps.op("fsub", f, steps.op("fsub", divisor, two))
+    inverse = steps.op("fdiv", steps.number(1.0), divisor)
+    s = steps.op("fmul", f, inverse)
+    left = steps.muladd(steps.negative(s), lost, steps.left_of(f, s, divisor))
+    s_low = steps.op("fmul", left, inverse)
+    z, error = steps.exact_product(s, s)
+    z_low = steps.muladd(steps.op("fadd", s, s), s_low, error)
+    tail = steps.op("fmul", steps.op("fmul", z, z), steps.polynomial(_ATANH, z))
+    third, error = steps.exact_product(z, steps.number(_THIRD[0]))
+    third_low = steps.muladd(z, steps.number(_THIRD[1]), steps.muladd(z_low, steps.number(_THIRD[0]), error))
+    more, error = steps.fast_sum(third, tail)
+    more_low = steps.op("fadd", error, third_low)
+    product, error = steps.exact_product(s, more)
+    product_low = steps.muladd(s, more_low, steps.muladd(s_low, more, error))
+    high, error = steps.fast_sum(s, product)
+    low = steps.op("fadd", error, steps.op("fadd", s_low, product_low))
+    factor, factor_low = (steps.number(part) for part in _TWICE_PER_LN2)
+    scaled, error = steps.exact_product(high, factor)
+    scaled_low = steps.muladd(high, factor_low, steps.muladd(low, factor, error))
+    total, error = steps.fast_sum(times, scaled)
+    total, error = steps.fast_sum(total, steps.op("fadd", error, scaled_low))
+    total = steps.select(steps.compare("<", x, steps.number(math.inf)), total, x)
+    return steps.select(steps.compare("==", x, steps.number(0.0)), steps.number(-math.inf), total), error
+
+
+def _of_narrow_size(steps: Steps, size: Val, exponent: Val) -> Val:
+    wide, (x, y) = steps.in_double(size, exponent)
+    times, _, f = split(wide, x)
+    logarithm = wide.muladd(f, wide.polynomial(_LOG2, f), times)
+    logarithm = wide.select(wide.compare("<", x, wide.number(math.inf)), logarithm, x)
+    logarithm = wide.select(wide.compare("==", x, wide.number(0.0)), wide.number(-math.inf), logarithm)
+    product = wide.most(-300.0, wide.least(300.0, wide.op("fmul", y, logarithm)))
+    times, whole = wide.rounded(product, 1.0)
+    r = wide.op("fsub", product, times)
+    result = wide.muladd(r, wide.polynomial(_EXP2, r), wide.number(1.0))
+    return steps.rounded_to(wide.op("fmul", result, wide.power_of_two(whole)))
+
+
+def hypot(steps: Steps, x: Val, y: Val) -> Val:
+    """sqrt(a * a + b * b) of sizes a >= b with what is left of the root; both scaled where squares leave the format."""
+    x, y = steps.absolute(x), steps.absolute(y)
+    swapped = steps.compare("<", x, y)
+    a, b = steps.select(swapped, y, x), steps.select(swapped, x, y)
+    far = steps.format.bias // 2 - 1
+    shift = 2.0 ** (steps.format.bias // 2 + steps.format.mantissa + 2)
+    large = steps.compare(">", a, steps.number(2.0**far))
+    small = steps.compare("<", a, steps.number(2.0 ** (steps.format.mantissa + 2 - far)))
+    scale = steps.select(large, steps.number(1 / shift), steps.choice(small, shift, 1.0))
+    back = steps.select(large, steps.number(shift), steps.choice(small, 1 / shift, 1.0))
+    a, b = steps.op("fmul", a, scale), steps.op("fmul", b, scale)
+    square, error = steps.exact_product(a, a)
+    other, other_error = steps.exact_product(b, b)
+    total, lost = steps.fast_sum(square, other)
+    error = steps.op("fadd", lost, steps.op("fadd", error, other_error))
+    root = steps.intrinsic("sqrt", total)
+    left = steps.op("fadd", steps.left_of(total, root, root), error)
+    length = steps.op("fmul", steps.muladd(left, steps.half_inverse_root(total), root), back)
+    infinity = steps.number(math.inf)
+    infinite = steps.either(steps.compare("==", x, infinity), steps.compare("==", y, infinity))
+    return steps.select(infinite, infinity, length)
+
+
+def cbrt(steps: Steps, x: Val) -> Val:
+    """x * y**2 of y near x**(-1/3), which starts from a third of the bits; corrected once by half of what is left."""
+    own, size = steps.format, steps.absolute(x)
+    tiny = steps.compare("<", size, steps.number(2.0 ** (own.mantissa - own.bias)))
+    up = 3 * (own.mantissa // 3 + 1)
+    normal = steps.select(tiny, steps.op("fmul", size, steps.number(2.0**up)), size)
+    inverse = steps.inverse_cube_root(normal)
+    for terms in own.cube_root:
+        product = steps.op("fmul", steps.op("fmul", normal, inverse), steps.op("fmul", inverse, inverse))
+        e = steps.op("fsub", steps.number(1.0), product)
+        inverse = steps.muladd(steps.op("fmul", inverse, e), steps.polynomial(terms, e), inverse)
+    square = steps.op("fmul", inverse, inverse)
+    root = steps.op("fmul", normal, square)
+    power, error = steps.exact_product(root, root)
+    half = steps.op("fmul", root, steps.number(0.5))
+    left = steps.left_of(steps.op("fmul", normal, steps.number(0.5)), half, power)
+    left = steps.muladd(steps.negative(half), error, left)
+    root = steps.muladd(steps.op("fmul", left, square), steps.number(2 / 3), root)
+    root = steps.op("fmul", root, steps.choice(tiny, 2.0 ** (-up // 3), 1.0))
+    return steps.with_sign(steps.select(steps.compare("<", size, steps.number(math.inf)), root, size), x)
