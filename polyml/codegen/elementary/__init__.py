@@ -19,7 +19,10 @@ FUNCTIONS = {
     "pow": powers.power, "hypot": powers.hypot, "cbrt": powers.cbrt,
 }  # fmt: skip
 OPERATIONS = {  # simple instructions, a division as eight
-    "exp": 24.0, "exp2": 22.0, "log": 36.0, "tanh": 44.0,
+    "exp": 34.0, "exp2": 34.0, "expm1": 44.0, "sinh": 54.0, "cosh": 51.0, "tanh": 46.0,
+    "log": 44.0, "log2": 54.0, "log10": 56.0, "log1p": 60.0, "arcsinh": 82.0, "arccosh": 88.0, "arctanh": 54.0,
+    "sin": 52.0, "cos": 52.0, "tan": 72.0, "arcsin": 46.0, "arccos": 50.0, "arctan": 66.0, "arctan2": 84.0,
+    "pow": 130.0, "hypot": 40.0, "cbrt": 38.0,
 }  # fmt: skip
 
 

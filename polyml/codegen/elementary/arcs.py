@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from polyml.codegen.elementary.steps import Steps
 from polyml.codegen.values import Val
@@ -31,10 +32,14 @@ def arctan(steps: Steps, x: Val) -> Val:
     size, one = steps.least(2.0 ** (steps.format.mantissa + 8), steps.absolute(x)), steps.number(1.0)
     steep = steps.compare(">", size, one)
     over, under = steps.select(steep, one, size), steps.select(steep, size, one)
-    high, low = steps.format.half_pi
+    middle, t, rest = _quotient(steps, over, under)
     turned = steps.select(steep, steps.sign(-1), steps.sign(1))
-    result = _octant(steps, over, under, turned, steps.choice(steep, high, 0.0), steps.choice(steep, low, 0.0))
-    return steps.with_sign(result, x)
+
+    def base(part: int) -> Val:
+        zero, one, two, _, _ = _parts(steps, part)
+        return steps.select(middle, one, steps.select(steep, two, zero))
+
+    return steps.with_sign(_reflected(steps, base, t, rest, turned), x)
 
 
 def arctan2(steps: Steps, y: Val, x: Val) -> Val:
@@ -51,17 +56,27 @@ def arctan2(steps: Steps, y: Val, x: Val) -> Val:
     infinite = steps.both(*(steps.compare("==", size, steps.number(math.inf)) for size in (rise, run)))
     over, under = steps.select(infinite, one, over), steps.select(infinite, one, under)
     under = steps.select(steps.compare("==", under, steps.number(0.0)), one, under)
+    middle, t, rest = _quotient(steps, over, under)
+    rest = steps.select(steps.compare("==", rest, rest), rest, steps.number(0.0))  # where the divisor is infinite
     back = steps.signs(x)
-    turned = steps.op("xor", back, steps.select(steep, steps.sign(-1), steps.sign(1)))
     left = steps.compare("!=", back, steps.sign(1))
-    high, low = steps.format.half_pi
-    base = steps.select(steep, steps.number(high), steps.choice(left, 2 * high, 0.0))
-    base_low = steps.select(steep, steps.number(low), steps.choice(left, 2 * low, 0.0))
-    return steps.with_sign(_octant(steps, over, under, turned, base, base_low), y)
+    turned = steps.op("xor", back, steps.select(steep, steps.sign(-1), steps.sign(1)))
+
+    def base(part: int) -> Val:
+        zero, one, two, three, four = _parts(steps, part)
+        even = steps.select(steep, two, steps.select(left, four, zero))
+        return steps.select(middle, steps.select(left, three, one), even)
+
+    return steps.with_sign(_reflected(steps, base, t, rest, turned), y)
 
 
-def _octant(steps: Steps, over: Val, under: Val, turned: Val, base: Val, base_low: Val) -> Val:
-    """base + arctan(over / under) of 0 <= over <= under, or - with that sign: pi / 4 + arctan(t) where over is large."""
+def _parts(steps: Steps, part: int) -> list[Val]:
+    """That part of the multiples of pi / 4."""
+    return [steps.number(parts[part]) for parts in steps.format.pi]
+
+
+def _quotient(steps: Steps, over: Val, under: Val) -> tuple[Val, Val, Val]:
+    """(whether 2 * over > under, t, rest) with arctan(over / under) = arctan(t + rest), or pi / 4 more than that."""
     middle = steps.compare(">", steps.op("fadd", over, over), under)
     total, lost = steps.fast_sum(under, over)
     over = steps.select(middle, steps.op("fsub", over, under), over)
@@ -70,35 +85,39 @@ def _octant(steps: Steps, over: Val, under: Val, turned: Val, base: Val, base_lo
     inverse = steps.op("fdiv", steps.number(1.0), under)
     t = steps.op("fmul", over, inverse)
     left = steps.muladd(steps.negative(t), lost, steps.left_of(over, t, under))
-    rest = steps.op("fmul", left, inverse)
-    rest = steps.select(steps.compare("==", rest, rest), rest, steps.number(0.0))
-    t, rest = steps.flipped(t, turned), steps.flipped(rest, turned)
-    high, low = (steps.flipped(steps.choice(middle, part / 2, 0.0), turned) for part in steps.format.half_pi)
-    base, lost = steps.fast_sum(base, high)
-    base_low = steps.op("fadd", steps.op("fadd", base_low, low), lost)
+    return middle, t, steps.op("fmul", left, inverse)
+
+
+def _reflected(steps: Steps, base: Callable[[int], Val], t: Val, rest: Val, turned: Val) -> Val:
+    """base + arctan(t + rest), or - where the sign bit is set."""
     z = steps.op("fmul", t, t)
     tail = steps.muladd(steps.op("fmul", z, t), steps.polynomial(_ARCTAN[steps.dtype], z), rest)
-    return steps.angle(t, tail, base, base_low)
+    return steps.angle(base, steps.flipped(t, turned), steps.flipped(tail, turned))
 
 
 def arcsin(steps: Steps, x: Val) -> Val:
     """pi / 2 - 2 * arcsin(sqrt((1 - |x|) / 2)) where |x| > 1/2."""
     large, s, tail = _half_angle(steps, steps.absolute(x))
     factor = steps.choice(large, -2.0, 1.0)
-    high, low = steps.format.half_pi
-    base, base_low = steps.choice(large, high, 0.0), steps.choice(large, low, 0.0)
-    return steps.with_sign(steps.angle(steps.op("fmul", factor, s), steps.op("fmul", factor, tail), base, base_low), x)
+
+    def base(part: int) -> Val:
+        zero, _, two, _, _ = _parts(steps, part)
+        return steps.select(large, two, zero)
+
+    return steps.with_sign(steps.angle(base, steps.op("fmul", factor, s), steps.op("fmul", factor, tail)), x)
 
 
 def arccos(steps: Steps, x: Val) -> Val:
     """2 * arcsin(sqrt((1 - |x|) / 2)), from pi for a negative x; pi / 2 - arcsin(x) where |x| <= 1/2."""
     large, s, tail = _half_angle(steps, steps.absolute(x))
     factor = steps.flipped(steps.choice(large, 2.0, -1.0), steps.signs(x))
-    high, low = steps.format.half_pi
     negative = steps.compare("<", x, steps.number(0.0))
-    base = steps.select(large, steps.choice(negative, 2 * high, 0.0), steps.number(high))
-    base_low = steps.select(large, steps.choice(negative, 2 * low, 0.0), steps.number(low))
-    return steps.angle(steps.op("fmul", factor, s), steps.op("fmul", factor, tail), base, base_low)
+
+    def base(part: int) -> Val:
+        zero, _, two, _, four = _parts(steps, part)
+        return steps.select(large, steps.select(negative, four, zero), two)
+
+    return steps.angle(base, steps.op("fmul", factor, s), steps.op("fmul", factor, tail))
 
 
 def _half_angle(steps: Steps, size: Val) -> tuple[Val, Val, Val]:

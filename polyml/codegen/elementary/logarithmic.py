@@ -14,11 +14,15 @@ from polyml.codegen.values import Val
 from polyml.dtypes import F32, F64
 
 # (2 * atanh(s) / s - 2) / s**2 in s**2, |s| < 0.172
-_LOG = {
-    F64: (0.666666666666667, 0.3999999999989322, 0.28571428628810996, 0.22222210674238516, 0.18182922513515942,
-          0.15330617306743305, 0.1463003136412286),
-    F32: (0.6666668560327356, 0.39988550988935756, 0.29590317357160395),
-}  # fmt: skip
+_LOG = (
+    0.666666666666667, 0.3999999999989322, 0.28571428628810996, 0.22222210674238516, 0.18182922513515942,
+    0.15330617306743305, 0.1463003136412286,
+)  # fmt: skip
+# (log(1 + f) - f + f**2 / 2) / f**3 in f, -0.293 < f < 0.415: for float32, where a division takes as long
+_NARROW_LOG = (
+    0.3333333134651184, -0.2499999701976776, 0.20000717043876648, -0.16667808592319489, 0.14249008893966675,
+    -0.12425486743450165, 0.11685719341039658, -0.11481477320194244, 0.06973070651292801,
+)  # fmt: skip
 # (atanh(s) / s - 1) / s**2 in s**2, |s| < 0.272
 _ATANH = {
     F64: (0.33333333333333337, 0.1999999999999277, 0.14285714288314377, 0.11111110751839036, 0.09090933896206455,
@@ -66,7 +70,7 @@ def log10(steps: Steps, x: Val) -> Val:
 
 
 def log1p(steps: Steps, x: Val) -> Val:
-    result = _log_of_sum(steps, x, steps.number(0.0), steps.number(0.0))
+    result = _log_of_sum(steps, x)
     result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
     pole = steps.compare("==", x, steps.number(-1.0))
     outside = steps.choice(pole, -math.inf, math.nan)
@@ -154,11 +158,14 @@ def _less(steps: Steps, times: Val, tiny: Val) -> Val:
 
 def _parts(steps: Steps, f: Val) -> tuple[Val, Val]:
     """(a, b) with log(1 + f) = f - a + b."""
+    square = steps.op("fmul", f, f)
+    half = steps.op("fmul", square, steps.number(0.5))
+    if steps.dtype == F32:
+        return half, steps.op("fmul", steps.op("fmul", square, f), steps.polynomial(_NARROW_LOG, f))
     s = steps.op("fdiv", f, steps.op("fadd", f, steps.number(2.0)))
     z = steps.op("fmul", s, s)
-    rest = steps.op("fmul", z, steps.polynomial(_LOG[steps.dtype], z))
-    square = steps.op("fmul", steps.op("fmul", f, f), steps.number(0.5))
-    return square, steps.op("fmul", s, steps.op("fadd", square, rest))
+    rest = steps.op("fmul", z, steps.polynomial(_LOG, z))
+    return half, steps.op("fmul", s, steps.op("fadd", half, rest))
 
 
 def _sum(steps: Steps, times: Val, f: Val, square: Val, more: Val) -> Val:
@@ -195,15 +202,16 @@ def _of_positive(steps: Steps, x: Val, result: Val) -> Val:
     return steps.select(steps.compare(">", x, steps.number(0.0)), result, outside)
 
 
-def _log_of_sum(steps: Steps, x: Val, rest: Val, doublings: Val) -> Val:
+def _log_of_sum(steps: Steps, x: Val, rest: Val | None = None, doublings: Val | None = None) -> Val:
     """log((1 + x + rest) * 2**doublings) of a finite x > -1 and a rest of its rounding."""
     total, error = steps.exact_sum(steps.number(1.0), x)
     times, exponent, near = split(steps, total)
     limit = steps.integer(steps.format.bias - 2)
     exponent = steps.select(steps.compare("<", exponent, limit), exponent, limit)
     inverse = steps.power_of_two(steps.op("sub", steps.integer(0), exponent))
-    error = steps.op("fmul", steps.op("fadd", error, rest), inverse)
+    error = steps.op("fmul", error if rest is None else steps.op("fadd", error, rest), inverse)
     f, lost = steps.fast_sum(near, error)
     square, more = _parts(steps, f)
     more = steps.muladd(lost, steps.muladd(f, steps.number(-0.8), steps.number(1.0)), more)
-    return _sum(steps, steps.op("fadd", times, doublings), f, square, more)
+    times = times if doublings is None else steps.op("fadd", times, doublings)
+    return _sum(steps, times, f, square, more)

@@ -12,6 +12,7 @@ coefficients is the least that leaves a seventh of a unit in the last place.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyml.codegen.values import Arithmetic, Val, literal, register_type, vector_type
@@ -22,7 +23,7 @@ from polyml.dtypes import F32, F64, I32, I64, DType
 class Format:
     """What a floating type needs.
 
-    ln2, half_pi: in two parts; the first of ln2 is so short that its product with an exponent is exact. least, most:
+    ln2, pi: in two parts; the first of ln2 is so short that its product with an exponent is exact; pi has quarters. least, most:
     exp is 0 below and infinite above. exp: (e**r - 1 - r) / r**2 in r, ascending, |r| < 0.35. inverse_root: the bits
     from which half those of x are taken for about 1 / sqrt(x); inverse_cube_root: a third, for x**(-1/3), and
     cube_root the terms of (1 - e)**(-1/3) after 1, divided by e, of each step that improves it.
@@ -32,7 +33,7 @@ class Format:
     mantissa: int  # bits of it that are stored
     bias: int
     ln2: tuple[float, float]
-    half_pi: tuple[float, float]
+    pi: tuple[tuple[float, float], ...]
     least: float
     most: float
     inverse_root: int
@@ -41,10 +42,16 @@ class Format:
     exp: tuple[float, ...]
 
 
+def _quarters(first: str, third: str) -> tuple[tuple[float, float], ...]:
+    """Multiples of pi / 4 from 0 to 4, each in two parts, from the odd ones."""
+    one, three = (tuple(map(float.fromhex, text.split())) for text in (first, third))
+    return (0.0, 0.0), one, (2 * one[0], 2 * one[1]), three, (4 * one[0], 4 * one[1])
+
+
 FORMATS = {
     F64: Format(
         I64, 52, 1023, (float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c76730p-45")),
-        (float.fromhex("0x1.921fb54442d18p+0"), float.fromhex("0x1.1a62633145c07p-54")),
+        _quarters("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55", "0x1.2d97c7f3321d2p+1 0x1.a79394c9e8a0ap-54"),
         -746.0, 710.0, 0x5FE6EB50C7B537A9, 0x553EE940, ((1 / 3, 2 / 9, 14 / 81), (1 / 3,)),
         (0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333325544, 0.0013888888888883327,
          0.00019841269876864356, 2.4801587327007187e-05, 2.755725283351691e-06, 2.75572718102198e-07,
@@ -52,7 +59,7 @@ FORMATS = {
     ),
     F32: Format(
         I32, 23, 127, (float.fromhex("0x1.62e4p-1"), float.fromhex("0x1.7f7d1cf79abcap-20")),
-        (float.fromhex("0x1.921fb6p+0"), float.fromhex("-0x1.777a5cp-25")), -104.0, 89.0,
+        _quarters("0x1.921fb6p-1 -0x1.777a5cp-26", "0x1.2d97c8p+1 -0x1.99bc5b961b1adp-28"), -104.0, 89.0,
         0x5F3759DF, 0x54A1F600, ((1 / 3, 2 / 9, 14 / 81),),
         (0.5, 0.16666573381900845, 0.04166655011030512, 0.008363773874405574, 0.0013926926614021907),
     ),
@@ -221,10 +228,10 @@ class Steps:
 
         return self._math.where_any(where, result, call)
 
-    def angle(self, high: Val, low: Val, base: Val, base_low: Val) -> Val:
-        """base + high + low, where base is 0 or the larger one."""
-        total, error = self.fast_sum(base, high)
-        return self.op("fadd", total, self.op("fadd", error, self.op("fadd", base_low, low)))
+    def angle(self, quarters: Callable[[int], Val], high: Val, low: Val) -> Val:
+        """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""
+        total, error = self.fast_sum(quarters(0), high)
+        return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
 
     def rounded(self, value: Val, factor: float) -> tuple[Val, Val]:
         """The integer next to value * factor, as a number and as an integer. It must be small."""

@@ -42,37 +42,43 @@ def cos(steps: Steps, x: Val) -> Val:
 
 def _wave(steps: Steps, x: Val, name: str, quarters: int) -> Val:
     """sin(x + quarters * pi / 2)."""
-    steps, wide, narrow = _double(steps, x)
-    r, rest, turn, outside = _reduced(steps, wide, narrow)
-    turn = steps.op("add", turn, steps.integer(quarters)) if quarters else turn
-    sine, cosine = _both(steps, r, rest)
-    odd = steps.compare("!=", steps.op("and", turn, steps.integer(1)), steps.integer(0))
-    result = steps.select(odd, steps.op("fadd", *cosine), steps.op("fadd", *sine))
-    negative = steps.op("shl", steps.op("and", turn, steps.integer(2)), steps.integer(62))
-    return _finished(narrow or steps, steps.flipped(result, negative), name, x, outside)
-
-
-def _finished(steps: Steps, result: Val, name: str, x: Val, outside: Val) -> Val:
+    wide, argument, narrow = _double(steps, x)
+    if narrow:
+        r, turn, outside = _reduced_narrow(wide, argument)
+        sine, cosine = _both_narrow(wide, r)
+    else:
+        r, rest, turn, outside = _reduced(wide, argument)
+        sine, cosine = (wide.op("fadd", *parts) for parts in _both(wide, r, rest))
+    turn = wide.op("add", turn, wide.integer(quarters)) if quarters else turn
+    odd = wide.compare("!=", wide.op("and", turn, wide.integer(1)), wide.integer(0))
+    negative = wide.op("shl", wide.op("and", turn, wide.integer(2)), wide.integer(62))
+    result = wide.flipped(wide.select(odd, cosine, sine), negative)
     return steps.from_library(outside, name, steps.rounded_to(result), x)
 
 
 def tan(steps: Steps, x: Val) -> Val:
     """sin(r) / cos(r) or -cos(r) / sin(r), the quotient corrected once by what is left of it."""
-    steps, wide, narrow = _double(steps, x)
-    r, rest, turn, outside = _reduced(steps, wide, narrow)
-    sine, cosine = (steps.fast_sum(*parts) for parts in _both(steps, r, rest))
-    odd = steps.op("and", turn, steps.integer(1))
-    swap = steps.compare("!=", odd, steps.integer(0))
-    over, over_rest = (steps.select(swap, c, s) for s, c in zip(sine, cosine))
-    under, under_rest = (steps.select(swap, s, c) for s, c in zip(sine, cosine))
-    inverse = steps.op("fdiv", steps.number(1.0), under)
-    quotient = steps.op("fmul", over, inverse)
-    left = steps.op("fadd", steps.left_of(over, quotient, under), over_rest)
-    left = steps.muladd(steps.negative(quotient), under_rest, left)
-    result = steps.muladd(left, inverse, quotient)
-    result = steps.flipped(result, steps.op("shl", odd, steps.integer(63)))
-    narrow = narrow or steps
-    return _or_zero(narrow, x, _finished(narrow, result, "tan", x, outside))
+    wide, argument, narrow = _double(steps, x)
+    if narrow:
+        r, turn, outside = _reduced_narrow(wide, argument)
+        sine, cosine = ((near,) for near in _both_narrow(wide, r))
+    else:
+        r, rest, turn, outside = _reduced(wide, argument)
+        sine, cosine = (wide.fast_sum(*parts) for parts in _both(wide, r, rest))
+    odd = wide.op("and", turn, wide.integer(1))
+    swap = wide.compare("!=", odd, wide.integer(0))
+    over, *over_rest = (wide.select(swap, c, s) for s, c in zip(sine, cosine))
+    under, *under_rest = (wide.select(swap, s, c) for s, c in zip(sine, cosine))
+    about = steps.rounded_to(under)  # in float32 the correction makes up for a short inverse too
+    (inverse,) = steps.in_double(steps.op("fdiv", steps.number(1.0), about))[1]
+    quotient = wide.op("fmul", over, inverse)
+    if narrow:
+        left = wide.muladd(wide.negative(quotient), under, over)
+    else:
+        left = wide.op("fadd", wide.left_of(over, quotient, under), *over_rest)
+        left = wide.muladd(wide.negative(quotient), *under_rest, left)
+    result = wide.flipped(wide.muladd(left, inverse, quotient), wide.op("shl", odd, wide.integer(63)))
+    return _or_zero(steps, x, steps.from_library(outside, "tan", steps.rounded_to(result), x))
 
 
 def _or_zero(steps: Steps, x: Val, result: Val) -> Val:
@@ -80,41 +86,46 @@ def _or_zero(steps: Steps, x: Val, result: Val) -> Val:
     return steps.select(steps.compare("==", x, steps.number(0.0)), x, result)
 
 
-def _double(steps: Steps, x: Val) -> tuple[Steps, Val, Steps | None]:
-    """Steps on float64, the argument there, and the steps on float32 where it is one."""
-    if steps.dtype == F64:
-        return steps, x, None
+def _double(steps: Steps, x: Val) -> tuple[Steps, Val, bool]:
+    """Steps on float64, the argument there, and whether it is a float32."""
     wide, (argument,) = steps.in_double(x)
-    return wide, argument, steps
+    return wide, argument, steps.dtype == F32
 
 
-def _reduced(steps: Steps, x: Val, narrow: Steps | None) -> tuple[Val, Val | None, Val, Val]:
-    """(r, rest, n, where they are not good enough) with x = n * pi / 2 + r + rest."""
+def _quarters(steps: Steps, x: Val) -> tuple[Val, Val, Val, Val]:
+    """(n, n, r, whether x is too large) with x = n * pi / 2 + r but for the later parts of pi / 2, n also an integer."""
     times, turn = steps.rounded(x, 2 / math.pi)
-    first, second, third = _HALF_PI
-    size = steps.absolute(x)
-    r = steps.muladd(times, steps.number(-first), x)
-    huge = steps.compare(">", size, steps.number(_LIMIT))
-    if narrow:
-        return steps.muladd(times, steps.number(-_HALF_PI_LOW), r), None, turn, huge
-    product = steps.op("fmul", times, steps.number(second))
-    near, error = steps.fast_sum(r, steps.negative(product))
+    r = steps.muladd(times, steps.number(-_HALF_PI[0]), x)
+    return times, turn, r, steps.compare(">", steps.absolute(x), steps.number(_LIMIT))
+
+
+def _reduced_narrow(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
+    times, turn, r, huge = _quarters(steps, x)
+    return steps.muladd(times, steps.number(-_HALF_PI_LOW), r), turn, huge
+
+
+def _both_narrow(steps: Steps, r: Val) -> tuple[Val, Val]:
+    """sin and cos of r, good enough for float32."""
+    z = steps.op("fmul", r, r)
+    near = steps.muladd(z, steps.number(-0.5), steps.number(1.0))
+    cosine = steps.muladd(steps.op("fmul", z, z), steps.polynomial(_COS[F32], z), near)
+    return steps.muladd(steps.op("fmul", z, r), steps.polynomial(_SIN[F32], z), r), cosine
+
+
+def _reduced(steps: Steps, x: Val) -> tuple[Val, Val, Val, Val]:
+    """(r, rest, n, where they are not good enough) with x = n * pi / 2 + r + rest."""
+    times, turn, r, huge = _quarters(steps, x)
+    _, second, third = _HALF_PI
+    near, error = steps.fast_sum(r, steps.op("fmul", times, steps.number(-second)))
     total, rest = steps.fast_sum(near, steps.muladd(times, steps.number(-third), error))
     needed = steps.op("fmul", steps.absolute(times), steps.number(_TOO_SMALL))
     return total, rest, turn, steps.either(huge, steps.compare("<", steps.absolute(total), needed))
 
 
-def _both(steps: Steps, r: Val, rest: Val | None) -> tuple[tuple[Val, Val], tuple[Val, Val]]:
+def _both(steps: Steps, r: Val, rest: Val) -> tuple[tuple[Val, Val], tuple[Val, Val]]:
     """sin and cos of r + rest, each as the sum of a number near it and a smaller one."""
-    dtype = F32 if rest is None else F64
     z = steps.op("fmul", r, r)
-    half = steps.op("fmul", z, steps.number(0.5))
-    near, error = steps.fast_sum(steps.number(1.0), steps.negative(half))
-    more = steps.op("fmul", steps.op("fmul", z, z), steps.polynomial(_COS[dtype], z))
-    cubic = steps.op("fmul", z, r)
-    if rest is None:
-        return (r, steps.op("fmul", cubic, steps.polynomial(_SIN[dtype], z))), (near, more)
-    sine = steps.muladd(cubic, steps.polynomial(_SIN[dtype], z), steps.op("fmul", rest, near))
-    error = steps.muladd(steps.negative(r), rest, error)
-    return (r, sine), (near, steps.op("fadd", error, more))
-
+    near, error = steps.fast_sum(steps.number(1.0), steps.op("fmul", z, steps.number(-0.5)))
+    cosine = steps.muladd(steps.op("fmul", z, z), steps.polynomial(_COS[F64], z), error)
+    sine = steps.muladd(steps.op("fmul", z, r), steps.polynomial(_SIN[F64], z), steps.op("fmul", rest, near))
+    return (r, sine), (near, steps.muladd(steps.negative(r), rest, cosine))
