@@ -1,7 +1,7 @@
 """log, log2, log10, log1p and the inverses of sinh, cosh and tanh: x = 2**n * (1 + f) with 1 + f around 1.
 
-log(1 + f) = 2 * atanh(s) of s = f / (2 + f), summed so that only f - f**2 / 2 counts in full precision, as in FDLIBM's
-e_log.c, e_log2.c and e_log10.c (Sun Microsystems, 1993).
+log(1 + f) = 2 * atanh(s) of s = f / (2 + f), summed so that only f counts in full precision, as in FDLIBM's e_log.c
+(Sun Microsystems, 1993).
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _ATANH = {
 
 @dataclass(frozen=True)
 class _Base:
-    """inverse: 1 / log(base), two: log(2) / log(base), each in two parts of which the first is short."""
+    """inverse: 1 / log(base), two: log(2) / log(base), each in two parts; the first one of `two` is short."""
 
     inverse: tuple[float, float]
     two: tuple[float, float]
 
 
 _TWO = {
-    F64: _Base((float.fromhex("0x1.71547652p+0"), float.fromhex("0x1.705fc2eefa200p-33")), (1.0, 0.0)),
-    F32: _Base((float.fromhex("0x1.714p+0"), float.fromhex("0x1.47652b82fe177p-12")), (1.0, 0.0)),
+    F64: _Base((float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56")), (1.0, 0.0)),
+    F32: _Base((float.fromhex("0x1.715476p+0"), float.fromhex("0x1.4ae0bf85ddf44p-26")), (1.0, 0.0)),
 }
 _TEN = {
     F64: _Base(
-        (float.fromhex("0x1.bcb7b152p-2"), float.fromhex("0x1.b9438ca9aadd5p-36")),
+        (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57")),
         (float.fromhex("0x1.34413509f78p-2"), float.fromhex("0x1.fef311f12b358p-46")),
     ),
     F32: _Base(
-        (float.fromhex("0x1.bcap-2"), float.fromhex("0x1.7b1526e50e32ap-14")),
+        (float.fromhex("0x1.bcb7bp-2"), float.fromhex("0x1.526e50e32a6abp-26")),
         (float.fromhex("0x1.344p-2"), float.fromhex("0x1.3509f79fef312p-18")),
     ),
 }
@@ -176,22 +176,18 @@ def _sum(steps: Steps, times: Val, f: Val, square: Val, more: Val) -> Val:
 
 
 def _with_base(steps: Steps, x: Val, base: _Base) -> Val:
-    """The logarithm of 1 + f in two parts, times 1 / log(base), whose first parts have an exact product."""
-    own = steps.format
-    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - own.bias)))
+    """f / log(base) with what it loses, the rest of log(1 + f), and n times the logarithm of 2."""
+    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - steps.format.bias)))
     times, _, f = split(steps, _normal(steps, x, tiny))
     times = _less(steps, times, tiny)
     square, more = _parts(steps, f)
-    high = steps.shortened(steps.op("fsub", f, square), 32 if own.mantissa > 32 else 12)
-    low = steps.op("fadd", steps.op("fsub", steps.op("fsub", f, high), square), more)
     inverse, inverse_low = (steps.number(part) for part in base.inverse)
-    small = steps.muladd(steps.op("fadd", low, high), inverse_low, steps.op("fmul", low, inverse))
-    whole = times
-    if base.two != (1.0, 0.0):
-        whole = steps.op("fmul", times, steps.number(base.two[0]))
-        small = steps.muladd(times, steps.number(base.two[1]), small)
-    total, error = steps.fast_sum(whole, steps.op("fmul", high, inverse))
-    return _of_positive(steps, x, steps.op("fadd", total, steps.op("fadd", small, error)))
+    rest = steps.op("fmul", steps.op("fsub", more, square), inverse)
+    result = steps.product_and(f, inverse, steps.muladd(f, inverse_low, rest))
+    if base is _TWO[steps.dtype]:
+        return _of_positive(steps, x, steps.op("fadd", times, result))
+    high, low = (steps.number(part) for part in base.two)
+    return _of_positive(steps, x, steps.muladd(times, high, steps.muladd(times, low, result)))
 
 
 def _of_positive(steps: Steps, x: Val, result: Val) -> Val:

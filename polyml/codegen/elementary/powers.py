@@ -23,15 +23,15 @@ _ATANH = (
     0.2, 0.14285714285714685, 0.11111111110827367, 0.0909090916782708, 0.07692297467298959, 0.06667403106050301,
     0.05853097844940682, 0.058618018114527055,
 )  # fmt: skip
-# log2(1 + f) / f in f, -0.293 < f < 0.415, and (2**r - 1) / r in r, |r| <= 0.5: for float32
+# log2(1 + f) / f in f, -0.293 < f < 0.415, in float64, and (2**r - 1) / r in r, |r| <= 0.5: for float32
 _LOG2 = (
-    1.4426950408861954, -0.7213475203428338, 0.48089834907804063, -0.3606737898334467, 0.28853876181616356,
-    -0.2404466223491147, 0.20610871129609262, -0.180432815695981, 0.16018210334761285, -0.14252170006564338,
-    0.13062857622181967, -0.13479768555926047, 0.13114588679209513, -0.06805994459883682,
+    1.442695040870834, -0.7213475209644591, 0.4808983602044458, -0.3606736550938465, 0.28853739155157215,
+    -0.24045434592214343, 0.20617293297093778, -0.18027093203654848, 0.15878208021760354, -0.14348986373265535,
+    0.14495851201673596, -0.1414566923547039, 0.07553485281554735,
 )  # fmt: skip
 _EXP2 = (
-    0.6931471805599453, 0.2402265092256076, 0.05550410883930555, 0.00961805662050108, 0.001333350234150156,
-    0.00015461467905285986, 1.529734162283227e-05,
+    0.6931471824645996, 0.24022650718688965, 0.055503569543361664, 0.009618082083761692,
+    0.0013390886597335339, 0.00015453182277269661,
 )  # fmt: skip
 
 
@@ -58,42 +58,68 @@ def _easy(steps: Steps, base: Val, exponent: float) -> Val:
 
 
 def _general(steps: Steps, base: Val, exponent: Val) -> Val:
-    """Where the exponent is 0 or |base| is 1, their power is 1 whatever the other one is."""
-    zero, one, infinity = (steps.number(number) for number in (0.0, 1.0, math.inf))
-    size = steps.select(steps.compare("==", exponent, zero), one, steps.absolute(base))
-    times = steps.select(steps.compare("==", size, one), zero, exponent)
-    result = _of_size(steps, size, times) if steps.dtype == F64 else _of_narrow_size(steps, size, times)
+    """The power of |base|, negative for a negative base and an odd exponent, NaN for one that is not an integer."""
+    zero, size = steps.number(0.0), steps.absolute(base)
+    result, inside = (_usual if steps.dtype == F64 else _usual_narrow)(steps, size, exponent)
+    result = steps.unless(steps.inverted(inside), result, lambda: _seldom(steps, size, exponent))
     whole = steps.compare("==", steps.intrinsic("trunc", exponent), exponent)
     half = steps.op("fmul", exponent, steps.number(0.5))
     odd = steps.both(whole, steps.compare("!=", steps.intrinsic("trunc", half), half))
     result = steps.flipped(result, steps.select(odd, steps.signs(base), steps.integer(0)))
-    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", steps.absolute(base), infinity))
+    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", size, steps.number(math.inf)))
     impossible = steps.both(finite, steps.inverted(whole))
     return steps.select(impossible, steps.number(math.nan), result)
 
 
-def _of_size(steps: Steps, size: Val, exponent: Val) -> Val:
+def _is_normal(steps: Steps, size: Val) -> Val:
+    normal = steps.compare(">=", size, steps.number(2.0 ** (1 - steps.format.bias)))
+    return steps.both(normal, steps.compare("<", size, steps.number(math.inf)))
+
+
+def _usual(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
+    """size**exponent, and whether it is right: where both are normal numbers."""
     high, low = _log2(steps, size)
     product, error = steps.exact_product(exponent, high)
-    error = steps.muladd(exponent, low, error)
-    inside = steps.compare("<", steps.absolute(product), steps.number(1100.0))
-    error = steps.select(inside, error, steps.number(0.0))
-    product = steps.most(-1100.0, steps.least(1100.0, product))
+    inside = steps.compare("<", steps.absolute(product), steps.number(1020.0))
+    power, whole = _exp2(steps, product, steps.muladd(exponent, low, error))
+    result = steps.op("fmul", power, steps.power_of_two(whole))
+    return result, steps.both(inside, _is_normal(steps, size))
+
+
+def _seldom(steps: Steps, size: Val, exponent: Val) -> Val:
+    """The same for all numbers, where the exponent is 0 or the size 1 whatever the other one is."""
+    zero, one = steps.number(0.0), steps.number(1.0)
+    size = steps.select(steps.compare("==", exponent, zero), one, size)
+    exponent = steps.select(steps.compare("==", size, one), zero, exponent)
+    wide, (x, y) = steps.in_double(size, exponent)
+    own = wide.format
+    tiny = wide.compare("<", x, wide.number(2.0 ** (1 - own.bias)))
+    less = wide.choice(tiny, own.mantissa + 2.0, 0.0)
+    scaled = wide.op("fmul", x, wide.number(2.0 ** (own.mantissa + 2)))
+    high, low = _log2(wide, wide.select(tiny, scaled, x), less)
+    high = wide.select(wide.compare("<", x, wide.number(math.inf)), high, x)
+    high = wide.select(wide.compare("==", x, wide.number(0.0)), wide.number(-math.inf), high)
+    product, error = wide.exact_product(y, high)
+    inside = wide.compare("<", wide.absolute(product), wide.number(1100.0))
+    error = wide.select(inside, wide.muladd(y, low, error), wide.number(0.0))
+    power, whole = _exp2(wide, wide.most(-1100.0, wide.least(1100.0, product)), error)
+    return steps.rounded_to(wide.scaled(power, whole))
+
+
+def _exp2(steps: Steps, product: Val, error: Val) -> tuple[Val, Val]:
+    """(p, n) with 2**(product + error) = p * 2**n."""
     times, whole = steps.rounded(product, 1.0)
     r, rest = steps.fast_sum(steps.op("fsub", product, times), error)
     scaled, lost = steps.exact_product(r, steps.number(_LN2[0]))
     lost = steps.muladd(r, steps.number(_LN2[1]), steps.muladd(rest, steps.number(_LN2[0]), lost))
-    return steps.scaled(steps.op("fadd", *steps.exponential(scaled, lost)), whole)
+    return steps.op("fadd", *steps.exponential(scaled, lost)), whole
 
 
-def _log2(steps: Steps, x: Val) -> tuple[Val, Val]:
-    """log2 of a positive x, a zero or infinity as the sum of two numbers; NaN is its own."""
-    own, two = steps.format, steps.number(2.0)
-    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - own.bias)))
-    times, _, f = split(steps, steps.select(tiny, steps.op("fmul", x, steps.number(2.0 ** (own.mantissa + 2))), x))
-    times = steps.op("fsub", times, steps.choice(tiny, own.mantissa + 2.0, 0.0))
-    divisor = steps.op("fadd", f, two)
-    lost = steps.op("fsub", f, steps.op("fsub", divisor, two))
+def _log2(steps: Steps, x: Val, less: Val | None = None) -> tuple[Val, Val]:
+    """log2 of a positive normal number, less an integer, as the sum of two numbers."""
+    times, _, f = split(steps, x)
+    times = times if less is None else steps.op("fsub", times, less)
+    divisor, lost = steps.fast_sum(steps.number(2.0), f)
     inverse = steps.op("fdiv", steps.number(1.0), divisor)
     s = steps.op("fmul", f, inverse)
     left = steps.muladd(steps.negative(s), lost, steps.left_of(f, s, divisor))
@@ -105,30 +131,29 @@ def _log2(steps: Steps, x: Val) -> tuple[Val, Val]:
     third_low = steps.muladd(z, steps.number(_THIRD[1]), steps.muladd(z_low, steps.number(_THIRD[0]), error))
     more, error = steps.fast_sum(third, tail)
     more_low = steps.op("fadd", error, third_low)
-    product, error = steps.exact_product(s, more)
-    product_low = steps.muladd(s, more_low, steps.muladd(s_low, more, error))
-    high, error = steps.fast_sum(s, product)
-    low = steps.op("fadd", error, steps.op("fadd", s_low, product_low))
     factor, factor_low = (steps.number(part) for part in _TWICE_PER_LN2)
-    scaled, error = steps.exact_product(high, factor)
-    scaled_low = steps.muladd(high, factor_low, steps.muladd(low, factor, error))
-    total, error = steps.fast_sum(times, scaled)
-    total, error = steps.fast_sum(total, steps.op("fadd", error, scaled_low))
-    total = steps.select(steps.compare("<", x, steps.number(math.inf)), total, x)
-    return steps.select(steps.compare("==", x, steps.number(0.0)), steps.number(-math.inf), total), error
+    first, error = steps.exact_product(s, factor)
+    first_low = steps.muladd(s, factor_low, steps.muladd(s_low, factor, error))
+    product, error = steps.exact_product(first, more)
+    product_low = steps.muladd(first, more_low, steps.muladd(first_low, more, error))
+    high, error = steps.fast_sum(first, product)
+    low = steps.op("fadd", error, steps.op("fadd", first_low, product_low))
+    total, error = steps.fast_sum(times, high)
+    return total, steps.op("fadd", error, low)
 
 
-def _of_narrow_size(steps: Steps, size: Val, exponent: Val) -> Val:
-    wide, (x, y) = steps.in_double(size, exponent)
-    times, _, f = split(wide, x)
-    logarithm = wide.muladd(f, wide.polynomial(_LOG2, f), times)
-    logarithm = wide.select(wide.compare("<", x, wide.number(math.inf)), logarithm, x)
-    logarithm = wide.select(wide.compare("==", x, wide.number(0.0)), wide.number(-math.inf), logarithm)
-    product = wide.most(-300.0, wide.least(300.0, wide.op("fmul", y, logarithm)))
-    times, whole = wide.rounded(product, 1.0)
-    r = wide.op("fsub", product, times)
-    result = wide.muladd(r, wide.polynomial(_EXP2, r), wide.number(1.0))
-    return steps.rounded_to(wide.op("fmul", result, wide.power_of_two(whole)))
+def _usual_narrow(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
+    """size**exponent of float32, and whether it is right: only the logarithm and the product need float64."""
+    times, _, f = split(steps, size)
+    wide, (n, f, y) = steps.in_double(times, f, exponent)
+    product = wide.op("fmul", y, wide.muladd(f, wide.polynomial(_LOG2, f), n))
+    near, whole = wide.rounded(product, 1.0)
+    r, whole = steps.rounded_to(wide.op("fsub", product, near)), steps.narrowed(whole)
+    power = steps.muladd(r, steps.polynomial(_EXP2, r), steps.number(1.0))
+    small = steps.compare("<", steps.absolute(exponent), steps.number(2.0**20))  # then the integer fits its type
+    low = steps.compare(">", whole, steps.integer(-126))
+    inside = steps.both(small, steps.both(low, steps.compare("<", whole, steps.integer(127))))
+    return steps.op("fmul", power, steps.power_of_two(whole)), steps.both(inside, _is_normal(steps, size))
 
 
 def hypot(steps: Steps, x: Val, y: Val) -> Val:

@@ -86,6 +86,10 @@ class Steps:
         """A float64 as one of these numbers."""
         return self._math.convert(value, self._dtype)
 
+    def narrowed(self, integer: Val) -> Val:
+        """A small integer of float64's steps as one of these."""
+        return self._math.convert(integer, self.format.integer)
+
     def number(self, value: float) -> Val:
         return self._math.splat(Val(literal(value, self._dtype), self._dtype), self._lanes)
 
@@ -175,6 +179,13 @@ class Steps:
         product, error = self.exact_product(a, b)
         return self.op("fsub", self.op("fsub", whole, product), error)
 
+    def product_and(self, a: Val, b: Val, c: Val) -> Val:
+        """a * b + c where the product is the larger one, in about one rounding."""
+        if self._math.fused:
+            return self.muladd(a, b, c)
+        product, error = self.exact_product(a, b)
+        return self.op("fadd", product, self.op("fadd", error, c))
+
     def half_inverse_root(self, value: Val) -> Val:
         """1 / sqrt(value) / 2 to four parts in a hundred: what turns the rest of a root into its correction."""
         bits = self.op("lshr", self.bits(value), self.integer(1))
@@ -220,13 +231,17 @@ class Steps:
     def choice(self, condition: Val, then: float, orelse: float) -> Val:
         return self.select(condition, self.number(then), self.number(orelse))
 
-    def from_library(self, where: Val, name: str, result: Val, *args: Val) -> Val:
-        """The result, but the C library's in lanes where the condition holds: a branch that is rarely taken."""
-        def call() -> Val:
-            safe = [self.select(where, a, self.number(0.0)) for a in args]
-            return self.select(where, self._math.library(name, *safe), result)
+    def unless(self, seldom: Val, result: Val, other: Callable[[], Val]) -> Val:
+        """The result, but the other one in lanes where the condition holds: behind a branch."""
+        return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
 
-        return self._math.where_any(where, result, call)
+    def from_library(self, seldom: Val, name: str, result: Val, x: Val) -> Val:
+        """The result, but that of the C library where the condition holds."""
+
+        def call() -> Val:
+            return self._math.library(name, self.select(seldom, x, self.number(0.0)))
+
+        return self.unless(seldom, result, call)
 
     def angle(self, quarters: Callable[[int], Val], high: Val, low: Val) -> Val:
         """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""

@@ -1,7 +1,7 @@
 """sin, cos and tan: x = n * pi / 2 + r, and polynomials of r; huge arguments go to the C library.
 
 pi / 2 is in three parts (Cody and Waite); where so little is left of x that they do not suffice, and for huge x, a branch
-takes the C library's result. float32 is computed in float64, which needs no rest of the reduction.
+takes the C library's result. float32 is reduced in float64, which needs no rest of the reduction.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ _COS = {
           2.087614504910828e-09, -1.1382544623404291e-11),
     F32: (0.04166666465348729, -0.0013888301867270142, 2.4547689709382208e-05),
 }  # fmt: skip
+# (tan(r) / r - 1) / r**2 in r**2, |r| < 0.786
+_TAN = (
+    0.3333333432674408, 0.133332297205925, 0.05399462580680847, 0.021619873121380806, 0.00996654573827982,
+    0.001178298145532608, 0.003847305430099368,
+)  # fmt: skip
 
 
 def sin(steps: Steps, x: Val) -> Val:
@@ -42,43 +47,59 @@ def cos(steps: Steps, x: Val) -> Val:
 
 def _wave(steps: Steps, x: Val, name: str, quarters: int) -> Val:
     """sin(x + quarters * pi / 2)."""
-    wide, argument, narrow = _double(steps, x)
-    if narrow:
-        r, turn, outside = _reduced_narrow(wide, argument)
-        sine, cosine = _both_narrow(wide, r)
+    wide, (argument,) = steps.in_double(x)
+    if steps.dtype == F32:
+        r, turn = _reduced_narrow(wide, argument)
+        sine, cosine, outside = *_both_narrow(wide, r), _is_huge(steps, x)
     else:
-        r, rest, turn, outside = _reduced(wide, argument)
-        sine, cosine = (wide.op("fadd", *parts) for parts in _both(wide, r, rest))
+        r, rest, turn, outside = _reduced(steps, x)
+        sine, cosine = (steps.op("fadd", *parts) for parts in _both(steps, r, rest))
     turn = wide.op("add", turn, wide.integer(quarters)) if quarters else turn
-    odd = wide.compare("!=", wide.op("and", turn, wide.integer(1)), wide.integer(0))
     negative = wide.op("shl", wide.op("and", turn, wide.integer(2)), wide.integer(62))
-    result = wide.flipped(wide.select(odd, cosine, sine), negative)
+    result = wide.flipped(wide.select(_is_odd(wide, turn), cosine, sine), negative)
     return steps.from_library(outside, name, steps.rounded_to(result), x)
 
 
 def tan(steps: Steps, x: Val) -> Val:
+    result, outside = (_tan_narrow if steps.dtype == F32 else _tan)(steps, x)
+    return _or_zero(steps, x, steps.from_library(outside, "tan", result, x))
+
+
+def _tan(steps: Steps, x: Val) -> tuple[Val, Val]:
     """sin(r) / cos(r) or -cos(r) / sin(r), the quotient corrected once by what is left of it."""
-    wide, argument, narrow = _double(steps, x)
-    if narrow:
-        r, turn, outside = _reduced_narrow(wide, argument)
-        sine, cosine = ((near,) for near in _both_narrow(wide, r))
-    else:
-        r, rest, turn, outside = _reduced(wide, argument)
-        sine, cosine = (wide.fast_sum(*parts) for parts in _both(wide, r, rest))
-    odd = wide.op("and", turn, wide.integer(1))
-    swap = wide.compare("!=", odd, wide.integer(0))
-    over, *over_rest = (wide.select(swap, c, s) for s, c in zip(sine, cosine))
-    under, *under_rest = (wide.select(swap, s, c) for s, c in zip(sine, cosine))
-    about = steps.rounded_to(under)  # in float32 the correction makes up for a short inverse too
-    (inverse,) = steps.in_double(steps.op("fdiv", steps.number(1.0), about))[1]
-    quotient = wide.op("fmul", over, inverse)
-    if narrow:
-        left = wide.muladd(wide.negative(quotient), under, over)
-    else:
-        left = wide.op("fadd", wide.left_of(over, quotient, under), *over_rest)
-        left = wide.muladd(wide.negative(quotient), *under_rest, left)
-    result = wide.flipped(wide.muladd(left, inverse, quotient), wide.op("shl", odd, wide.integer(63)))
-    return _or_zero(steps, x, steps.from_library(outside, "tan", steps.rounded_to(result), x))
+    r, rest, turn, outside = _reduced(steps, x)
+    sine, cosine = (steps.fast_sum(*parts) for parts in _both(steps, r, rest))
+    swap = _is_odd(steps, turn)
+    over, over_rest = (steps.select(swap, c, s) for s, c in zip(sine, cosine))
+    under, under_rest = (steps.select(swap, s, c) for s, c in zip(sine, cosine))
+    inverse = steps.op("fdiv", steps.number(1.0), under)
+    quotient = steps.op("fmul", over, inverse)
+    left = steps.op("fadd", steps.left_of(over, quotient, under), over_rest)
+    left = steps.muladd(steps.negative(quotient), under_rest, left)
+    negative = steps.select(swap, steps.sign(-1), steps.sign(1))
+    return steps.flipped(steps.muladd(left, inverse, quotient), negative), outside
+
+
+def _tan_narrow(steps: Steps, x: Val) -> tuple[Val, Val]:
+    """tan(r) or -1 / tan(r) in float32, of an r in two parts."""
+    wide, (argument,) = steps.in_double(x)
+    exact, turn = _reduced_narrow(wide, argument)
+    r = steps.rounded_to(exact)
+    (back,) = steps.in_double(r)[1]
+    rest = steps.rounded_to(wide.op("fsub", exact, back))
+    z = steps.op("fmul", r, r)
+    tail = steps.muladd(steps.op("fmul", z, r), steps.polynomial(_TAN, z), steps.muladd(rest, z, rest))
+    result = steps.op("fadd", r, tail)
+    inverse = steps.op("fdiv", steps.number(-1.0), result)
+    return steps.select(_is_odd(steps, steps.narrowed(turn)), inverse, result), _is_huge(steps, x)
+
+
+def _is_odd(steps: Steps, turn: Val) -> Val:
+    return steps.compare("!=", steps.op("and", turn, steps.integer(1)), steps.integer(0))
+
+
+def _is_huge(steps: Steps, x: Val) -> Val:
+    return steps.compare(">", steps.absolute(x), steps.number(_LIMIT))
 
 
 def _or_zero(steps: Steps, x: Val, result: Val) -> Val:
@@ -86,22 +107,16 @@ def _or_zero(steps: Steps, x: Val, result: Val) -> Val:
     return steps.select(steps.compare("==", x, steps.number(0.0)), x, result)
 
 
-def _double(steps: Steps, x: Val) -> tuple[Steps, Val, bool]:
-    """Steps on float64, the argument there, and whether it is a float32."""
-    wide, (argument,) = steps.in_double(x)
-    return wide, argument, steps.dtype == F32
-
-
-def _quarters(steps: Steps, x: Val) -> tuple[Val, Val, Val, Val]:
-    """(n, n, r, whether x is too large) with x = n * pi / 2 + r but for the later parts of pi / 2, n also an integer."""
+def _quarters(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
+    """(n, n, r) with x = n * pi / 2 + r but for the later parts of pi / 2; n also as an integer."""
     times, turn = steps.rounded(x, 2 / math.pi)
-    r = steps.muladd(times, steps.number(-_HALF_PI[0]), x)
-    return times, turn, r, steps.compare(">", steps.absolute(x), steps.number(_LIMIT))
+    return times, turn, steps.muladd(times, steps.number(-_HALF_PI[0]), x)
 
 
-def _reduced_narrow(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
-    times, turn, r, huge = _quarters(steps, x)
-    return steps.muladd(times, steps.number(-_HALF_PI_LOW), r), turn, huge
+def _reduced_narrow(steps: Steps, x: Val) -> tuple[Val, Val]:
+    """(r, n) with x = n * pi / 2 + r, of a float32 in float64."""
+    times, turn, r = _quarters(steps, x)
+    return steps.muladd(times, steps.number(-_HALF_PI_LOW), r), turn
 
 
 def _both_narrow(steps: Steps, r: Val) -> tuple[Val, Val]:
@@ -114,12 +129,12 @@ def _both_narrow(steps: Steps, r: Val) -> tuple[Val, Val]:
 
 def _reduced(steps: Steps, x: Val) -> tuple[Val, Val, Val, Val]:
     """(r, rest, n, where they are not good enough) with x = n * pi / 2 + r + rest."""
-    times, turn, r, huge = _quarters(steps, x)
+    times, turn, r = _quarters(steps, x)
     _, second, third = _HALF_PI
     near, error = steps.fast_sum(r, steps.op("fmul", times, steps.number(-second)))
     total, rest = steps.fast_sum(near, steps.muladd(times, steps.number(-third), error))
     needed = steps.op("fmul", steps.absolute(times), steps.number(_TOO_SMALL))
-    return total, rest, turn, steps.either(huge, steps.compare("<", steps.absolute(total), needed))
+    return total, rest, turn, steps.either(_is_huge(steps, x), steps.compare("<", steps.absolute(total), needed))
 
 
 def _both(steps: Steps, r: Val, rest: Val) -> tuple[tuple[Val, Val], tuple[Val, Val]]:
