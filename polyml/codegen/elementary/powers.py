@@ -50,11 +50,11 @@ def _easy(steps: Steps, base: Val, exponent: float) -> Val:
         return steps.plain("/", steps.number(1.0), base)
     if exponent == 2:
         return steps.plain("*", base, base)
-    square = steps.op("fmul", base, base)
+    square, lost = steps.exact_product(base, base)
     cube = steps.op("fmul", square, base)
-    lost = steps.muladd(base, base, steps.negative(square))
-    exact = steps.muladd(square, base, steps.op("fmul", lost, base))
-    return steps.select(steps.compare("<", steps.absolute(cube), steps.number(math.inf)), exact, cube)
+    exact = steps.product_and(square, base, steps.op("fmul", lost, base))
+    usual = steps.compare("<", steps.absolute(cube), steps.number(math.inf))
+    return steps.select(steps.both(usual, steps.compare("!=", cube, steps.number(0.0))), exact, cube)
 
 
 def _general(steps: Steps, base: Val, exponent: Val) -> Val:
