@@ -7,11 +7,11 @@ log(1 + f) = 2 * atanh(s) of s = f / (2 + f), summed so that only f counts in fu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from polyml.codegen.elementary.steps import Steps
 from polyml.codegen.values import Val
-from polyml.dtypes import F32, F64
+from polyml.dtypes import F32, F64, DType
 
 # (2 * atanh(s) / s - 2) / s**2 in s**2, |s| < 0.172
 _LOG = (
@@ -31,42 +31,39 @@ _ATANH = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Base:
-    """inverse: 1 / log(base), two: log(2) / log(base), each in two parts; the first one of `two` is short."""
-
-    inverse: tuple[float, float]
-    two: tuple[float, float]
-
-
-_TWO = {
-    F64: _Base((float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56")), (1.0, 0.0)),
-    F32: _Base((float.fromhex("0x1.715476p+0"), float.fromhex("0x1.4ae0bf85ddf44p-26")), (1.0, 0.0)),
+# 1 / log(2), 1 / log(10) and log10(2) in two parts, the first one of the last so short that n times it is exact
+_PER_LN2 = {
+    F64: (float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56")),
+    F32: (float.fromhex("0x1.715476p+0"), float.fromhex("0x1.4ae0bf85ddf44p-26")),
 }
-_TEN = {
-    F64: _Base(
-        (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57")),
-        (float.fromhex("0x1.34413509f78p-2"), float.fromhex("0x1.fef311f12b358p-46")),
-    ),
-    F32: _Base(
-        (float.fromhex("0x1.bcb7bp-2"), float.fromhex("0x1.526e50e32a6abp-26")),
-        (float.fromhex("0x1.344p-2"), float.fromhex("0x1.3509f79fef312p-18")),
-    ),
+_PER_LN10 = {
+    F64: (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57")),
+    F32: (float.fromhex("0x1.bcb7bp-2"), float.fromhex("0x1.526e50e32a6abp-26")),
+}
+_LOG10_OF_2 = {
+    F64: (float.fromhex("0x1.34413509f78p-2"), float.fromhex("0x1.fef311f12b358p-46")),
+    F32: (float.fromhex("0x1.344p-2"), float.fromhex("0x1.3509f79fef312p-18")),
 }
 
 
 def log(steps: Steps, x: Val) -> Val:
-    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - steps.format.bias)))
-    times, _, f = split(steps, _normal(steps, x, tiny))
-    return _of_positive(steps, x, _sum(steps, _less(steps, times, tiny), f, *_parts(steps, f)))
+    def of(times: Val, f: Val) -> Val:
+        return _sum(steps, times, f, *_parts(steps, f))
+
+    return _of_any(steps, x, of)
 
 
 def log2(steps: Steps, x: Val) -> Val:
-    return _with_base(steps, x, _TWO[steps.dtype])
+    """n + f / log(2) with what the product loses, and the rest of log(1 + f)."""
+    return _of_any(steps, x, lambda times, f: steps.op("fadd", times, _divided(steps, f, _PER_LN2)))
 
 
 def log10(steps: Steps, x: Val) -> Val:
-    return _with_base(steps, x, _TEN[steps.dtype])
+    def of(times: Val, f: Val) -> Val:
+        high, low = (steps.number(part) for part in _LOG10_OF_2[steps.dtype])
+        return steps.muladd(times, high, steps.muladd(times, low, _divided(steps, f, _PER_LN10)))
+
+    return _of_any(steps, x, of)
 
 
 def log1p(steps: Steps, x: Val) -> Val:
@@ -148,12 +145,19 @@ def split(steps: Steps, x: Val) -> tuple[Val, Val, Val]:
     return steps.as_number(exponent), exponent, f
 
 
-def _normal(steps: Steps, x: Val, tiny: Val) -> Val:
-    return steps.select(tiny, steps.op("fmul", x, steps.number(2.0 ** (steps.format.mantissa + 2))), x)
+def _of_any(steps: Steps, x: Val, of: Callable[[Val, Val], Val]) -> Val:
+    """A logarithm from n and f of x, also of numbers that are not normal."""
+    times, _, f = split(steps, x)
 
+    def of_others() -> Val:
+        zeros = steps.format.mantissa + 2.0
+        times, _, f = split(steps, steps.op("fmul", x, steps.number(2.0**zeros)))
+        result = of(steps.op("fsub", times, steps.number(zeros)), f)
+        result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
+        outside = steps.choice(steps.compare("==", x, steps.number(0.0)), -math.inf, math.nan)
+        return steps.select(steps.compare(">", x, steps.number(0.0)), result, outside)
 
-def _less(steps: Steps, times: Val, tiny: Val) -> Val:
-    return steps.op("fsub", times, steps.choice(tiny, steps.format.mantissa + 2.0, 0.0))
+    return steps.where(steps.is_normal(x), of(times, f), of_others)
 
 
 def _parts(steps: Steps, f: Val) -> tuple[Val, Val]:
@@ -175,27 +179,12 @@ def _sum(steps: Steps, times: Val, f: Val, square: Val, more: Val) -> Val:
     return steps.muladd(times, steps.number(high), steps.op("fsub", f, steps.op("fsub", square, small)))
 
 
-def _with_base(steps: Steps, x: Val, base: _Base) -> Val:
-    """f / log(base) with what it loses, the rest of log(1 + f), and n times the logarithm of 2."""
-    tiny = steps.compare("<", x, steps.number(2.0 ** (1 - steps.format.bias)))
-    times, _, f = split(steps, _normal(steps, x, tiny))
-    times = _less(steps, times, tiny)
+def _divided(steps: Steps, f: Val, factors: dict[DType, tuple[float, float]]) -> Val:
+    """log(1 + f) times a number in two parts."""
     square, more = _parts(steps, f)
-    inverse, inverse_low = (steps.number(part) for part in base.inverse)
-    rest = steps.op("fmul", steps.op("fsub", more, square), inverse)
-    result = steps.product_and(f, inverse, steps.muladd(f, inverse_low, rest))
-    if base is _TWO[steps.dtype]:
-        return _of_positive(steps, x, steps.op("fadd", times, result))
-    high, low = (steps.number(part) for part in base.two)
-    return _of_positive(steps, x, steps.muladd(times, high, steps.muladd(times, low, result)))
-
-
-def _of_positive(steps: Steps, x: Val, result: Val) -> Val:
-    """The result where a logarithm of x has one, and its special values."""
-    result = steps.select(steps.compare("<", x, steps.number(math.inf)), result, x)
-    zero = steps.compare("==", x, steps.number(0.0))
-    outside = steps.choice(zero, -math.inf, math.nan)
-    return steps.select(steps.compare(">", x, steps.number(0.0)), result, outside)
+    factor, factor_low = (steps.number(part) for part in factors[steps.dtype])
+    rest = steps.op("fmul", steps.op("fsub", more, square), factor)
+    return steps.product_and(f, factor, steps.muladd(f, factor_low, rest))
 
 
 def _log_of_sum(steps: Steps, x: Val, rest: Val | None = None, doublings: Val | None = None) -> Val:

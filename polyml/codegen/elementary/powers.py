@@ -58,32 +58,34 @@ def _easy(steps: Steps, base: Val, exponent: float) -> Val:
 
 
 def _general(steps: Steps, base: Val, exponent: Val) -> Val:
-    """The power of |base|, negative for a negative base and an odd exponent, NaN for one that is not an integer."""
-    zero, size = steps.number(0.0), steps.absolute(base)
-    result, inside = (_usual if steps.dtype == F64 else _usual_narrow)(steps, size, exponent)
-    result = steps.unless(steps.inverted(inside), result, lambda: _seldom(steps, size, exponent))
+    """A negative base is seldom where the exponent is not a constant, whose sign and parity take no instructions."""
+    size, varies = steps.absolute(base), exponent.ssa.startswith("%")
+    result, usual = (_usual if steps.dtype == F64 else _usual_narrow)(steps, base if varies else size, exponent)
+    if varies:
+        return steps.where(usual, result, lambda: _signed(steps, base, exponent, _seldom(steps, size, exponent)))
+    return _signed(steps, base, exponent, steps.where(usual, result, lambda: _seldom(steps, size, exponent)))
+
+
+def _signed(steps: Steps, base: Val, exponent: Val, result: Val) -> Val:
+    """From |base|**exponent: negative for a negative base and an odd exponent, NaN for one that is not an integer."""
+    zero, infinity = steps.number(0.0), steps.number(math.inf)
     whole = steps.compare("==", steps.intrinsic("trunc", exponent), exponent)
     half = steps.op("fmul", exponent, steps.number(0.5))
     odd = steps.both(whole, steps.compare("!=", steps.intrinsic("trunc", half), half))
     result = steps.flipped(result, steps.select(odd, steps.signs(base), steps.integer(0)))
-    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", size, steps.number(math.inf)))
-    impossible = steps.both(finite, steps.inverted(whole))
-    return steps.select(impossible, steps.number(math.nan), result)
-
-
-def _is_normal(steps: Steps, size: Val) -> Val:
-    normal = steps.compare(">=", size, steps.number(2.0 ** (1 - steps.format.bias)))
-    return steps.both(normal, steps.compare("<", size, steps.number(math.inf)))
+    finite = steps.both(steps.compare("<", base, zero), steps.compare("<", steps.absolute(base), infinity))
+    broken = steps.both(finite, steps.compare("!=", steps.intrinsic("trunc", exponent), exponent))
+    return steps.select(broken, steps.number(math.nan), result)
 
 
 def _usual(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
-    """size**exponent, and whether it is right: where both are normal numbers."""
+    """size**exponent, and whether it is right: where both are normal numbers, and positive."""
     high, low = _log2(steps, size)
     product, error = steps.exact_product(exponent, high)
     inside = steps.compare("<", steps.absolute(product), steps.number(1020.0))
     power, whole = _exp2(steps, product, steps.muladd(exponent, low, error))
     result = steps.op("fmul", power, steps.power_of_two(whole))
-    return result, steps.both(inside, _is_normal(steps, size))
+    return result, steps.both(inside, steps.is_normal(size))
 
 
 def _seldom(steps: Steps, size: Val, exponent: Val) -> Val:
@@ -153,7 +155,7 @@ def _usual_narrow(steps: Steps, size: Val, exponent: Val) -> tuple[Val, Val]:
     small = steps.compare("<", steps.absolute(exponent), steps.number(2.0**20))  # then the integer fits its type
     low = steps.compare(">", whole, steps.integer(-126))
     inside = steps.both(small, steps.both(low, steps.compare("<", whole, steps.integer(127))))
-    return steps.op("fmul", power, steps.power_of_two(whole)), steps.both(inside, _is_normal(steps, size))
+    return steps.op("fmul", power, steps.power_of_two(whole)), steps.both(inside, steps.is_normal(size))
 
 
 def hypot(steps: Steps, x: Val, y: Val) -> Val:
@@ -181,22 +183,29 @@ def hypot(steps: Steps, x: Val, y: Val) -> Val:
 
 
 def cbrt(steps: Steps, x: Val) -> Val:
-    """x * y**2 of y near x**(-1/3), which starts from a third of the bits; corrected once by half of what is left."""
-    own, size = steps.format, steps.absolute(x)
-    tiny = steps.compare("<", size, steps.number(2.0 ** (own.mantissa - own.bias)))
-    up = 3 * (own.mantissa // 3 + 1)
-    normal = steps.select(tiny, steps.op("fmul", size, steps.number(2.0**up)), size)
-    inverse = steps.inverse_cube_root(normal)
-    for terms in own.cube_root:
-        product = steps.op("fmul", steps.op("fmul", normal, inverse), steps.op("fmul", inverse, inverse))
+    """Near the ends of the format of a number scaled by the cube of a power of two."""
+    size, third = steps.absolute(x), steps.format.mantissa // 3 + 1
+    limit = 2.0**steps.format.bias  # so that the cube of a root that is rounded up stays in the format
+
+    def of_others() -> Val:
+        small = steps.compare("<", size, steps.number(1.0))
+        root = _cbrt(steps, steps.op("fmul", size, steps.choice(small, 8.0**third, 8.0**-third)))
+        root = steps.op("fmul", root, steps.choice(small, 2.0**-third, 2.0**third))
+        usual = steps.both(steps.compare(">", size, steps.number(0.0)), steps.compare("<", size, steps.number(math.inf)))
+        return steps.select(usual, root, size)
+
+    return steps.with_sign(steps.where(steps.is_normal(size, limit), _cbrt(steps, size), of_others), x)
+
+
+def _cbrt(steps: Steps, x: Val) -> Val:
+    """x * y**2 of y near x**(-1/3), which starts from a third of the bits; corrected once by what is left."""
+    inverse = steps.inverse_cube_root(x)
+    for terms in steps.format.cube_root:
+        product = steps.op("fmul", steps.op("fmul", x, inverse), steps.op("fmul", inverse, inverse))
         e = steps.op("fsub", steps.number(1.0), product)
         inverse = steps.muladd(steps.op("fmul", inverse, e), steps.polynomial(terms, e), inverse)
     square = steps.op("fmul", inverse, inverse)
-    root = steps.op("fmul", normal, square)
+    root = steps.op("fmul", x, square)
     power, error = steps.exact_product(root, root)
-    half = steps.op("fmul", root, steps.number(0.5))
-    left = steps.left_of(steps.op("fmul", normal, steps.number(0.5)), half, power)
-    left = steps.muladd(steps.negative(half), error, left)
-    root = steps.muladd(steps.op("fmul", left, square), steps.number(2 / 3), root)
-    root = steps.op("fmul", root, steps.choice(tiny, 2.0 ** (-up // 3), 1.0))
-    return steps.with_sign(steps.select(steps.compare("<", size, steps.number(math.inf)), root, size), x)
+    left = steps.muladd(steps.negative(root), error, steps.left_of(x, root, power))
+    return steps.muladd(steps.op("fmul", left, square), steps.number(1 / 3), root)

@@ -215,9 +215,6 @@ class Steps:
         """The number, negative where the sign bit is set."""
         return self.of_bits(self.op("xor", self.bits(value), signs))
 
-    def inverted(self, condition: Val) -> Val:
-        return self._math.invert(condition)
-
     def plain(self, op: str, left: Val, right: Val) -> Val:
         """The language's own operation, with its fast-math flags."""
         return self._math.plain(op, left, right)
@@ -231,6 +228,11 @@ class Steps:
     def choice(self, condition: Val, then: float, orelse: float) -> Val:
         return self.select(condition, self.number(then), self.number(orelse))
 
+    def is_normal(self, value: Val, limit: float = math.inf) -> Val:
+        """Whether a number is positive, below the limit and not subnormal."""
+        normal = self.compare(">=", value, self.number(2.0 ** (1 - self.format.bias)))
+        return self.both(normal, self.compare("<", value, self.number(limit)))
+
     def unless(self, seldom: Val, result: Val, other: Callable[[], Val]) -> Val:
         """The result, but the other one in lanes where the condition holds: behind a branch."""
         return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
@@ -242,6 +244,10 @@ class Steps:
             return self._math.library(name, self.select(seldom, x, self.number(0.0)))
 
         return self.unless(seldom, result, call)
+
+    def where(self, usual: Val, result: Val, other: Callable[[], Val]) -> Val:
+        """The result where the condition holds, the other one elsewhere: behind a branch."""
+        return self.unless(self._math.invert(usual), result, other)
 
     def angle(self, quarters: Callable[[int], Val], high: Val, low: Val) -> Val:
         """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""
