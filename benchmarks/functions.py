@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Row:
-    """ratio: median of NumPy's time / polyml's of the same round (above 1: polyml is faster). Times in ns per element."""
+    """ratio: median of NumPy's time / polyml's of the same round (above 1: polyml is faster). ns: per element."""
 
     function: str
     dtype: str
@@ -120,7 +120,8 @@ def show(rows: Sequence[Row]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 1 when a result is wrong or missing."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0].split(":")[0])
-    parser.add_argument("--functions", nargs="+", default=[*OF_ONE, *OF_TWO], choices=[*OF_ONE, *OF_TWO], metavar="NAME")
+    names = [*OF_ONE, *OF_TWO]
+    parser.add_argument("--functions", nargs="+", default=names, choices=names, metavar="NAME", help="default: all")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"], choices=("float64", "float32"))
     parser.add_argument("--size", type=int, default=100_000, metavar="N", help="elements (default: 100000)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds (default: 5)")

@@ -73,11 +73,9 @@ _INTRINSICS = {
     "copysign": "copysign",
     "fabs": "fabs",
 }
-# the C library's function of the same meaning, one lane at a time
-_LIBM = {
-    **{f: f for f in "expm1 log2 log10 log1p sin cos tan sinh cosh erf cbrt hypot fmod pow".split()},
-    **{f"arc{f}": f"a{f}" for f in "sin cos tan tan2 sinh cosh tanh".split()},
-}
+# the C library's function of the same meaning, one lane at a time; `elementary` has the others
+_LIBM = ("erf", "fmod")
+_LIBM_ARCS = {f"arc{f}": f"a{f}" for f in "sin cos tan sinh cosh tanh".split()}  # of complex numbers
 
 
 class Arithmetic:
@@ -364,11 +362,11 @@ class Arithmetic:
         first = values[0]
         name, _, part = name.partition(".")
         if part:
-            return self._part_of_complex(_LIBM.get(name, name), part, values)
+            return self._part_of_complex(_LIBM_ARCS.get(name, name), part, values)
         if name in _INTRINSICS and first.dtype.is_float:
             return self.intrinsic(_INTRINSICS[name], *values)
         if name in _LIBM and first.dtype.is_float:
-            return self.library(_LIBM[name], *values)
+            return self.library(name, *values)
         return getattr(self, f"_call_{name}")(*values)
 
     def _call_abs(self, value: Val) -> Val:

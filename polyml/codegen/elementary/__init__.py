@@ -1,4 +1,7 @@
-"""NumPy's elementary functions as instructions that run in lanes; numbers take the same way, so that lanes change nothing."""
+"""NumPy's elementary functions as instructions that run in lanes.
+
+Plain numbers take the same way, so that lanes change no bit.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ FUNCTIONS = {
 }  # fmt: skip
 OPERATIONS = {  # simple instructions, a division as eight
     "exp": 34.0, "exp2": 34.0, "expm1": 44.0, "sinh": 54.0, "cosh": 51.0, "tanh": 46.0,
-    "log": 44.0, "log2": 54.0, "log10": 56.0, "log1p": 60.0, "arcsinh": 82.0, "arccosh": 88.0, "arctanh": 54.0,
-    "sin": 52.0, "cos": 52.0, "tan": 72.0, "arcsin": 46.0, "arccos": 50.0, "arctan": 66.0, "arctan2": 84.0,
-    "pow": 130.0, "hypot": 40.0, "cbrt": 38.0,
+    "log": 38.0, "log2": 40.0, "log10": 41.0, "log1p": 58.0, "arcsinh": 82.0, "arccosh": 88.0, "arctanh": 54.0,
+    "sin": 52.0, "cos": 52.0, "tan": 72.0, "arcsin": 48.0, "arccos": 52.0, "arctan": 58.0, "arctan2": 80.0,
+    "pow": 106.0, "hypot": 40.0, "cbrt": 35.0,
 }  # fmt: skip
 
 

@@ -183,18 +183,18 @@ def hypot(steps: Steps, x: Val, y: Val) -> Val:
 
 
 def cbrt(steps: Steps, x: Val) -> Val:
-    """Near the ends of the format of a number scaled by the cube of a power of two."""
+    """Near the ends of the format, where products and their errors leave it, that of a scaled number."""
     size, third = steps.absolute(x), steps.format.mantissa // 3 + 1
-    limit = 2.0**steps.format.bias  # so that the cube of a root that is rounded up stays in the format
+    usual = steps.is_between(2.0 ** (steps.format.mantissa - steps.format.bias), size, 2.0**steps.format.bias)
 
     def of_others() -> Val:
         small = steps.compare("<", size, steps.number(1.0))
         root = _cbrt(steps, steps.op("fmul", size, steps.choice(small, 8.0**third, 8.0**-third)))
         root = steps.op("fmul", root, steps.choice(small, 2.0**-third, 2.0**third))
-        usual = steps.both(steps.compare(">", size, steps.number(0.0)), steps.compare("<", size, steps.number(math.inf)))
-        return steps.select(usual, root, size)
+        root = steps.select(steps.compare("<", size, steps.number(math.inf)), root, size)
+        return steps.select(steps.compare("==", size, steps.number(0.0)), size, root)
 
-    return steps.with_sign(steps.where(steps.is_normal(size, limit), _cbrt(steps, size), of_others), x)
+    return steps.with_sign(steps.where(usual, _cbrt(steps, size), of_others), x)
 
 
 def _cbrt(steps: Steps, x: Val) -> Val:

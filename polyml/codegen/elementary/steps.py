@@ -23,8 +23,8 @@ from polyml.dtypes import F32, F64, I32, I64, DType
 class Format:
     """What a floating type needs.
 
-    ln2, pi: in two parts; the first of ln2 is so short that its product with an exponent is exact; pi has quarters. least, most:
-    exp is 0 below and infinite above. exp: (e**r - 1 - r) / r**2 in r, ascending, |r| < 0.35. inverse_root: the bits
+    ln2, pi: in two parts; the first of ln2 is so short that its product with an exponent is exact; pi has its quarters.
+    least, most: exp is 0 below and infinite above. exp: (e**r - 1 - r) / r**2 in r, ascending, |r| < 0.35. inverse_root: the bits
     from which half those of x are taken for about 1 / sqrt(x); inverse_cube_root: a third, for x**(-1/3), and
     cube_root the terms of (1 - e)**(-1/3) after 1, divided by e, of each step that improves it.
     """
@@ -228,10 +228,13 @@ class Steps:
     def choice(self, condition: Val, then: float, orelse: float) -> Val:
         return self.select(condition, self.number(then), self.number(orelse))
 
-    def is_normal(self, value: Val, limit: float = math.inf) -> Val:
-        """Whether a number is positive, below the limit and not subnormal."""
-        normal = self.compare(">=", value, self.number(2.0 ** (1 - self.format.bias)))
-        return self.both(normal, self.compare("<", value, self.number(limit)))
+    def is_normal(self, value: Val) -> Val:
+        """Whether a number is positive, finite and not subnormal."""
+        return self.is_between(2.0 ** (1 - self.format.bias), value, math.inf)
+
+    def is_between(self, least: float, value: Val, limit: float) -> Val:
+        above = self.compare(">=", value, self.number(least))
+        return self.both(above, self.compare("<", value, self.number(limit)))
 
     def unless(self, seldom: Val, result: Val, other: Callable[[], Val]) -> Val:
         """The result, but the other one in lanes where the condition holds: behind a branch."""

@@ -1,7 +1,7 @@
 """sin, cos and tan: x = n * pi / 2 + r, and polynomials of r; huge arguments go to the C library.
 
-pi / 2 is in three parts (Cody and Waite); where so little is left of x that they do not suffice, and for huge x, a branch
-takes the C library's result. float32 is reduced in float64, which needs no rest of the reduction.
+pi / 2 is in three parts (Cody and Waite). Where so little is left of x that they do not suffice, and for huge x, a
+branch takes the C library's result. float32 is reduced in float64, which needs no rest of the reduction.
 """
 
 from __future__ import annotations
