@@ -181,7 +181,7 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, stage) ->
             program = stage("pack", lambda: pack(program, host))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts))
-        llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts))
+        llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
     return _Made(tree, program, llvm, notes)
 
 

@@ -26,6 +26,8 @@ FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
 GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
+LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
+CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
 
 
@@ -33,7 +35,8 @@ _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan",
 class Shape:
     """One way to run a nest. innermost: index of the loop inside all others of the chain (None: the body has loops).
 
-    vector: index of the loop whose iterations are lanes, None: plain numbers. vectors: registers of them side by side.
+    vector: index of the loop whose iterations are lanes, None: plain numbers. vectors: registers of them side by side,
+    interleaved: instruction by instruction, as one long vector.
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order.
     """
 
@@ -44,6 +47,7 @@ class Shape:
     lanes: int
     jams: tuple[tuple[int, int], ...] = ()
     unrolled: frozenset[int] = frozenset()
+    interleaved: bool = False
 
     @property
     def copies(self) -> int:
@@ -101,6 +105,8 @@ def _price(value) -> tuple[float, float]:
         return 0.0, GATHER_CYCLES
     if isinstance(value, syntax.Binary) and value.op == "**" and _is_easy_power(value.right):
         return 1.0 if value.right.value == 2 else 6.0, 0.0
+    if isinstance(value, syntax.Binary) and value.op == "**" and value.dtype.is_float:
+        return OPERATIONS["pow"], 0.0
     if isinstance(value, syntax.Binary) and value.op in _SLOW:
         return 0.0, _SLOW[value.op]
     if isinstance(value, syntax.Call) and value.function in OPERATIONS:
@@ -185,9 +191,12 @@ class CostModel:
         # half of the widest loads cross a cache line
         self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
+        self.interleaved: tuple[int, ...] = ()  # how many vectors may run instruction by instruction
         for statement, instance, inner in nest.statements():
             for operation in operations(statement.value):
                 self._arithmetic.append((operation, self._depends(operation, instance), self.weight(inner)))
+        if any(operation.quick >= LONG_CHAIN for operation, _, _ in self._arithmetic):
+            self.interleaved = (1, 2, 4) if registers >= 32 else (1, 2)
 
     def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
         """The chain loops an operation's value changes with."""
@@ -264,7 +273,8 @@ class CostModel:
                     copies *= count
             if shape.vector in moved:
                 copies *= shape.vectors
-            arithmetic += operation.quick * copies * weight
+            waits = CHAIN_WAITS / shape.vectors if operation.quick >= LONG_CHAIN and shape.lanes > 1 else 0.0
+            arithmetic += operation.quick * (1 + waits) * copies * weight
             slow += operation.slow * copies * weight
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6

@@ -29,13 +29,14 @@ ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, an
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
 
 
-def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...]) -> str:
+def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool) -> str:
     """The module of one kernel as LLVM text.
 
     aliased: arguments may overlap, so nothing is kept in registers across statements.
     layouts: per array argument "C", "F" or "A": which stride is known to be one element.
+    fused: whether the processor multiplies and adds in one rounding.
     """
-    module = Module(program, fp, aliased, layouts)
+    module = Module(program, fp, aliased, layouts, fused)
     Kernel(module).define()
     return module.text()
 
@@ -46,6 +47,7 @@ class Module:
     fp: str
     aliased: bool
     layouts: tuple[str, ...]
+    fused: bool
     declared: dict[str, str] = field(default_factory=dict)
     functions: list[Function] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ class Body:
     def __init__(self, module: Module, signature: str):
         self.module, self.scop = module, module.scop
         self.fn = Function(signature)
-        self.math = Arithmetic(self.fn, FLAGS[module.fp], module.declared)
+        self.math = Arithmetic(self.fn, FLAGS[module.fp], module.declared, module.fused)
         self.scopes = [Scope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
         self.jams: list[Jam] = []

@@ -51,6 +51,7 @@ class _Order:
     lanes: tuple[int, ...]
     ordered: tuple[bool, ...]
     reduces: bool  # the lane loop is innermost and carries a reduction: its remainder is plain
+    interleaved: bool  # vectors side by side are one of as many lanes
     body: tuple[Node, ...]
 
 
@@ -70,6 +71,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
         tuple(shape.lanes if v == shape.vector else 1 for v in order),
         tuple(v in shape.unrolled for v in order),
         reduces and not nest.free(shape.vector, fixed),
+        shape.interleaved,
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -177,6 +179,8 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
         together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
+        if plan.interleaved and lanes > 1:
+            together = replace(together, count=1, lanes=width)
         body = _loop(plan, level + 1, (*active, together))
         length = end - first + 1
         if not length.is_const or length.const >= width:

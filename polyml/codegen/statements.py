@@ -302,11 +302,12 @@ class Evaluator:
             return math.select(test, then, orelse)
         if isinstance(e, syntax.Call):
             args = [self._value(a, context) for a in e.args]
-            if e.function in ("pow",) and not e.dtype.is_float:
+            if e.function == "pow":
                 return self._binary("**", e.dtype, *args)
+            args = math.together(*args)
             if e.function in elementary.FUNCTIONS and args[0].dtype.is_float:
-                return elementary.function(math, e.function, args[0])
-            return math.function(e.function, list(math.together(*args)))
+                return elementary.function(math, e.function, *args)
+            return math.function(e.function, list(args))
         raise TypeError(f"not a value: {e!r}")
 
     def _load(self, index: int, context: "_Context") -> Val:
@@ -453,8 +454,7 @@ class Evaluator:
     def _power(self, dtype: DType, left: Val, right: Val) -> Val:
         math = self._body.math
         if dtype.is_float:
-            easy = elementary.power(math, left, right)
-            return math.library("pow", left, right) if easy is None else easy
+            return elementary.function(math, "pow", left, right)
         exponent = _constant_exponent(right)
         if exponent is None:
             return self._integer_power(dtype, left, right)

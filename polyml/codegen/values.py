@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyml.codegen.ir import Function
@@ -76,11 +77,9 @@ _INTRINSICS = {
     "copysign": "copysign",
     "fabs": "fabs",
 }
-# the C library's function of the same meaning, one lane at a time
-_LIBM = {
-    **{f: f for f in "expm1 log2 log10 log1p sin cos tan sinh cosh erf cbrt hypot fmod pow".split()},
-    **{f"arc{f}": f"a{f}" for f in "sin cos tan tan2 sinh cosh tanh".split()},
-}
+# the C library's function of the same meaning, one lane at a time; `elementary` has the others
+_LIBM = ("erf", "fmod")
+_LIBM_ARCS = {f"arc{f}": f"a{f}" for f in "sin cos tan sinh cosh tanh".split()}  # of complex numbers
 
 
 class Arithmetic:
@@ -88,10 +87,11 @@ class Arithmetic:
 
     flags: fast-math flags of every floating operation ("", "contract ", "fast ").
     declared: the module's external functions, filled as they are used.
+    fused: whether llvm.fmuladd rounds once, as on processors that have such an instruction.
     """
 
-    def __init__(self, function: Function, flags: str, declared: dict[str, str]):
-        self._function, self._flags, self._declared = function, flags, declared
+    def __init__(self, function: Function, flags: str, declared: dict[str, str], fused: bool):
+        self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
         self._seen: dict[str, str] = {}
 
     def forget(self) -> None:
@@ -104,6 +104,25 @@ class Arithmetic:
         if known is None:
             known = self._seen[operation] = self._function.emit(operation)
         return known
+
+    def where_any(self, condition: Val, value: Val, otherwise: Callable[[], Val]) -> Val:
+        """The value, but where the condition holds in any lane what `otherwise` emits, behind a branch."""
+        fn, kind = self._function, vector_type("i1", condition.lanes)
+        found = condition.ssa
+        if condition.lanes > 1:
+            found = self.call(f"llvm.vector.reduce.or.v{condition.lanes}i1", "i1", [(kind, condition.ssa)])
+        usual, seldom, after = fn.current, fn.block("seldom"), fn.block("after")
+        fn.branch(found, seldom, after)
+        fn.current, before = seldom, dict(self._seen)
+        other = otherwise()
+        self._seen = before  # what the branch computed does not reach what follows it
+        fn.jump(after)
+        seldom, fn.current = fn.current, after
+        result = fn.name()
+        after.phis.append(
+            f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]"
+        )
+        return Val(result, value.dtype, value.lanes)
 
     def splat(self, value: Val, lanes: int) -> Val:
         """The number in every lane."""
@@ -369,11 +388,11 @@ class Arithmetic:
         first = values[0]
         name, _, part = name.partition(".")
         if part:
-            return self._part_of_complex(_LIBM.get(name, name), part, values)
+            return self._part_of_complex(_LIBM_ARCS.get(name, name), part, values)
         if name in _INTRINSICS and first.dtype.is_float:
             return self.intrinsic(_INTRINSICS[name], *values)
         if name in _LIBM and first.dtype.is_float:
-            return self.library(_LIBM[name], *values)
+            return self.library(name, *values)
         return getattr(self, f"_call_{name}")(*values)
 
     def _call_abs(self, value: Val) -> Val:

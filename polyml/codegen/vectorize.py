@@ -217,10 +217,10 @@ class _Vectorizer:
         """The shape with every number of vectors, and every jam of at most two other loops."""
         jammed = [j for j in jammed if model.nest.chain[j].step == 1 and model.shares(j)]
         limit = RARE_COPIES_LIMIT if self._rare else COPIES_LIMIT
-        for vectors in VECTOR_COUNTS:
+        for vectors in model.interleaved or VECTOR_COUNTS:
             if vectors > 1 and vectors * base.lanes > model.trips[base.vector]:
                 break
-            wide = replace(base, vectors=vectors)
+            wide = replace(base, vectors=vectors, interleaved=vectors > 1 and bool(model.interleaved))
             yield wide
             for loop in jammed:
                 for count in JAM_COUNTS:

@@ -1,7 +1,5 @@
 """Kernels of one loop per operation, so that each is a nest that runs in lanes; and values to try them on."""
 
-import math
-
 import numpy as np
 
 
@@ -156,60 +154,6 @@ def float_tests(A, P):
         P[1, i] = np.isinf(A[i])
     for i in range(n):
         P[2, i] = np.isfinite(A[i])
-
-
-def functions_of_one(A, R):
-    n = A.shape[0]
-    for i in range(n):
-        R[0, i] = np.exp(A[i])
-    for i in range(n):
-        R[1, i] = np.log(A[i])
-    for i in range(n):
-        R[2, i] = np.sin(A[i])
-    for i in range(n):
-        R[3, i] = np.cos(A[i])
-    for i in range(n):
-        R[4, i] = np.tan(A[i])
-    for i in range(n):
-        R[5, i] = np.arctan(A[i])
-    for i in range(n):
-        R[6, i] = np.tanh(A[i])
-    for i in range(n):
-        R[7, i] = np.expm1(A[i])
-    for i in range(n):
-        R[8, i] = np.log1p(A[i])
-    for i in range(n):
-        R[9, i] = np.log2(A[i])
-    for i in range(n):
-        R[10, i] = np.log10(A[i])
-    for i in range(n):
-        R[11, i] = np.cbrt(A[i])
-    for i in range(n):
-        R[12, i] = np.arcsinh(A[i])
-    for i in range(n):
-        R[13, i] = np.sinh(A[i])
-    for i in range(n):
-        R[14, i] = np.cosh(A[i])
-    for i in range(n):
-        R[15, i] = np.exp2(A[i])
-
-
-ONE = (
-    np.exp, np.log, np.sin, np.cos, np.tan, np.arctan, np.tanh, np.expm1, np.log1p, np.log2, np.log10, np.cbrt,
-    np.arcsinh, np.sinh, np.cosh, np.exp2,
-)  # fmt: skip
-
-
-def functions_of_two(A, B, R):
-    n = A.shape[0]
-    for i in range(n):
-        R[0, i] = A[i] ** B[i]
-    for i in range(n):
-        R[1, i] = np.arctan2(A[i], B[i])
-    for i in range(n):
-        R[2, i] = np.hypot(A[i], B[i])
-    for i in range(n):
-        R[3, i] = math.pow(A[i], 3.0)
 
 
 def casts(F, G, I, U, S, T, P, R):

@@ -117,7 +117,7 @@ class Native:
 
 def native(program, preset, *, fp="strict", layouts, aliased=False):
     target = machine.preset(preset)
-    text = emit(program, fp=fp, aliased=aliased, layouts=layouts)
+    text = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
     code = load.assemble(text, cpu=target.cpu_name, features=target.features, level=1)
     return Native(program.scop, text, load.load(code, ENTRY))
 

@@ -19,7 +19,7 @@ VECTOR = {"sse2": r"%xmm", "avx2": r"%ymm", "avx512": r"%zmm", "neon": r"\bv\d+\
 def assembly(function, arguments, preset, *, fp="reassociate"):
     target = machine.preset(preset)
     program = program_of(function, arguments, preset, fp=fp)
-    text = emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments))
+    text = emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma)
     if target.isa == machine.host().isa:
         return load.assembly(text, cpu=target.cpu_name, features=target.features)
     made = available(target.triple).create_target_machine(cpu=target.cpu_name, features=target.features, opt=1)
