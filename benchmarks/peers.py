@@ -76,7 +76,7 @@ def _python(benchmark: Benchmark, loops: tuple[str, ...], numba) -> Callable:
     return namespace[benchmark.name]
 
 
-_FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=gnu11", "-shared", "-fPIC")
+_FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=gnu11", "-fPIC")
 
 
 def _gcc(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -> dict[str, Call]:
@@ -115,16 +115,17 @@ def _clang_with_polly() -> str | None:
 def _compiled_c(benchmark: Benchmark, arguments: Mapping[str, object], command: tuple[str, ...]) -> Call:
     text = c_source(benchmark.kernel.py_func, arguments, benchmark.dtype)
     with tempfile.TemporaryDirectory(prefix="polyml-compare-") as folder:
-        source, library = Path(folder, "kernel.c"), Path(folder, "kernel.so")
+        source, code, library = (Path(folder, f"kernel.{suffix}") for suffix in ("c", "o", "so"))
         source.write_text(text)
-        # Libraries come last, or the linker drops what only they define.
         flags = [f for f in command if not f.startswith("-l")]
         libraries = [f for f in command if f.startswith("-l")]
-        done = subprocess.run(
-            [*flags, str(source), "-o", str(library), "-lm", *libraries], capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise PeerUnavailable(f"{Path(command[0]).name} failed: {done.stderr.strip().splitlines()[-1:]}")
+        # Linked without -ffast-math, with which GCC's libraries let the whole process flush subnormal numbers to zero.
+        # Libraries come last, or the linker drops what only they define.
+        link = [command[0], "-shared", str(code), "-o", str(library), "-lm", *libraries]
+        for step in ([*flags, "-c", str(source), "-o", str(code)], link):
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise PeerUnavailable(f"{Path(command[0]).name} failed: {done.stderr.strip().splitlines()[-1:]}")
         function = getattr(ctypes.CDLL(str(library)), benchmark.name)  # stays mapped after the file is gone
     function.restype = None
     real = {"float32": ctypes.c_float, "float64": ctypes.c_double}.get(benchmark.dtype)

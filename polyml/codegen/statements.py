@@ -12,10 +12,9 @@ from polyml.codegen import elementary
 from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
 from polyml.codegen.integers import Lin
-from polyml.codegen.values import Val, literal, register_type, vector_type
-from polyml.dtypes import BOOL, F64, I64, PYINT, DType
+from polyml.codegen.values import Val, literal, register_type
+from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
-from polyml.model.reduction import identity
 from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ tile, a stencil its vectors along the rows, a dot product its lanes of partial s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 

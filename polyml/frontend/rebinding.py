@@ -10,7 +10,6 @@ array that the name stood for before the loop is seen elsewhere, the loop runs a
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
