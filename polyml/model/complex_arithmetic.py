@@ -1,7 +1,8 @@
 """Operations on complex numbers as expressions of their parts, as NumPy computes them.
 
 Products, quotients (Smith, "Algorithm 116: Complex division", CACM 1962), comparisons (by the real parts, then by the
-imaginary ones) and what is made of them are NumPy's; roots, logarithms and the like are the C library's, in double.
+imaginary ones) and what is made of them are NumPy's; exponentials, logarithms and square roots are made of functions of
+real numbers, with the special values of the C standard's Annex G; the others are the C library's, in double.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from polyml.dtypes import BOOL, F64, DType
+from polyml.dtypes import BOOL, F32, F64, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 
 LIBRARY = (
-    "sqrt exp log sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh pow"
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh pow"
 ).split()  # functions whose parts are the calls "exp.real" and "exp.imag"
 _LONGEST_POWER = 100  # integer exponents below it are products
+_LARGEST_EXPONENT = {F64: 700.0, F32: 80.0}  # from there on an exponential is the square of another
+_FAR = {F64: 2.0**1020, F32: 2.0**124}  # numbers that may not be added
+_NEAR = {F64: 2.0**-960, F32: 2.0**-100}  # and whose squares are not normal
 
 
 class Pair(NamedTuple):
@@ -92,7 +96,7 @@ def called(function: str, args: list[Pair]) -> Pair:
 
 
 def selected(condition: Expr, then: Pair, orelse: Pair) -> Pair:
-    return Pair(*(syntax.IfExp(condition, a, b, dtype=a.dtype) for a, b in zip(then, orelse)))
+    return Pair(*(_choice(condition, a, b) for a, b in zip(then, orelse)))
 
 
 # Functions
@@ -148,7 +152,7 @@ def _extremum(op: str, keeps: int):
 def _scaled_logarithm(base: float):
     def logarithm(z: Pair) -> Pair:
         factor = _number(1 / math.log(base), z.dtype)
-        return Pair(*(_real("*", part, factor) for part in _from_library("log", z)))
+        return Pair(*(_real("*", part, factor) for part in _log(z)))
 
     return logarithm
 
@@ -160,7 +164,68 @@ def _log1p(z: Pair) -> Pair:
 
 def _exp2(z: Pair) -> Pair:
     factor = _number(math.log(2), z.dtype)
-    return _from_library("exp", Pair(*(_real("*", part, factor) for part in z)))
+    return _exp(Pair(*(_real("*", part, factor) for part in z)))
+
+
+def _exp(z: Pair) -> Pair:
+    """e**x * (cos y + i sin y)."""
+    x, y = z
+    size, root = _call("exp", x), _call("exp", _real("*", x, _number(0.5, z.dtype)))
+    large = _compare(">", x, _number(_LARGEST_EXPONENT[z.dtype], z.dtype))
+    zero, infinity = _number(0.0, z.dtype), _number(math.inf, z.dtype)
+
+    def times(factor: Expr) -> Expr:
+        product = _real("*", _real("*", factor, root), root)
+        return _choice(large, product, _real("*", factor, size))
+
+    cosine, sine = _call("cos", y), _call("sin", y)
+    vanishes, grows = _compare("==", x, _number(-math.inf, z.dtype)), _compare("==", x, infinity)
+    none = _test("isnan", cosine)  # where y is not finite
+    real = _choice(_logical("and", none, vanishes), zero, _choice(_logical("and", none, grows), infinity, times(cosine)))
+    imag = _choice(_logical("and", none, vanishes), zero, _choice(_compare("==", y, zero), y, times(sine)))
+    return Pair(real, imag)
+
+
+def _log(z: Pair) -> Pair:
+    """log |z| + i arctan2(y, x); where |z| is about 1 its logarithm is that of |z|**2 - 1, halved."""
+    one, half = _number(1.0, z.dtype), _number(0.5, z.dtype)
+    sizes = [_call("abs", part) for part in z]
+    large, small = _call("maximum", *sizes), _call("minimum", *sizes)
+    size = _call("hypot", *z)
+    excess = _real("+", _real("*", _real("-", large, one), _real("+", large, one)), _real("*", small, small))
+    about_one = _logical("and", _compare(">", size, half), _compare("<", size, _number(2.0, z.dtype)))
+    halved = _call("hypot", *(_real("*", part, half) for part in z))
+    far = _real("+", _call("log", halved), _number(math.log(2), z.dtype))
+    plain = _choice(_compare(">", large, _number(_FAR[z.dtype], z.dtype)), far, _call("log", size))
+    real = _choice(about_one, _real("*", _call("log1p", excess), half), plain)
+    return Pair(real, _call("arctan2", z.imag, z.real))
+
+
+def _sqrt(z: Pair) -> Pair:
+    """t + i y/(2t) of t = sqrt((|x| + |z|) / 2), the parts exchanged where x is negative."""
+    x, y = z
+    zero, infinity, nan = (_number(value, z.dtype) for value in (0.0, math.inf, math.nan))
+    sizes = [_call("abs", part) for part in z]
+    far = _compare(">", _call("maximum", *sizes), _number(_FAR[z.dtype], z.dtype))
+    near = _compare("<", _call("maximum", *sizes), _number(_NEAR[z.dtype], z.dtype))
+
+    def by_range(of_far: float, of_near: float) -> Expr:
+        return _choice(far, _number(of_far, z.dtype), _choice(near, _number(of_near, z.dtype), _number(1.0, z.dtype)))
+
+    scale = by_range(2.0**-4, 2.0**60)
+    scaled = [_real("*", part, scale) for part in z]
+    back = by_range(2.0**2, 2.0**-30)
+    total = _real("+", _call("abs", scaled[0]), _call("hypot", *scaled))
+    t = _call("sqrt", _real("*", total, _number(0.5, z.dtype)))
+    other = _real("/", _call("abs", scaled[1]), _real("+", t, t))
+    t, other = _real("*", t, back), _real("*", other, back)
+    right = _compare(">=", x, zero)
+    found = Pair(_choice(right, t, other), _call("copysign", _choice(right, other, t), y))
+    found = selected(compared("==", z, Pair(zero, zero)), Pair(zero, y), found)
+    left_end = Pair(_choice(_test("isnan", y), nan, zero), _call("copysign", infinity, y))
+    right_end = Pair(infinity, _choice(_test("isnan", y), nan, _call("copysign", zero, y)))
+    found = selected(_test("isinf", x), selected(right, right_end, left_end), found)
+    return selected(_test("isinf", y), Pair(infinity, y), found)
 
 
 def _expm1(z: Pair) -> Pair:
@@ -171,6 +236,9 @@ def _expm1(z: Pair) -> Pair:
 
 
 _FUNCTIONS = {
+    "exp": _exp,
+    "log": _log,
+    "sqrt": _sqrt,
     "conj": _conj,
     "square": _square,
     "reciprocal": _reciprocal,
@@ -274,6 +342,10 @@ def _negated(number: Expr) -> Expr:
     if isinstance(number, syntax.Const):
         return dataclasses.replace(number, value=-number.value)
     return syntax.Unary("-", number, dtype=number.dtype)
+
+
+def _choice(condition: Expr, then: Expr, orelse: Expr) -> Expr:
+    return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
 
 
 def _call(function: str, *args: Expr) -> Expr:
