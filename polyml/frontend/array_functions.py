@@ -31,8 +31,8 @@ class Signature:
 
 
 _REDUCTIONS = {
-    "sum": ("axis", "dtype"), "prod": ("axis", "dtype"), "mean": ("axis", "dtype"),
-    "max": ("axis",), "min": ("axis",), "any": ("axis",), "all": ("axis",),
+    "sum": ("axis", "dtype", "out"), "prod": ("axis", "dtype", "out"), "mean": ("axis", "dtype", "out"),
+    "max": ("axis", "out"), "min": ("axis", "out"), "any": ("axis", "out"), "all": ("axis", "out"),
 }  # fmt: skip
 
 
@@ -40,17 +40,17 @@ def _numpy() -> Iterator[Signature]:
     for name, options in _REDUCTIONS.items():
         yield Signature(name, ("a",), (*options, "keepdims"))
     for name in ("var", "std"):
-        yield Signature(name, ("a",), ("axis", "dtype", "ddof", "keepdims"))
-    yield Signature("ptp", ("a",), ("axis", "keepdims"))
-    yield Signature("average", ("a",), ("axis", "keepdims"))
+        yield Signature(name, ("a",), ("axis", "dtype", "out", "ddof", "keepdims"))
+    yield Signature("ptp", ("a",), ("axis", "out", "keepdims"))
+    yield Signature("average", ("a",), ("axis", "weights", "returned", "keepdims"))
     for name in ("argmax", "argmin"):
-        yield Signature(name, ("a",), ("axis", "keepdims"))
+        yield Signature(name, ("a",), ("axis", "out", "keepdims"))
     for name in ("cumsum", "cumprod"):
-        yield Signature(name, ("a",), ("axis", "dtype"))
+        yield Signature(name, ("a",), ("axis", "dtype", "out"))
     yield Signature("diff", ("a",), ("n", "axis"))
-    yield Signature("round", ("a",), ("decimals",))
+    yield Signature("round", ("a",), ("decimals", "out"))
     for name in ("trace", "diagonal"):
-        yield Signature(name, ("a",))
+        yield Signature(name, ("a",), ("offset",))
     for name in ("matmul", "dot", "outer", "inner", "vdot"):
         yield Signature(name, ("a", "b"))
     yield Signature("tensordot", ("a", "b"), ("axes",))

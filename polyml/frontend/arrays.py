@@ -486,6 +486,14 @@ class Lowering:
         """The array where its elements can be read many times: as it is if they are stored."""
         return value if value.storage is not None else self.memory(value, "_value", loc)
 
+    def held(self, value: Value, loc: Loc | None) -> Value:
+        """The value as it is now."""
+        if isinstance(value, Elements):
+            return self.memory(value, "_value", loc)
+        name = syntax.Name(self.fresh("_held"), loc=loc)
+        self.out.append(syntax.Assign(name, value, loc=loc))
+        return name
+
     def is_integer(self, number: Expr) -> bool:
         """Whether the number is certainly one of Python's ints."""
         if isinstance(number, Elements):

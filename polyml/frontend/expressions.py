@@ -30,6 +30,7 @@ _FUNCTIONS = (
     "such as np.float32"
 )
 _OF_UFUNCS = "out where dtype casting order subok signature initial mean weights correction".split()  # which Python knows
+_NOT_COMPILED = ("out", "weights", "returned")
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
     ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
@@ -76,6 +77,7 @@ class Expressions:
         self.taken = taken
         self.before: list[syntax.Stmt] = []
         self._inline, self._allocate = inline, allocate
+        self._lazy = 0  # how many `and` and `or` are around, of which the operand may not be evaluated
 
     def expr(self, node: ast.expr) -> syntax.Expr:
         """A number. LanguageError if it is something else."""
@@ -96,9 +98,11 @@ class Expressions:
             case ast.BinOp(op=op, left=left, right=right):
                 return syntax.Binary(BINARY[type(op)], self.expr(left), self.expr(right), loc=loc)
             case ast.BoolOp(op=op, values=values):
-                return syntax.Logical(
-                    "and" if isinstance(op, ast.And) else "or", tuple(map(self.expr, values)), loc=loc
-                )
+                first = self.expr(values[0])
+                self._lazy += 1
+                rest = tuple(map(self.expr, values[1:]))
+                self._lazy -= 1
+                return syntax.Logical("and" if isinstance(op, ast.And) else "or", (first, *rest), loc=loc)
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
@@ -330,6 +334,8 @@ class Expressions:
         if function is np.einsum:
             return self._einsum(node, name)
         if lookup(functions.ALLOCATIONS, function) is not None:
+            if self._lazy:
+                raise self.not_affine(node, "an array that is made only where `and` or `or` needs it", "arrays made before")
             return self._allocate(node)
         special = self._special(function)
         known = lookup(functions.FUNCTIONS, function)
@@ -359,7 +365,8 @@ class Expressions:
     ) -> syntax.Expr:
         """The call of a function of whole arrays; first: the operands that stand before its arguments."""
         operands, options = signature.operands[len(first) :], signature.options
-        accepted = f"`{name}({', '.join((*operands, *signature.optional, *(f'{option}=' for option in options)))})`"
+        shown = [f"{option}=" for option in options if option not in _NOT_COMPILED]
+        accepted = f"`{name}({', '.join((*operands, *signature.optional, *shown))})`"
         slots = (*operands, *signature.optional, *options)
         given: dict[str, ast.expr] = {}
         written = list(node.args)
@@ -392,7 +399,12 @@ class Expressions:
                 raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
             sizes = given.pop(signature.shape)
             args += tuple(map(self.expr, sizes.elts if isinstance(sizes, (ast.Tuple, ast.List)) else (sizes,)))
+        for option in _NOT_COMPILED:
+            if option in given and self.constant(given.pop(option)) not in (None, False):
+                raise self.not_affine(node, f"`{name}` with {option}=", accepted)
         read = {option: self._option(given[option], option) for option in options if option in given}
+        if isinstance(read.get("dtype"), syntax.TypeOf) and signature.name != "astype":
+            raise self.not_affine(node, f"`{name}` with the type of an array", accepted)
         return syntax.Function(signature.name, args, tuple(read.items()), loc=self.text.loc(node))
 
     def _einsum(self, node: ast.Call, name: str) -> syntax.Function:

@@ -35,7 +35,7 @@ def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str,
     """A function that combines all elements along some axes, from `start`. wide: of halves it stays float32."""
 
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+        array, axes = _as_asked(args[0], options, loc), _axes(args[0], options, loc)
         halves = lowering.halves and typed != "truth"
         kind = _element(array.sample, options, f"wide {typed}" if halves else typed, loc)
         keep = bool(options.get("keepdims"))
@@ -131,6 +131,8 @@ def _place_of(op: str):
 
 def _mean(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+    if options.get("dtype") is not None and options["dtype"].kind not in "cf":
+        raise NotAffineError("np.mean in integers", loc=loc, notes=["polyml compiles: dtype= of floats"])
     total = _sum_as_mean(lowering, args, options, loc)
     mean = _each(total, lambda part: syntax.Binary("/", part, _count(array, axes, 0), loc=loc))
     return _mean_of_halves(lowering, mean, array, options, loc) if lowering.halves else mean
@@ -198,8 +200,6 @@ def _as_asked(value: Value, options: dict, loc: Loc | None) -> Elements:
     array, to = _array(value, loc), options.get("dtype")
     if to is None:
         return array
-    if isinstance(to, syntax.TypeOf):
-        raise NotAffineError("dtype= of another array", loc=loc, notes=["polyml compiles: dtype=np.float64 and its kin"])
     return Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
 
 
@@ -241,7 +241,13 @@ def _round(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
 
 
 def _trace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return _FUNCTIONS["sum"](lowering, [new_arrays.diag(lowering, args, {}, loc)], {}, loc)
+    return _FUNCTIONS["sum"](lowering, [_diagonal(lowering, args, options, loc)], {}, loc)
+
+
+def _diagonal(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    if options.get("offset", 0) != 0 or _array(args[0], loc).rank != 2:
+        raise NotAffineError("a diagonal that is not the main one of a matrix", loc=loc, notes=["polyml compiles: np.diagonal(A)"])
+    return new_arrays.diag(lowering, args, {}, loc)
 
 
 # Products
@@ -299,6 +305,8 @@ def _tensordot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -
     if len(sides) != 2 or len(sides[0]) != len(sides[1]):
         raise PolymlValueError("the axes of np.tensordot do not fit", loc=loc, notes=["accepted: 2, ((0, 1), (1, 0))"])
     left, right = ([f"{name}{dim}" for dim in range(array.rank)] for name, array in (("i", a), ("j", b)))
+    if any(len({checked_axis(axis, array.rank, loc) for axis in side}) != len(side) for side, array in zip(sides, (a, b))):
+        raise PolymlValueError("an axis of np.tensordot is given twice", loc=loc, notes=["accepted: each axis once"])
     for one, other in zip(*sides):
         right[checked_axis(other, b.rank, loc)] = left[checked_axis(one, a.rank, loc)]
     summed = set(left) & set(right)
@@ -557,10 +565,19 @@ def _flipped(axis: int):
 
 def _moveaxis(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
+    if any(type(options.get(name)) is not int for name in ("source", "destination")):
+        raise NotAffineError("np.moveaxis of several axes", loc=loc, notes=["polyml compiles: np.moveaxis of one axis, transpose"])
     source, destination = (checked_axis(options.get(name), array.rank, loc) for name in ("source", "destination"))
     order = [axis for axis in range(array.rank) if axis != source]
     order.insert(destination, source)
     return elements.permuted(array, order)
+
+
+def _number(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    """What must be one number, or an array without dimensions."""
+    if isinstance(args[0], Elements) and args[0].rank:
+        raise NotAffineError("an array stands where a number is needed", loc=loc, notes=["polyml compiles: a number"])
+    return args[0].at(()) if isinstance(args[0], Elements) else args[0]
 
 
 def _asarray(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
@@ -651,7 +668,7 @@ def _count(array: Elements, axes: Sequence[int], less: int) -> Expr:
         size = array.shape[axis].expr
         total = size if total is None else syntax.Binary("*", total, size)
     total = syntax.Const(1) if total is None else total
-    return syntax.Binary("-", total, syntax.Const(less)) if less else total
+    return syntax.Binary("max", syntax.Binary("-", total, syntax.Const(less)), ZERO) if less else total
 
 
 def _of_array(lowering: Lowering, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
@@ -661,8 +678,6 @@ def _of_array(lowering: Lowering, wanted: syntax.TypeOf, loc: Loc | None) -> syn
 
 def _element(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:
     to = options.get("dtype")
-    if isinstance(to, syntax.TypeOf):
-        raise NotAffineError("dtype= of another array", loc=loc, notes=["polyml compiles: dtype=np.float64 and its kin"])
     return syntax.TypeOf(sample, typed, loc=loc) if to is None else syntax.TypeOf(syntax.Cast(sample, to), loc=loc)
 
 
@@ -690,7 +705,9 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "vector_norm": _vector_norm,
     "round": _round,
     "trace": _trace,
+    "diagonal": _diagonal,
     "tensordot": _tensordot,
+    "number": _number,
     "asarray": _asarray,
     "ascontiguousarray": _ascontiguousarray,
     "fliplr": _flipped(1),

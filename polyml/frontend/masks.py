@@ -44,8 +44,8 @@ def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
         mask = lowering.memory(mask, "_mask", stmt.loc)
     if not isinstance(value, Elements):
         need_inside(value, lowering.need)
-    elif any(a.storage != base.storage and lowering.may_be_one(a.storage, base.storage) for a in chosen_arrays):
-        value = lowering.memory(value, "_value", stmt.loc)
+    if _reads_what_changes(lowering, value, base):
+        value = lowering.held(value, stmt.loc)
 
     def body(point: Point) -> list[Stmt]:
         place, here = base.at(point), element(value, point)
@@ -55,6 +55,14 @@ def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
 
     lowering.loops(base.shape, body, stmt.loc)
     return True
+
+
+def _reads_what_changes(lowering: Lowering, value: Expr | Elements, base: Elements) -> bool:
+    """Whether the value at one element reads another one of the array that is assigned."""
+    point = tuple(syntax.Name(f"_{dim}") for dim in range(base.rank))
+    own, nodes = base.at(point), walk.nodes(element(value, point))
+    reads = [n for n in nodes if isinstance(n, syntax.Subscript) and lowering.may_be_one(n.array, base.storage)]
+    return any(read.array != own.array or read.indices != own.indices for read in reads)
 
 
 def _of_whole_arrays(

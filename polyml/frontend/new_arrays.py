@@ -308,6 +308,6 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 
 FUNCTIONS = {
-    "arange": arange, "linspace": linspace, "eye": eye, "tri": tri, "diagonal": diag, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
+    "arange": arange, "linspace": linspace, "eye": eye, "tri": tri, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
     "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

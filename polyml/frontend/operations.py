@@ -191,8 +191,9 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         return _joined(expr, args)
     if expr.function == "angle":
         return _angle(expr, args[0])
-    if expr.module == "method" and not args[0].dtype.is_complex:
-        return args[0]
+    if expr.module == "method":  # which keeps the type, Python's too
+        made = dataclasses.replace(expr, args=(args[0].expr,), module="numpy", dtype=args[0].dtype)
+        return Value(made, args[0].kinds) if args[0].dtype.is_complex else args[0]
     if expr.function == "round":
         whole = args[0].dtype.is_integer
         return Value(converted(args[0], I64), of_type(I64)) if args[0].dtype == PYINT else args[0] if whole else _numpy_call(dataclasses.replace(expr, function="rint"), args)

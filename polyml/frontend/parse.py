@@ -232,6 +232,11 @@ class _Parser:
     def _for_rows(self, stmt: ast.For) -> Sequence[syntax.Stmt]:
         """for row in A: a loop over the first dimension, each row bound first."""
         array, loc = self.read.array(stmt.iter), self._text.loc(stmt, stmt.iter)
+        bound = {n.id for part in stmt.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if stmt.iter.id in bound:  # the rows are those of the array that it was
+            rows = syntax.Name(self.read.fresh("_rows"), loc=loc)
+            self.read.before.append(syntax.Assign(rows, syntax.Name(array, loc=loc), loc=loc))
+            array = rows.name
         index = syntax.Name(self.read.fresh("_row"), loc=loc)
         row = syntax.Part(syntax.Name(array, loc=loc), (index,), loc=loc)
         self._loops.append(index.name)
@@ -346,10 +351,12 @@ class _Parser:
         loc, function = self._text.loc(call), self.read.value(call.func)
         match call:
             case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value], keywords=[]) if self.read.is_local(array):
-                return syntax.Assign(self._all_of(array), self.read.expr(value), loc=loc)
+                number = syntax.Function("number", (self.read.expr(value),), loc=loc)
+                return syntax.Assign(self._all_of(array), number, loc=loc)
             case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
-                return syntax.Assign(self._all_of(array), self.read.expr(value), in_place=True, loc=loc)
-        out = [keyword.value for keyword in call.keywords if keyword.arg == "out"]
+                value = self.read.expr(value)
+                return syntax.Assign(self._all_of(array), value, in_place=not isinstance(value, syntax.Const), loc=loc)
+        out = [keyword.value for keyword in call.keywords if keyword.arg == "out" and self.read.constant(keyword.value) is MISSING]
         known = lookup(functions.FUNCTIONS, function)
         args = call.args
         if known is not None and len(args) == known[2] + 1 and not out:

@@ -11,7 +11,7 @@ array that the name stood for before the loop is seen elsewhere, the loop runs a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from polyml.errors import NotAffineError
@@ -63,8 +63,8 @@ def _keep(lowering: Lowering, name: str, stmt: syntax.For, start: Expr, stop: Ex
     old = lowering.arrays[name]
     if lowering.is_own(old) and _named(lowering, old.storage) == [name]:
         return
-    always = any(isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place for s in stmt.body)
-    if not always or _changes(stmt.body, name):
+    binds = [k for k, s in enumerate(stmt.body) if isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place]
+    if not binds or _changes(lowering, stmt.body, stmt.body[: binds[0]], old.storage):
         raise _not_kept("the array before the loop may change with it", stmt.loc)
     runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
     lowering.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
@@ -76,12 +76,30 @@ def _named(lowering: Lowering, storage: str) -> list[str]:
     return [n for n, a in lowering.arrays.items() if isinstance(a, Elements) and a.storage == storage and lowering.is_read(n)]
 
 
-def _changes(body: Sequence[Stmt], name: str) -> bool:
-    """Whether a block changes elements of what the name stands for."""
-    targets = [s.target for s in statements(body) if isinstance(s, syntax.Assign)]
-    in_place = {s.target.name for s in statements(body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and s.in_place}
-    parts = {walk.name_of(node) for t in targets if not isinstance(t, syntax.Name) for node in walk.nodes(t)}
-    return name in in_place | parts
+def _changes(lowering: Lowering, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
+    """Whether the first statements of a loop's body may change elements of an array in memory."""
+    return any(_may_be(lowering, body, name, storage) for name in _changed_names(first))
+
+
+def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
+    """The names of what a block changes in place."""
+    for stmt in statements(body):
+        if not isinstance(stmt, syntax.Assign):
+            continue
+        if isinstance(stmt.target, syntax.Name):
+            if stmt.in_place:
+                yield stmt.target.name
+        else:
+            yield from filter(None, map(walk.name_of, walk.nodes(stmt.target)))
+
+
+def _may_be(lowering: Lowering, body: Sequence[Stmt], name: str, storage: str) -> bool:
+    """Whether a name may stand for a part of an array in memory, in a block that perhaps binds it."""
+    known = lowering.arrays.get(name)
+    if isinstance(known, Elements) and known.storage and lowering.may_be_one(known.storage, storage):
+        return True
+    values = [s.value for s in statements(body) if isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place]
+    return any(isinstance(value, (syntax.Name, syntax.Subscript, syntax.Part, syntax.Function)) for value in values)
 
 
 def reads_of(body: Sequence[Stmt]) -> Counter:

@@ -297,8 +297,7 @@ def _power(a: Pair, b: Pair) -> Pair:
     if times is not None:
         return _integer_power(a, times)
     nan, zero = constant(complex(math.nan, math.nan), a.dtype), constant(0j, a.dtype)
-    vanishes = _logical("and", _compare(">", b.real, zero.real), _compare("==", b.imag, zero.imag))
-    of_zero = selected(vanishes, zero, nan)
+    of_zero = selected(_compare(">", b.real, zero.real), zero, nan)
     plain = selected(compared("==", a, zero), of_zero, _from_library("pow", a, b))
     return selected(compared("==", b, zero), constant(1 + 0j, a.dtype), plain)
 

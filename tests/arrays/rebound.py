@@ -101,3 +101,37 @@ def an_older_view(u, n):
         first += 10
         v[0] += first[1]
     return v
+
+
+@program(np.array([1.0, 2, 3]))
+def the_rows_of_what_it_was(u):
+    v = u * 1
+    for x in v:
+        v = v + x
+    return v
+
+
+def another_name_changes_it(u, n):
+    w = u
+    for t in range(n):
+        w[0] = 99
+        u = u * 2
+    return u
+
+
+def a_view_made_inside_changes_it(u, n):
+    for t in range(n):
+        part = u[1:]
+        for k in range(2):
+            part[k] += t
+        u = u * 2
+    return u
+
+
+def its_copy_changes_by_another_name(u, n):
+    v = u.copy()
+    w = v
+    for t in range(n):
+        w[0] += 1
+        v = v * 2
+    return v

@@ -95,7 +95,8 @@ def test_names_that_a_loop_exchanges_are_followed_however_often_it_runs(name, co
 
 REBOUND = (
     "smoothed power_iteration changed_beside two_names_of_one under_conditions the_old_one_is_read the_type_changes "
-    "the_shape_changes the_argument_changes_first an_older_view"
+    "the_shape_changes the_argument_changes_first an_older_view another_name_changes_it "
+    "a_view_made_inside_changes_it its_copy_changes_by_another_name"
 ).split()
 
 
@@ -149,3 +150,25 @@ def test_what_may_be_a_view_changes_with_its_array(function, argument):
         wanted, got = np.ones(12)[::2], np.ones(12)[::2]
     same(function(wanted), polyml.kernel(cache=False)(function)(got))
     np.testing.assert_array_equal(wanted, got)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_a_mask_beside_overlapping_arguments():
+    def chosen(A, B):
+        A[A > 2] = B[0] + 1
+
+    wanted, got = (np.array([5.0, 4, 3, 2, 1]) for _ in range(2))
+    chosen(wanted, wanted)
+    polyml.kernel(cache=False)(chosen)(got, got)
+    np.testing.assert_array_equal(wanted, got)
+
+
+def test_an_allocation_that_is_not_reached_is_not_made():
+    def guarded(A, n):
+        if n > 0 and np.ones(n).sum() > 0:
+            A[0] = 5
+
+    A = np.zeros(2)
+    with pytest.warns(polyml.errors.PolymlPerformanceWarning):
+        polyml.kernel(cache=False)(guarded)(A, -1)
+    assert A.tolist() == [0, 0]

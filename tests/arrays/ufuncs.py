@@ -91,3 +91,24 @@ def rearranged_views(A, x):
     C = np.moveaxis(A, 0, 1)
     C[:, 1] += np.flipud(A)[0]
     return x[np.newaxis] * x[:, np.newaxis], np.ascontiguousarray(A.T) @ np.asarray(A), x[..., np.newaxis] * 1
+
+
+@program(np.array([5.0, 4, 3, 2, 1]), np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 3, 4, 5, 6]), 1)
+def numbers_that_a_mask_changes(A, B, C, k):
+    A[A > 2] *= A[0]
+    A[A > 2] = A[A > 2] * A[k] + A[0]
+    B[B > B[0]] = B[1] * 2
+    m = C > 0
+    C[m] -= min(C[0], C[1])
+    v = C[1:]
+    v[m[1:]] = C[1] + 1
+
+
+@program(np.arange(1.0, 13).reshape(3, 4))
+def positional_options(a):
+    return np.var(a, 0, None, None, 1), a.std(1, None, None, 1), np.var(a, ddof=30), np.sum(a, 0, None, None, True)
+
+
+@program(np.array([200, 300, 5]))
+def sums_in_small_integers(a):
+    return np.sum(a, dtype=np.int8), np.prod(a, dtype=np.int16), np.mean(a, dtype=np.float32), np.cumsum(a, dtype="i1")
