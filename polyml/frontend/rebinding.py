@@ -63,7 +63,7 @@ def _keep(lowering: Lowering, name: str, stmt: syntax.For, start: Expr, stop: Ex
     old = lowering.arrays[name]
     if lowering.is_own(old) and _named(lowering, old.storage) == [name]:
         return
-    binds = [k for k, s in enumerate(stmt.body) if isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place]
+    binds = [k for k, s in enumerate(stmt.body) if _binds(s, name)]
     if not binds or _changes(lowering, stmt.body, stmt.body[: binds[0]], old.storage):
         raise _not_kept("the array before the loop may change with it", stmt.loc)
     runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
@@ -73,7 +73,8 @@ def _keep(lowering: Lowering, name: str, stmt: syntax.For, start: Expr, stop: Ex
 
 def _named(lowering: Lowering, storage: str) -> list[str]:
     """The names that stand for an array in memory, or a part of it."""
-    return [n for n, a in lowering.arrays.items() if isinstance(a, Elements) and a.storage == storage and lowering.is_read(n)]
+    arrays = {name: known for name, known in lowering.arrays.items() if isinstance(known, Elements)}
+    return [name for name, known in arrays.items() if known.storage == storage and lowering.is_read(name)]
 
 
 def _changes(lowering: Lowering, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
@@ -98,18 +99,22 @@ def _may_be(lowering: Lowering, body: Sequence[Stmt], name: str, storage: str) -
     known = lowering.arrays.get(name)
     if isinstance(known, Elements) and known.storage and lowering.may_be_one(known.storage, storage):
         return True
-    values = [s.value for s in statements(body) if isinstance(s, syntax.Assign) and s.target == syntax.Name(name) and not s.in_place]
+    values = (s.value for s in statements(body) if _binds(s, name))
     return any(isinstance(value, (syntax.Name, syntax.Subscript, syntax.Part, syntax.Function)) for value in values)
+
+
+def _binds(stmt: Stmt, name: str) -> bool:
+    return isinstance(stmt, syntax.Assign) and stmt.target == syntax.Name(name) and not stmt.in_place
 
 
 def reads_of(body: Sequence[Stmt]) -> Counter:
     """How often a kernel mentions each name, but for binding it."""
-    return Counter(
-        walk.name_of(node)
-        for stmt in statements(body)
-        for expr in (*walk.expressions(stmt), *([stmt.target] if isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name) else []))
-        for node in walk.nodes(expr)
-    )
+    found: Counter = Counter()
+    for stmt in statements(body):
+        stores = isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name)
+        for expr in (*walk.expressions(stmt), *((stmt.target,) if stores else ())):
+            found.update(map(walk.name_of, walk.nodes(expr)))
+    return found
 
 
 def _not_kept(why: str, loc: Loc | None) -> NotAffineError:
