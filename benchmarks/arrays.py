@@ -9,21 +9,20 @@ from __future__ import annotations
 import argparse
 import copy
 import importlib
-import json
 import statistics
 import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FunctionType
 
 import numpy as np
 
-from benchmarks.compare import Process, geometric_mean, machine, taking_turns
+from benchmarks.compare import Process, geometric_mean, taking_turns, write_rows
 from benchmarks.worker import Failed
 from kernels.arrays import Workload, workloads
 
@@ -191,7 +190,7 @@ def compare(name: str, preset: str, threads: int, peers: Sequence[str], repeat: 
 
 
 def _row(process: Process, own: Process | None) -> Row:
-    job, common = process.job, {"program": process.job.program, "peer": process.job.peer, "threads": process.job.threads}
+    common = {"program": process.job.program, "peer": process.job.peer, "threads": process.job.threads}
     if process.failure is not None:
         return Row(**common, note=f"{process.failure.kind}: {process.failure.reason}")
     both = own is not None and own.failure is None
@@ -265,8 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.programs:
         print(name, file=sys.stderr, flush=True)
         rows += compare(name, options.preset, options.threads, peers, options.repeat, options.budget)
-        if options.json:
-            options.json.write_text(json.dumps({"machine": machine(), "rows": [asdict(r) for r in rows]}, indent=1) + "\n")
+        write_rows(options.json, rows)
     show(rows, peers)
     return int(any(r.peer == "polyml" and r.seconds is None for r in rows))
 

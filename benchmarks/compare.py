@@ -176,6 +176,17 @@ def geometric_mean(values: Iterable[float]) -> float | None:
     return statistics.geometric_mean(found) if found else None
 
 
+def print_geometric_mean(ratios: Iterable[float | None]) -> None:
+    mean = geometric_mean(ratio for ratio in ratios if ratio is not None)
+    print(f"geometric mean {mean:.2f}" if mean else "nothing was measured")
+
+
+def write_rows(path: Path | None, rows: Sequence) -> None:
+    """The machine and the rows as JSON; nothing without a path."""
+    if path:
+        path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
+
+
 def machine() -> dict[str, object]:
     """What the figures depend on beside the program."""
     model = platform.processor()
@@ -255,9 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     for name in names:
         rows += _all_threads(name, peers, options)
-        if options.json:
-            found = {"machine": machine(), "rows": [asdict(r) for r in rows]}
-            options.json.write_text(json.dumps(found, indent=1) + "\n")
+        write_rows(options.json, rows)
     rows.sort(key=lambda r: r.threads)
     show(rows, peers)
     return int(any(r.peer == "polyml" and r.note for r in rows))

@@ -7,12 +7,11 @@ against float64.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.compare import geometric_mean, machine, taking_turns
+from benchmarks.compare import print_geometric_mean, taking_turns, write_rows
 from benchmarks.worker import Failed
 
 SHAPES = (
@@ -109,8 +108,7 @@ def show(rows: Sequence[Row]) -> None:
         ]  # fmt: skip
         table.add_row(row.shape, row.dtype, str(row.threads), *figures)
     Console().print(table)
-    mean = geometric_mean(r.ratio for r in rows if r.ratio is not None)
-    print(f"geometric mean {mean:.2f}" if mean else "nothing was measured")
+    print_geometric_mean(row.ratio for row in rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -129,9 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for shape in options.shapes:
                 print(shape, dtype, threads, file=sys.stderr, flush=True)
                 rows.append(compare(shape, dtype, threads, options.repeat, options.budget))
-                if options.json:
-                    text = json.dumps({"machine": machine(), "rows": [asdict(r) for r in rows]}, indent=1)
-                    options.json.write_text(text + "\n")
+                write_rows(options.json, rows)
     show(rows)
     return int(any(row.ratio is None for row in rows))
 

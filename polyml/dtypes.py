@@ -61,6 +61,7 @@ PYFLOAT = DType("float", "f", 64, weak=True)
 PYCOMPLEX = DType("complex", "c", 128, weak=True)
 PYBOOL = DType("pybool", "b", 8, weak=True)
 
+OF_PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}  # Python's types of numbers
 HALVES = (F16, BF16)  # computed in F32
 FIXED = (C128, C64, F64, F32, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)
 ACCEPTED = "complex128, complex64, float64, float32, float16, bfloat16, int8 to int64, uint8 to uint64 or bool"

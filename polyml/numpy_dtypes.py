@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from polyml.dtypes import BF16, DType
+from polyml.dtypes import BF16, OF_PYTHON, DType
 
 
 @cache
@@ -19,3 +19,12 @@ def numpy_dtype(dtype: DType) -> np.dtype:
     if dtype == BF16:
         import ml_dtypes  # noqa: F401  adds the name to NumPy's
     return np.dtype(dtype.numpy_name)
+
+
+def number_type(dtype: DType) -> type:
+    """The type of such numbers: Python's own, or a scalar type of NumPy's.
+
+    >>> number_type(DType("float", "f", 64, weak=True))
+    <class 'float'>
+    """
+    return next((kind for kind, own in OF_PYTHON.items() if own == dtype), None) or numpy_dtype(dtype).type

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.dtypes import FIXED, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import ConfigError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
@@ -54,7 +54,7 @@ def spec_from(text: str) -> Spec:
     if described in ELEMENTS:
         return Spec(name, ScalarType(ELEMENTS[described]))
     value = _literal(text, described)
-    return Spec(name, ScalarType({bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}[type(value)]), value=value)
+    return Spec(name, ScalarType(OF_PYTHON[type(value)]), value=value)
 
 
 def _literal(text: str, described: str) -> int | float | complex | bool:
@@ -151,21 +151,19 @@ def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
     element = spec.type.element
     shape = tuple(_extent(e, sizes, spec) for e in spec.extents)
     if element.is_complex:
-        return np.asarray(rng.random(shape) + 1j * rng.random(shape), dtype=element.numpy_name)
+        return np.asarray(rng.random(shape) + 1j * rng.random(shape), dtype=numpy_dtype(element))
     if element.is_float:
         return np.asarray(rng.random(shape), dtype=numpy_dtype(element))
     return np.asarray(rng.integers(0, 2 if element.kind == "b" else 10, shape), dtype=numpy_dtype(element))
 
 
 def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
-    from polyml.numpy_dtypes import numpy_dtype
+    from polyml.numpy_dtypes import number_type
 
     value = spec.value if spec.value is not None else sizes.get(spec.name)
     if value is None:
         value = DEFAULT_EXTENT if dtype.is_integer else 1.5
-    if not dtype.weak:
-        return numpy_dtype(dtype).type(value)
-    return {"i": int, "f": float, "c": complex, "b": bool}[dtype.kind](value)
+    return number_type(dtype)(value)
 
 
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:

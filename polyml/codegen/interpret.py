@@ -80,21 +80,16 @@ def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, s
 
 
 def _result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
-    values, numbers = [], []
-    for result in scop.results:
+    values = []
+    for result, *imaginary in interface.returned(scop.results):
         memory = arrays[result.array]
         if isinstance(result, ArrayResult):
             values.append(_returned(scop.arrays[result.array], memory, arguments))
-            continue
-        number = memory[()].item() if result.dtype.weak else memory[()]
-        if result.whole is None:
-            values.append(number)
-            continue
-        numbers.append(number)
-        if len(numbers) == 2:
-            joined = complex(*map(float, numbers))
-            values.append(joined if result.dtype.weak else np.dtype(result.whole.numpy_name).type(joined))
-            numbers = []
+        elif imaginary:
+            joined = complex(float(memory), float(arrays[imaginary[0].array]))
+            values.append(joined if result.dtype.weak else numpy_dtype(result.whole).type(joined))
+        else:
+            values.append(memory[()].item() if result.dtype.weak else memory[()])
     if scop.result_is_tuple:
         return tuple(values)
     return values[0] if values else None

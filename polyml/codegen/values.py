@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from polyml.codegen.ir import Function
 from polyml.dtypes import BF16, BOOL, F32, F64, I64, U32, DType
+from polyml.frontend.functions import MATH_NAMES
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,6 @@ _INTRINSICS = {
 }
 # the C library's function of the same meaning, one lane at a time; `elementary` has the others
 _LIBM = ("erf", "fmod")
-_LIBM_ARCS = {f"arc{f}": f"a{f}" for f in "sin cos tan sinh cosh tanh".split()}  # of complex numbers
 
 
 class Arithmetic:
@@ -388,7 +388,7 @@ class Arithmetic:
         first = values[0]
         name, _, part = name.partition(".")
         if part:
-            return self._part_of_complex(_LIBM_ARCS.get(name, name), part, values)
+            return self._part_of_complex(MATH_NAMES.get(name, name), part, values)
         if name in _INTRINSICS and first.dtype.is_float:
             return self.intrinsic(_INTRINSICS[name], *values)
         if name in _LIBM and first.dtype.is_float:

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyml.dtypes import ACCEPTED, BY_NUMPY_NAME, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.dtypes import ACCEPTED, BY_NUMPY_NAME, OF_PYTHON, PYINT
 from polyml.errors import PolymlTypeError
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 
-_PYTHON = {bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}
 _ELEMENTS = f"{ACCEPTED}, in the machine's byte order"
 
 
@@ -18,8 +17,8 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
     """ArrayType of an ndarray, ScalarType of a number. PolymlTypeError, naming the parameter, for all else."""
     if isinstance(value, np.ndarray):
         return _array_type(value, name)
-    if type(value) in _PYTHON:
-        return ScalarType(_PYTHON[type(value)])
+    if type(value) in OF_PYTHON:
+        return ScalarType(OF_PYTHON[type(value)])
     if isinstance(value, np.generic):
         if value.dtype.name not in BY_NUMPY_NAME:
             raise PolymlTypeError(f"`{name}` is a {value.dtype.name} number", notes=[f"accepted: {_ELEMENTS}"])

@@ -25,7 +25,7 @@ from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, SizesN
 from polyml.frontend import exchanges, functions_of_arrays, masks, rebinding, syntax, walk
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant import constant
-from polyml.frontend.elements import Elements, Point, element, elementwise, indexed_by_arrays, need_equal, need_inside, stored, subscripted
+from polyml.frontend.elements import Elements, Point, any_point, element, elementwise, indexed_by_arrays, need_equal, need_inside, stored, subscripted
 from polyml.frontend.exchanges import Uncertain, bound_names
 from polyml.frontend.extents import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.halves import may_have_halves
@@ -420,7 +420,7 @@ class Lowering:
 
     def _is_all_along(self, base: Elements, dim: int) -> bool:
         """Whether a dimension of a view is one of the array's, all of it and in its order."""
-        point = tuple(syntax.Name(f"_{d}") for d in range(base.rank))
+        point = any_point(base.rank)
         place, full = base.at(point), self._storage[base.storage].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(place.indices, full))
 
@@ -439,11 +439,7 @@ class Lowering:
 
     def _fixed(self, expr: Expr) -> Expr:
         """A bound as it is now: a number that may change later gets a name of its own."""
-        if all(map(self._stays, walk.nodes(expr))):
-            return expr
-        name = syntax.Name(self.fresh("_at"), loc=expr.loc)
-        self.out.append(syntax.Assign(name, expr, loc=expr.loc))
-        return name
+        return expr if all(map(self._stays, walk.nodes(expr))) else self.held(expr, expr.loc)
 
     def _stays(self, node: Expr) -> bool:
         if isinstance(node, syntax.Name):

@@ -39,6 +39,11 @@ class Elements:
         return self.at((syntax.Const(0),) * self.rank)
 
 
+def any_point(rank: int) -> Point:
+    """Names that stand for the indices of whichever element."""
+    return tuple(syntax.Name(f"_{dim}") for dim in range(rank))
+
+
 def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
     """All of an array in memory."""
     return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)

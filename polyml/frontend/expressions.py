@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from polyml.dtypes import ACCEPTED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.dtypes import ACCEPTED, OF_PYTHON
 from polyml.errors import LanguageError, NotAffineError
 from polyml.frontend import array_functions, functions, syntax
 from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
@@ -23,7 +23,6 @@ BINARY = {
 }  # fmt: skip
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_CASTS = {complex: PYCOMPLEX, float: PYFLOAT, int: PYINT, bool: PYBOOL}
 
 _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
@@ -444,7 +443,7 @@ class Expressions:
             return self._length
         if function is min or function is max:
             return self._extremum
-        if lookup(_CASTS, function) is not None or functions.is_numpy_type(function):
+        if lookup(OF_PYTHON, function) is not None or functions.is_numpy_type(function):
             return self._cast
         return None
 
@@ -479,7 +478,7 @@ class Expressions:
 
     def _cast(self, node: ast.Call) -> syntax.Expr:
         function, name = self.value(node.func), ast.unparse(node.func)
-        dtype = lookup(_CASTS, function) or functions.dtype_of(function)
+        dtype = lookup(OF_PYTHON, function) or functions.dtype_of(function)
         if dtype is None:
             raise self.error(node.func, f"`{name}` is not a type of the language", ACCEPTED)
         if dtype.is_complex and len(node.args) == 2:

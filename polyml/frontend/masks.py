@@ -8,8 +8,8 @@ from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from polyml.frontend import syntax, walk
+from polyml.frontend.elements import Elements, Point, any_point, element, need_equal, need_inside
 from polyml.frontend.functions import COMPARISONS
-from polyml.frontend.elements import Elements, Point, element, need_equal, need_inside
 from polyml.frontend.syntax import Expr, Stmt
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def assign(lowering: Lowering, stmt: syntax.Assign) -> bool:
 
 def _reads_what_changes(lowering: Lowering, value: Expr | Elements, base: Elements) -> bool:
     """Whether the value at one element reads another one of the array that is assigned."""
-    point = tuple(syntax.Name(f"_{dim}") for dim in range(base.rank))
+    point = any_point(base.rank)
     own, nodes = base.at(point), walk.nodes(element(value, point))
     reads = [n for n in nodes if isinstance(n, syntax.Subscript) and lowering.may_be_one(n.array, base.storage)]
     return any(read.array != own.array or read.indices != own.indices for read in reads)
@@ -90,7 +90,7 @@ def _goes_with(base: Elements, other: Elements) -> bool:
     """Whether the array has as many dimensions as that which is assigned, and is that one only element by element."""
     if other.storage is None or other.rank != base.rank:
         return False
-    point = tuple(syntax.Name(f"_{dim}") for dim in range(base.rank))
+    point = any_point(base.rank)
     return other.storage != base.storage or other.at(point) == base.at(point)
 
 

@@ -69,18 +69,15 @@ def _are_python_s(lowering: Lowering, number: Expr) -> bool:
     )
 
 
-def eye(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    rows, columns = args[0], args[-1]
-    to = options.get("dtype") or F64
-    shape = tuple(Extent(Linear.of(size)) for size in (rows, columns))
-    return Elements(shape, lambda p: syntax.Cast(syntax.Compare("==", p[0], p[1]), to, loc=loc))
+def ones(op: str):
+    """np.eye has ones where column - row == k, np.tri where it is <= k."""
 
+    def made(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+        to, k = options.get("dtype") or F64, syntax.Const(options.get("k", 0))
+        shape = tuple(Extent(Linear.of(size)) for size in (args[0], args[-1]))
+        return Elements(shape, lambda p: syntax.Cast(syntax.Compare(op, syntax.Binary("-", p[1], p[0]), k), to, loc=loc))
 
-def tri(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    """Ones where column - row <= k."""
-    to, k = options.get("dtype") or F64, syntax.Const(options.get("k", 0))
-    shape = tuple(Extent(Linear.of(size)) for size in (args[0], args[-1]))
-    return Elements(shape, lambda p: syntax.Cast(syntax.Compare("<=", syntax.Binary("-", p[1], p[0]), k), to, loc=loc))
+    return made
 
 
 def triangle(op: str):
@@ -308,6 +305,6 @@ def _array(value: Value, loc: Loc | None, least: int) -> Elements:
 
 
 FUNCTIONS = {
-    "arange": arange, "linspace": linspace, "eye": eye, "tri": tri, "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
+    "arange": arange, "linspace": linspace, "eye": ones("=="), "tri": ones("<="), "tril": triangle("<="), "triu": triangle(">="), "diag": diag, "roll": roll, "take": take,
     "repeat": repeat, "tile": tile, "pad": pad, "concatenate": concatenate, "stack": stack, "hstack": hstack, "vstack": vstack,
 }  # fmt: skip

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyml.dtypes import (
-    BF16, BOOL, BY_NUMPY_NAME, C128, F32, F64, HALVES, I64, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType,
+    BF16, BOOL, BY_NUMPY_NAME, C128, F32, F64, HALVES, I64, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U64, DType,
 )  # fmt: skip
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend import promotion, syntax
@@ -47,7 +47,7 @@ def literal(expr: syntax.Const) -> Value:
     value = expr.value
     if isinstance(value, np.generic):
         return constant(value.item(), BY_NUMPY_NAME[value.dtype.name], expr.loc)
-    return constant(value, {bool: PYBOOL, int: PYINT, float: PYFLOAT, complex: PYCOMPLEX}[type(value)], expr.loc)
+    return constant(value, OF_PYTHON[type(value)], expr.loc)
 
 
 def unary(expr: syntax.Unary, operand: Value) -> Value:

@@ -152,7 +152,7 @@ def _extremum(op: str, keeps: int):
 def _scaled_logarithm(base: float):
     def logarithm(z: Pair) -> Pair:
         factor = _number(1 / math.log(base), z.dtype)
-        return Pair(*(_real("*", part, factor) for part in _log(z)))
+        return _scaled(_log(z), factor)
 
     return logarithm
 
@@ -164,7 +164,7 @@ def _log1p(z: Pair) -> Pair:
 
 def _exp2(z: Pair) -> Pair:
     factor = _number(math.log(2), z.dtype)
-    return _exp(Pair(*(_real("*", part, factor) for part in z)))
+    return _exp(_scaled(z, factor))
 
 
 def _exp(z: Pair) -> Pair:
@@ -194,7 +194,7 @@ def _log(z: Pair) -> Pair:
     size = _call("hypot", *z)
     excess = _real("+", _real("*", _real("-", large, one), _real("+", large, one)), _real("*", small, small))
     about_one = _logical("and", _compare(">", size, half), _compare("<", size, _number(2.0, z.dtype)))
-    halved = _call("hypot", *(_real("*", part, half) for part in z))
+    halved = _call("hypot", *_scaled(z, half))
     far = _real("+", _call("log", halved), _number(math.log(2), z.dtype))
     plain = _choice(_compare(">", large, _number(_FAR[z.dtype], z.dtype)), far, _call("log", size))
     real = _choice(about_one, _real("*", _call("log1p", excess), half), plain)
@@ -213,7 +213,7 @@ def _sqrt(z: Pair) -> Pair:
         return _choice(far, _number(of_far, z.dtype), _choice(near, _number(of_near, z.dtype), _number(1.0, z.dtype)))
 
     scale = by_range(2.0**-4, 2.0**60)
-    scaled = [_real("*", part, scale) for part in z]
+    scaled = _scaled(z, scale)
     back = by_range(2.0**2, 2.0**-30)
     total = _real("+", _call("abs", scaled[0]), _call("hypot", *scaled))
     t = _call("sqrt", _real("*", total, _number(0.5, z.dtype)))
@@ -345,6 +345,10 @@ def _negated(number: Expr) -> Expr:
 
 def _choice(condition: Expr, then: Expr, orelse: Expr) -> Expr:
     return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
+
+
+def _scaled(number: Pair, factor: Expr) -> Pair:
+    return Pair(*(_real("*", part, factor) for part in number))
 
 
 def _call(function: str, *args: Expr) -> Expr:

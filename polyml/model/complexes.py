@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax, walk
@@ -187,9 +188,8 @@ class _Splitter:
                 return arithmetic.binary(expr.op, self._operand(expr.left), self._operand(expr.right))
             case syntax.IfExp():
                 condition = self._real(expr.condition)
-                outer, self._is_certain = self._is_certain, False
-                then, orelse = self._parts(expr.then), self._parts(expr.orelse)
-                self._is_certain = outer
+                with self._perhaps():
+                    then, orelse = self._parts(expr.then), self._parts(expr.orelse)
                 return arithmetic.selected(condition, then, orelse)
             case syntax.Cast() if expr.operand.dtype.is_complex:
                 return arithmetic.converted(self._parts(expr.operand), expr.dtype.part)
@@ -204,11 +204,16 @@ class _Splitter:
 
     def _lazily(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
         """Operands of which Python perhaps evaluates only the first."""
-        outer, first = self._is_certain, self._real(operands[0])
-        self._is_certain = False
-        rest = tuple(map(self._real, operands[1:]))
+        first = self._real(operands[0])
+        with self._perhaps():
+            return first, *map(self._real, operands[1:])
+
+    @contextmanager
+    def _perhaps(self) -> Iterator[None]:
+        """What is read inside may not be evaluated."""
+        outer, self._is_certain = self._is_certain, False
+        yield
         self._is_certain = outer
-        return first, *rest
 
     def _operand(self, expr: Expr) -> Pair:
         """The parts of what is used several times."""

@@ -3,7 +3,7 @@ the disk cache runs without it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyml.dtypes import DType
@@ -69,3 +69,11 @@ class ArrayResult:
     """A returned array: an argument (the same object comes back) or a RESULT array."""
 
     array: str
+
+
+def returned(results: Sequence[ScalarResult | ArrayResult]) -> Iterator[tuple[ScalarResult | ArrayResult, ...]]:
+    """The results that each returned value is made of: one, or the two parts of a complex number."""
+    rest = iter(results)
+    for result in rest:
+        is_part = isinstance(result, ScalarResult) and result.whole is not None
+        yield (result, next(rest)) if is_part else (result,)

@@ -12,7 +12,7 @@ import numpy as np
 
 from polyml.dtypes import BY_NUMPY_NAME, DType
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.numpy_dtypes import numpy_dtype
+from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime import binding, blobs, load
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import ABSENT, MISS, Entry, Guard, Outcome
@@ -63,7 +63,7 @@ def prepare() -> None:
 def works_for(types: Sequence[ArgType]) -> bool:
     """`works`, and numbers of these types are laid out so too."""
     numbers = (t for t in types if not isinstance(t, ArrayType) and not t.dtype.weak)
-    return works() and all(_number_as_expected(_number_type(t)) for t in numbers)
+    return works() and all(_number_as_expected(number_type(t.dtype)) for t in numbers)
 
 
 @cache
@@ -84,7 +84,7 @@ def _argument_records(artifact: Artifact, check_overlap: bool) -> list[list[int]
             written = own if name in artifact.written else _NOT_WRITTEN
             records.append(_array_record(numpy_dtype(kind.element), kind.ndim, next(layouts), written))
         else:
-            records.append([_number_kind(kind.dtype), id(_number_type(kind)), 0, 0, 0, 0, 0, int(kind.dtype.is_complex), 0])
+            records.append([_number_kind(kind.dtype), id(number_type(kind.dtype)), 0, 0, 0, 0, 0, int(kind.dtype.is_complex), 0])
     for array in artifact.result_arrays:
         records.append(_array_record(numpy_dtype(BY_NUMPY_NAME[array.element]), len(array.shape), "C", _NOT_WRITTEN))
     for _ in binding.receivers(artifact):
@@ -103,12 +103,6 @@ def _number_kind(dtype: DType) -> int:
     if dtype.is_complex:
         return _COMPLEX_KINDS[dtype.size_bytes]
     return (_SIGNED_KINDS if dtype.kind == "i" else _UNSIGNED_KINDS)[dtype.size_bytes]
-
-
-def _number_type(kind: ArgType) -> type:
-    dtype = kind.dtype
-    python = {"int": int, "float": float, "complex": complex, "pybool": bool}
-    return python[dtype.name] if dtype.weak else numpy_dtype(dtype).type
 
 
 def _guard_record(guard: Guard) -> list[int]:

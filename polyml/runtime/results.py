@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
 from polyml.dtypes import BY_NUMPY_NAME
 from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
 from polyml.frontend.syntax import ArrayType
-from polyml.model.interface import ArrayResult, Parameter
+from polyml.model.interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Entry, receivers
@@ -98,23 +99,20 @@ def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
     """From (arguments, what `allocate` made) to what the kernel returns."""
     fresh = [r.name for r in artifact.result_arrays]
-    parts, numbers, number, types = [], [], len(fresh), {"_complex": complex}
-    for result in artifact.results:
+    numbers = (f"fresh[{number}]" for number in count(len(fresh)))
+    parts, types = [], {"_complex": complex}
+    for result, *imaginary in returned(artifact.results):
         if isinstance(result, ArrayResult):
             new = result.array in fresh
             parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
             continue
-        item = f"fresh[{number}].item(0)"
-        number += 1
-        if result.whole is None:
-            parts.append(item if result.dtype.weak else f"fresh[{number - 1}][0]")
+        number = next(numbers)
+        if not imaginary:
+            parts.append(f"{number}.item(0)" if result.dtype.weak else f"{number}[0]")
             continue
-        numbers.append(item)
-        if len(numbers) == 2:
-            types[result.whole.name] = np.dtype(result.whole.numpy_name).type
-            joined = f"_complex({', '.join(numbers)})"
-            parts.append(joined if result.dtype.weak else f"{result.whole.name}({joined})")
-            numbers = []
+        joined = f"_complex({number}.item(0), {next(numbers)}.item(0))"
+        types[result.whole.name] = numpy_dtype(result.whole).type
+        parts.append(joined if result.dtype.weak else f"{result.whole.name}({joined})")
     text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
     return eval(f"lambda args, fresh: {text}", types)
 

@@ -8,15 +8,12 @@ import struct
 
 import numpy as np
 
-from polyml.dtypes import DType
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.numpy_dtypes import numpy_dtype
+from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime import arguments
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
 from polyml.runtime.load import Code
-
-_PYTHON_TYPES = {"int": int, "float": float, "complex": complex, "pybool": bool}
 
 
 def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
@@ -62,7 +59,7 @@ def _holds(guard: Guard) -> bool:
 
 def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
     if not isinstance(expected, ArrayType):
-        return type(value) is _scalar_type(expected.dtype) and (type(value) is not int or _fits(value))
+        return type(value) is number_type(expected.dtype) and (type(value) is not int or _fits(value))
     if type(value) is not np.ndarray or value.dtype is not numpy_dtype(expected.element):
         return False
     if value.ndim != expected.ndim or (written and not value.flags.writeable):
@@ -72,10 +69,6 @@ def _matches(value: object, expected: ArgType, layout: str | None, written: bool
 
 def _fits(value: int) -> bool:
     return -(2**63) <= value < 2**63
-
-
-def _scalar_type(dtype: DType) -> type:
-    return _PYTHON_TYPES[dtype.name] if dtype.weak else numpy_dtype(dtype).type
 
 
 def _words(value: object) -> list[int]:
