@@ -43,6 +43,7 @@ from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
 from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
+from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
 
 if TYPE_CHECKING:
@@ -78,7 +79,12 @@ class Specialisation:
     timings: dict[str, float]
     from_cache: bool = False
     reason: NotAffineError | None = None
+    sizes: Sizes | None = None
     entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
+
+    @property
+    def is_sized(self) -> bool:
+        return self.artifact is not None and self.artifact.sized
 
     def entry(self, count: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
         made = self.entries.get((count, check_overlap))
@@ -108,6 +114,7 @@ class Kernel:
         self._hot = Hot(_NEVER, None, None)
         self._recent: tuple[Hot, ...] = ()
         self._specialisations: dict[tuple, Specialisation] = {}
+        self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
         self._last: Specialisation | None = None
         self._python_reason = ""
         self._warned: set[str] = set()
@@ -145,9 +152,9 @@ class Kernel:
 
         A pipeline.Compiled; nothing is taken from the disk cache.
         """
-        types, layouts = self._signature(args_or_types)
+        types, layouts, sizes = self._signature(args_or_types)
         options = config.resolve(self.settings)
-        return self._compile(types, layouts, options, aliased=False)[0]
+        return self._compile(types, layouts, options, False, sizes)[0]
 
     def inspect_domain(self, *args_or_types) -> str:
         """The statements' instances as text; of the last call's types where none are given. So the others."""
@@ -221,17 +228,18 @@ class Kernel:
         """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
         options = config.resolve(self.settings)
         found = captures(self.py_func)
-        chosen = self._specialised(types, layouts, options, found, aliased=False)
+        sizes = sizes_of(given)
+        chosen = self._specialised(types, layouts, options, found, sizes)
         if isinstance(chosen.reason, SizesNeeded):
             exact = tuple(with_sizes(a.type, a.value) for a in given)
-            chosen = self._specialised(exact, layouts, options, found, aliased=False)
+            chosen = self._specialised(exact, layouts, options, found, sizes)
         self._last = chosen
         if chosen.artifact is None:
             return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
         self._check_written(chosen.artifact, given)
         arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
         if arguments.overlap(arrays, chosen.artifact.written):
-            chosen = self._last = self._specialised(chosen.types, layouts, options, found, aliased=True)
+            chosen = self._last = self._form(chosen.types, layouts, options, found, True, None)
             if chosen.artifact is None:
                 return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
         else:
@@ -322,25 +330,54 @@ class Kernel:
     # Specialisations
 
     def _specialised(
-        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, aliased: bool
+        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, sizes: Sizes
     ) -> Specialisation:
-        place = (types, layouts, options.compile_key(), aliased, found.content)
-        chosen = self._specialisations.get(place)
+        """The form for these sizes, or the one for all where sizes do not matter or there are many forms already."""
+        place = (types, layouts, options.compile_key(), found.content)
+        forms = self._forms.setdefault(place, {})
+        if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
+            return self._form(types, layouts, options, found, False, None)
+        chosen = self._form(types, layouts, options, found, False, forms.get(sizes.limits, sizes))
+        forms[sizes.limits if chosen.is_sized else None] = sizes
+        return chosen
+
+    def _form(
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        found: Captures,
+        aliased: bool,
+        sizes: Sizes | None,
+    ) -> Specialisation:
+        place = (types, layouts, options.compile_key(), found.content, aliased)
+        chosen = self._known(place, sizes)
         if chosen is None:
             with self._lock:
-                chosen = self._specialisations.get(place)
+                chosen = self._known(place, sizes)
                 if chosen is None:
-                    chosen = self._made(types, layouts, options, found, aliased)
+                    chosen = self._made(types, layouts, options, found, aliased, sizes)
                     if len(self._specialisations) >= SPECIALISATIONS:
                         self._specialisations.pop(next(iter(self._specialisations)))
-                    self._specialisations[place] = chosen
+                    self._specialisations[place, sizes if chosen.is_sized else None] = chosen
         refused = chosen.reason is not None and not isinstance(chosen.reason, SizesNeeded)
         if refused and options.fallback == "error":
             raise NotAffineError(chosen.reason.message, loc=chosen.reason.loc, notes=chosen.reason.notes)
         return chosen
 
+    def _known(self, place: tuple, sizes: Sizes | None) -> Specialisation | None:
+        """The form made for these sizes, or for which sizes do not matter."""
+        exact, any_ = (self._specialisations.get((place, each)) for each in (sizes, None))
+        return any_ if exact is None and any_ is not None and not any_.is_sized else exact
+
     def _made(
-        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, aliased: bool
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        found: Captures,
+        aliased: bool,
+        sizes: Sizes | None,
     ) -> Specialisation:
         timings: dict[str, float] = {}
         wanted = found.portable and not options.debug  # a dump needs every stage to run
@@ -348,12 +385,18 @@ class Kernel:
         name, artifact = None, None
         if cache is not None:
             with _timed(timings, "cache"):
-                name = key.content_key(self.py_func, found.content, types, layouts, options, aliased)
-                artifact = _from_cache(cache, name)
+                names = {
+                    each: key.content_key(self.py_func, found.content, types, layouts, options, aliased, each)
+                    for each in (None, sizes)
+                }
+                name, artifact = names[sizes], _from_cache(cache, names[sizes])
+                if artifact is None and sizes is not None:
+                    artifact = _from_cache(cache, names[None])
+                    artifact = None if artifact is not None and artifact.sized else artifact
         from_cache, reason = artifact is not None, None
         if artifact is None:
             try:
-                compiled, stages = self._compile(types, layouts, options, aliased)
+                compiled, stages = self._compile(types, layouts, options, aliased, sizes)
                 artifact = compiled.artifact
                 timings |= stages
             except NotAffineError as problem:
@@ -364,11 +407,18 @@ class Kernel:
                 preparation().join()
                 code = load.load(artifact.object_code, artifact.entry)
             if name is not None and not from_cache:
-                cache.put(name, artifact.to_bytes())
+                cache.put(name if artifact.sized else names[None], artifact.to_bytes())
         self.timings, self.from_cache = timings, from_cache
-        return Specialisation(types, layouts, options, artifact, code, timings, from_cache, reason)
+        return Specialisation(types, layouts, options, artifact, code, timings, from_cache, reason, sizes)
 
-    def _compile(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, aliased: bool):
+    def _compile(
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        aliased: bool,
+        sizes: Sizes | None,
+    ):
         """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
         timings: dict[str, float] = {}
         preparation()  # beside the stages before code is needed
@@ -378,7 +428,7 @@ class Kernel:
                     parsed = self._parsed()
                 from polyml import pipeline
 
-                compiled = pipeline.compile(parsed, types, layouts, options, aliased)
+                compiled = pipeline.compile(parsed, types, layouts, options, aliased, sizes)
             except PolymlError:
                 raise
             except Exception as problem:
@@ -395,17 +445,19 @@ class Kernel:
 
     # Inspection
 
-    def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
+    def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
         if not args_or_types:
             if self._last is None:
                 raise PolymlTypeError(
                     f"{self.__name__} has not been called, so its argument types are not known",
                     notes=['pass arguments or types, as in "f64[:, :]"'],
                 )
-            return self._last.types, self._last.layouts
+            return self._last.types, self._last.layouts, self._last.sizes
         values = calling.bound(self.py_func, args_or_types, {})
         pairs = [self._type(name, value) for name, value in zip(self._names, values)]
-        return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout)
+        of_types = any(isinstance(value, (str, ArrayType, ScalarType)) for value in values)
+        sizes = None if of_types else sizes_of(self._arguments(values))
+        return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _type(self, name: str, value: object) -> tuple[ArgType, str]:
         if isinstance(value, str):

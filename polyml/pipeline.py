@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -36,10 +36,11 @@ from polyml.model.dependence import Dependences, dependences
 from polyml.model.extract import extract
 from polyml.model.reduction import reductions, term_by_term
 from polyml.model.scalars import expand
-from polyml.model.scop import Role, Scop
+from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.load import assemble
+from polyml.runtime.sizes import Sizes
 from polyml.schedule.compute import compute
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
@@ -99,10 +100,12 @@ def compile(
     layouts: tuple[str, ...],
     options: Options,
     aliased: bool = False,
+    sizes: Sizes | None = None,
 ) -> Compiled:
     """Machine code of a parsed kernel for arguments of these types.
 
     layouts: per array argument "C", "F" or "A". aliased: arguments may overlap, so the source's order is kept exactly.
+    sizes: to choose tiles by; None: for all sizes alike.
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have.
     """
     timings: dict[str, float] = {}
@@ -122,14 +125,14 @@ def compile(
     notes: tuple[str, ...] = ()
     for way in _ways(options, transform, aliased):
         try:
-            made = _generate(way, scop, found, free, host, layouts, options, aliased, stage)
+            made = _generate(way, scop, found, free, host, layouts, options, aliased, sizes, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             notes += (f"{way.name} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
-    artifact = _artifact(scop, typed, layouts, code, aliased, notes + made.notes)
+    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes, made.sized)
     compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
@@ -166,23 +169,49 @@ class _Made:
     program: Program
     llvm: str
     notes: tuple[str, ...]
+    sized: bool
 
 
-def _generate(way, scop, found, free, host, layouts, options, aliased, stage) -> _Made:
+def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
-    tree, notes = scop.schedule, (_reason(options, aliased),)
+    tree, notes, sized = scop.schedule, (_reason(options, aliased),), False
+    typical = None if sizes is None else _typical(scop, sizes)
     if way.transform:
-        scheduled = stage("schedule", lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel))
-        tree, notes = scheduled.tree, scheduled.notes
+        scheduled = stage(
+            "schedule",
+            lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel, sizes=typical),
+        )
+        tree, notes, sized = scheduled.tree, scheduled.notes, scheduled.sized
+        if sized and sizes is not None:
+            scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
+        if not sized:
+            typical = None
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: with_extremes(build(scop, tree, free)))
         if way.together:
             program = stage("ast", lambda: with_even_shares(program))
-            program = stage("pack", lambda: pack(program, host))
+            program = stage("pack", lambda: pack(program, host, layouts, typical))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
-            program = stage("vectorize", lambda: vectorize(program, host, layouts))
+            program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
-    return _Made(tree, program, llvm, notes)
+    return _Made(tree, program, llvm, notes, sized)
+
+
+def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
+    """The parameters' values in the call that the code is for."""
+    if sizes.extents is None:
+        return None
+    shapes = dict(sizes.extents)
+    return {p.name: shapes[p.array][p.dim] for p in scop.parameters if p.is_size}
+
+
+def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
+    """Sizes for which other code is made."""
+    limits = dict(sizes.limits)
+    known = {p.name: limits[p.array][p.dim] for p in scop.parameters if p.is_size}
+    outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
+    violated = isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}")
+    return Check(kind="usual", violated=violated, instances=violated, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
 
 
 def _reason(options: Options, aliased: bool) -> str:
@@ -211,7 +240,13 @@ class _Clock:
 
 
 def _artifact(
-    scop: Scop, typed: syntax.Kernel, layouts: tuple[str, ...], code: bytes, aliased: bool, notes: tuple[str, ...]
+    scop: Scop,
+    typed: syntax.Kernel,
+    layouts: tuple[str, ...],
+    code: bytes,
+    aliased: bool,
+    notes: tuple[str, ...],
+    sized: bool,
 ) -> Artifact:
     written = {s.write.array for s in scop.statements.values()}
     returned = [a for a in scop.arrays.values() if a.role is Role.RESULT]
@@ -237,4 +272,5 @@ def _artifact(
         written=tuple(p for p in scop.params if p in written),
         aliased=aliased,
         notes=notes,
+        sized=sized,
     )

@@ -348,6 +348,31 @@ def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]
     return _one_piece(domain.dim_min(dim)), domain.dim_max(dim)
 
 
+def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
+    """Of each value of a tuple: statement -> the one iterator that it is, perhaps shifted or negated; None if it is not."""
+    found = []
+    for k in range(band.dim(_D.set)):
+        parts = band.get_at(k).get_pw_aff_list()
+        member: dict[str, str | None] = {}
+        for piece in (parts.get_at(n) for n in range(parts.n_pw_aff())):
+            space, steps = piece.domain().get_space(), iterator_coefficients(piece)
+            single = len(steps) == 1 and sum(map(abs, steps[0])) == 1
+            position = next(d for d, c in enumerate(steps[0]) if c) if single else None
+            member[space.get_tuple_name(_D.set)] = None if position is None else space.get_dim_name(_D.set, position)
+        found.append(member)
+    return found
+
+
+def length(domain: isl.Set, dim: int) -> int | None:
+    """How far apart the least and the greatest value of a dimension of a set without parameters are, both counted; None
+    where there is none.
+    """
+    if domain.is_empty():
+        return None
+    first, last = domain.dim_min_val(dim), domain.dim_max_val(dim)
+    return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
+
+
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
     """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
     count = last.sub(first).add_constant_val(isl.Val(1))

@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Unroll
-from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin
+from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin, var
 from polyml.model.scop import Access, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 
@@ -81,6 +81,8 @@ def _around(nodes: Iterable[Around]) -> tuple[list[str], set[str]]:
         if isinstance(node, Loop):
             bounds = loop_range(node)
             constraints += bounds.constraints({})
+            if node.step > 1 and len(node.lower) == 1 and not node.last and _simple(node.lower[0]):
+                constraints.append(f"({isl_text(var(node.var) - node.lower[0], {})}) mod {node.step} = 0")
             names |= {node.var}.union(*(e.names for e in (*bounds.low, *bounds.high)))
             continue
         for compare in _compares(node.condition):
@@ -188,9 +190,16 @@ class ConflictTest:
             self._known[text] = isl.Set(text)
         return self._known[text]
 
-    def stays_within(self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int]) -> bool:
-        """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension."""
-        subscripts = self.subscripts(touch)[: len(low)]
+    def stays_within(
+        self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int | None]
+    ) -> bool:
+        """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension. None: of
+        that dimension nothing is asked.
+        """
+        asked = [k for k, length in enumerate(lengths) if length is not None]
+        if not asked:
+            return True
+        subscripts, low, lengths = ([side[k] for k in asked] for side in (self.subscripts(touch), low, lengths))
         try:
             constraints, names = _around(around)
             outside = [

@@ -6,7 +6,9 @@ throughputs are those of a current x86 core with two 256-bit or one 512-bit mult
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from polyml import polyhedra
 from polyml.codegen.ast import Instance, Loop
@@ -23,6 +25,8 @@ LOOP_CYCLES = 0.4  # of counting and branching, which mostly hides behind the bo
 SHARED_CYCLES = 0.05  # of what other units do at the same time, that yet gets in the way
 LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in a tile
 FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
+REST_VECTOR_COST = 1.3  # of a vector that is left over alone, in those of one of several
+REST_COST = 0.5  # of an iteration that is left over, alone, in those of all that run together
 GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
@@ -131,14 +135,14 @@ def _lanes_may(value) -> bool:
     return not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)
 
 
-def trips(loop: Loop) -> int:
-    """How often the loop runs: exact where two bounds differ by a constant, else a guess."""
+def trips(loop: Loop, sizes: Mapping[str, int]) -> int:
+    """How often the loop runs: exact where two bounds differ by a constant, or by sizes expected, else a guess."""
     best = None
     for low in loop.lower:
         for high in loop.upper:
             difference = high - low
-            if difference.is_const:
-                count = max(0, difference.const // loop.step + 1)
+            if difference.names <= sizes.keys():
+                count = max(0, difference.evaluate(sizes) // loop.step + 1)
                 best = count if best is None else min(best, count)
     return DEFAULT_TRIPS if best is None else min(best, 4 * DEFAULT_TRIPS)
 
@@ -178,10 +182,17 @@ def _names(index: Index, instance: Instance) -> frozenset[str]:
 class CostModel:
     """The cost of each Shape of one nest."""
 
-    def __init__(self, nest: Nest, unit_dims: dict[str, int | None], vector_bytes: int, registers: int):
-        self.nest = nest
+    def __init__(
+        self,
+        nest: Nest,
+        unit_dims: dict[str, int | None],
+        vector_bytes: int,
+        registers: int,
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ):
+        self.nest, self._sizes = nest, sizes
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
-        self.trips = [trips(loop) for loop in nest.chain]
+        self.trips = [trips(loop, sizes) for loop in nest.chain]
         self._registers, self._unit_dims = registers, unit_dims
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
@@ -219,7 +230,7 @@ class CostModel:
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0
         for loop in inner:
-            total *= trips(loop)
+            total *= trips(loop, self._sizes)
         return total
 
     def instances(self) -> float:
@@ -287,14 +298,18 @@ class CostModel:
     def _used(self, shape: Shape) -> float:
         """The share of lanes and copies that do work, where the loops are short."""
         share = 1.0
-        for loop, count in [*shape.jams, *([] if shape.vector is None else [(shape.vector, shape.lanes)])]:
+        if shape.vector is not None:
+            length, block = max(1, self.trips[shape.vector]), shape.lanes * shape.vectors
+            rest = -(-(length % block) // shape.lanes) * shape.lanes
+            share = length / (length // block * block + rest * (REST_VECTOR_COST if shape.vectors > 1 else 1.0))
+        for loop, count in shape.jams:
             length = max(1, self.trips[loop])
-            share *= length / (-(-length // count) * count)
+            share *= length / (length // count * count + length % count * max(1.0, count * REST_COST))
         return share
 
     def _innermost_trips(self, touch: TouchIn, shape: Shape) -> int:
         if touch.inner:
-            return trips(touch.inner[-1])
+            return trips(touch.inner[-1], self._sizes)
         return 1 if shape.innermost is None else self.trips[shape.innermost]
 
     def _stays(self, reach: Reach, shape: Shape) -> bool:

@@ -12,7 +12,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, var
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
@@ -24,7 +24,6 @@ from polyml.model.scop import Array, Gather, Role, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
-SHARE_MULTIPLE = 8  # iterations of which even shares are made: as many as register tiles have rows
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
 
@@ -911,14 +910,15 @@ class Share(Body):
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
-        """A share of as many iterations as the others', in multiples of SHARE_MULTIPLE."""
+        """A share of as many iterations as the others', in multiples of those that run together."""
         fn, node = self.fn, self._node
+        multiple = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
         total = fn.emit(f"sub i64 {upper}, {lower}")
-        units = fn.emit(f"ashr i64 {fn.emit(f'add i64 {total}, {SHARE_MULTIPLE}')}, {SHARE_MULTIPLE.bit_length() - 1}")
+        units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
         ends = []
         for number in ("%thread", fn.emit("add i64 %thread, 1")):
             unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %threads")
-            ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {SHARE_MULTIPLE}')}"))
+            ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
         self.module.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         last = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
         share = fn.block("share")

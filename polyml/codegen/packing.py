@@ -14,7 +14,7 @@ within it, from the loops around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
@@ -26,27 +26,33 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
-from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, var
+from polyml.codegen.cost import trips
+from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, floor_div, var
+from polyml.codegen.slots import SlotMap
 from polyml.machine import CpuMachine
 from polyml.model.scop import Access, Array, Load, Role, Statement
 
 LEAST_USES = 48  # times that an element is read for which copying it pays
+LEAST_PANEL_USES = 16  # the same of an operand that is copied in panels, which registers read line by line
+LEAST_TURNED_USES = 4  # the same where vectors cannot run along what it has as its rows
 MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
 LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
 
 
-def pack(program: Program, machine: CpuMachine) -> Program:
-    """The program with copies in its nests of tile loops, where they pay."""
-    return _Packer(program, machine).program()
+def pack(
+    program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), sizes: Mapping[str, int] | None = None
+) -> Program:
+    """The program with copies in its nests of tile loops, where they pay. sizes: values of parameters to judge by."""
+    return _Packer(program, machine, layouts, sizes).program()
 
 
 @dataclass(frozen=True)
 class _Box:
-    """Part of an array: from low, so many elements per dimension."""
+    """Part of an array: from low, so many elements per dimension; None: all of them."""
 
     array: str
     low: tuple[Lin, ...]
-    lengths: tuple[int, ...]
+    lengths: tuple[int | None, ...]
 
     @property
     def names(self) -> frozenset[str]:
@@ -67,21 +73,28 @@ class _Use:
 
 @dataclass
 class _Copy:
-    """A window with memory of its own. order: the array's dimensions as the copy stores them. tile: the loop over tiles
-    in whose body it is filled, the chain's number `level`.
+    """A window with memory of its own. order: the array's dimensions as the copy stores them. level: in the body of which
+    loop of the chain it is filled, -1: before all of them. panel: see `_panel`. is_shared: a loop inside goes to threads.
     """
 
     name: str
     window: _Box
     order: tuple[int, ...]
-    tile: Loop
     level: int
+    chain: tuple[Loop, ...]
+    panel: Loop | None = None
+    is_shared: bool = False
     uses: list[_Use] = field(default_factory=list)
 
 
 class _Packer:
-    def __init__(self, program: Program, machine: CpuMachine):
-        self._given, self._machine = program, machine
+    def __init__(
+        self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None
+    ):
+        self._given, self._machine, self._sizes = program, machine, sizes
+        if sizes is not None:
+            slots = SlotMap.of(program, layouts)
+            self._unit_dims = {name: slots.unit_dim(array) for name, array in program.scop.arrays.items()}
         self._table = AccessTable(program.scop.context)
         self._tests = ConflictTest(program.scop, self._table)
         self._arrays: dict[str, Array] = {}
@@ -89,6 +102,7 @@ class _Packer:
         self._reductions = dict(program.reductions)
         self._windows: dict[str, Window] = {}
         self._renamed: dict[tuple[str, tuple], str] = {}
+        self._owned: set[str] = set()
 
     def program(self) -> Program:
         body = self._nodes(self._given.body, ())
@@ -102,103 +116,150 @@ class _Packer:
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Around, ...]) -> tuple[Node, ...]:
-        return tuple(self._node(node, around) for node in nodes)
+        return tuple(made for node in nodes for made in self._node(node, around))
 
-    def _node(self, node: Node, around: tuple[Around, ...]) -> Node:
+    def _node(self, node: Node, around: tuple[Around, ...]) -> tuple[Node, ...]:
         if isinstance(node, Instance):
-            return node
-        before = set(self._arrays)
+            return (node,)
         if isinstance(node, Loop) and node.role == "tile":
-            made = self._tiles(node, around)
-        else:
-            made = with_body(node, self._nodes(node.body, (*around, node)))
-        if isinstance(node, Loop) and node.parallel:
-            made = replace(made, private=(*made.private, *(a for a in self._arrays if a not in before)))
-        return made
+            return self._tiles(node, around)
+        return (with_body(node, self._nodes(node.body, (*around, node))),)
+
+    def _owning(self, loop: Loop, names: Sequence[str], body: tuple[Node, ...]) -> Loop:
+        """The loop around the body. If it goes to threads, each needs its own of the copies made in there."""
+        own = tuple(name for name in names if loop.parallel and name not in self._owned)
+        self._owned |= {*own}
+        return replace(loop, private=(*loop.private, *own), body=body)
 
     # -- one nest of tile loops ------------------------------------------------------------------------------------
 
-    def _tiles(self, loop: Loop, around: tuple[Around, ...]) -> Node:
+    def _tiles(self, loop: Loop, around: tuple[Around, ...]) -> tuple[Node, ...]:
         chain = _tile_chain(loop)
         copies = self._copies(chain, around) if len(chain) > 1 else []  # a strip alone goes over its data once
         if not copies:
+            before = {*self._arrays}
             body = self._nodes(chain[-1].body, (*around, *chain))
+            made = [name for name in self._arrays if name not in before]
             for each in reversed(chain):
-                body = (with_body(each, body),)
-            return body[0]
+                body = (self._owning(each, made, body),)
+            return body
         level = min(copy.level for copy in copies)
         tests = [test for copy in copies for test in self._pays(copy, chain, level)]
         packed = self._filled(chain, copies, level)
         if tests:
             condition = conjunction(tests)
-            packed = (Guard(condition, packed), Guard(negate(condition), chain[level].body, rare=True))
+            packed = (Guard(condition, packed), Guard(negate(condition), _inside(chain, level), rare=True))
         for each in reversed(chain[: level + 1]):
-            packed = (with_body(each, packed),)
-        return packed[0]
+            packed = (self._owning(each, [copy.name for copy in copies], packed),)
+        return packed
 
     def _copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
         written = {self._given.scop.statements[i.statement].write.array for i in instances(chain[-1].body)}
         found: dict[_Box, _Copy] = {}
-        for use in self._uses(chain, around):
-            if use.window.array in written or not use.window.lengths:
-                continue
-            level = max((i for i, loop in enumerate(chain) if loop.var in use.window.names), default=-1)
-            if level < 0 or self._again(use, chain, level) is None:
-                continue
-            copy = found.get(use.window)
-            if copy is None:
-                order = self._order(use)
-                copy = found[use.window] = _Copy("", use.window, order, chain[level], level)
-            copy.uses.append(use)
-        copies = [c for c in found.values() if self._fits(c) and all(self._stays(u) for u in c.uses)]
+        for uses in self._uses(chain, around):
+            for level, use in uses:
+                if use.window.array in written or not use.window.lengths or self._again(use, chain, level) is None:
+                    continue
+                copy = found.get(use.window)
+                if copy is None:
+                    order = self._order(use)
+                    copy = _Copy("", use.window, order, level, chain)
+                    copy.panel = self._panel(use, copy, chain)
+                    copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
+                    if not self._fits(copy, use, chain):
+                        continue
+                    found[use.window] = copy
+                elif copy.level != level:
+                    continue
+                copy.uses.append(use)
+                break
+        copies = [c for c in found.values() if all(self._stays(u, c) for u in c.uses)]
         level = min((copy.level for copy in copies), default=0)
         copies = [c for c in copies if not any(t.expr.is_const for t in self._pays(c, chain, level))]
         for copy in copies:
             self._declare(copy)
         return copies
 
-    def _uses(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[_Use]:
-        tile_names = {loop.var for loop in chain}
+    def _uses(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[list[tuple[int, _Use]]]:
+        """Each read with the windows that hold it in the bodies of the chain's loops, from the outermost one inwards."""
         for instance, path in with_paths(chain[-1].body):
             statement = self._given.scop.statements[instance.statement]
             inner = [node for node in path if isinstance(node, Loop)]
             for number, access in enumerate(statement.reads):
                 subscripts = self._tests.subscripts((access, instance))
-                window = _box(access.array, subscripts, inner)
-                if window is not None:
-                    moving = frozenset().union(*(e.names for e in subscripts)) | window.names & tile_names
-                    yield _Use(statement, number, instance, (*around, *chain, *path), window, moving)
+                moving = _moving(subscripts, (*chain, *inner))
+                found = []
+                for level in range(-1 if self._sizes else 0, len(chain)):
+                    window = _box(access.array, subscripts, [*chain[level + 1 :], *inner], self._sizes is not None)
+                    if window is not None and (level < 0 or chain[level].var in window.names):
+                        found.append((level, _Use(statement, number, instance, (*around, *chain, *path), window, moving)))
+                yield found
 
     def _again(self, use: _Use, chain: tuple[Loop, ...], level: int) -> Loop | None:
         """The outermost loop inside chain[level] that goes over the same elements again."""
-        below = use.around[use.around.index(chain[level]) + 1 :]
-        return next((n for n in below if isinstance(n, Loop) and n.var not in use.moving), None)
+        return next((n for n in self._below(use, chain, level) if n.var not in use.moving), None)
 
-    def _unknown(self, use: _Use, tile: Loop) -> set[str]:
-        """The loop variables around the use that have no value in the body of a loop over tiles."""
-        return {n.var for n in use.around[use.around.index(tile) + 1 :] if isinstance(n, Loop)}
+    def _below(self, use: _Use, chain: tuple[Loop, ...], level: int) -> list[Loop]:
+        """The loops around the use, inside the body of chain[level]."""
+        start = use.around.index(chain[0]) if level < 0 else use.around.index(chain[level]) + 1
+        return [n for n in use.around[start:] if isinstance(n, Loop)]
+
+    def _unknown(self, use: _Use, chain: tuple[Loop, ...], level: int) -> set[str]:
+        """The names of loops around the use that have no value in the body of chain[level]."""
+        return {name for n in self._below(use, chain, level) for name in (n.var, n.last)}
 
     def _order(self, use: _Use) -> tuple[int, ...]:
-        """The dimensions as they are, or with the one last along which the written row runs."""
+        """The dimensions as the loops around go through them, and last the one along which the written row runs."""
         write = self._tests.subscripts((use.statement.write, use.instance))
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
-        dims = range(len(read))
         along = write[-1].names if write else frozenset()
-        last = [d for d in dims if read[d].names & along and not any(read[d].names & e.names for e in write[:-1])]
-        last = last[-1:] or [len(read) - 1]
-        return (*(d for d in dims if d not in last), *last)
+        last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in write[:-1])]
+        places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
-    def _fits(self, copy: _Copy) -> bool:
-        """Whether the second cache holds the copy, and most of it is read."""
+        def place(d: int) -> tuple[bool, int]:
+            return d in last[-1:], max((places.get(name, -1) for name in read[d].names), default=-1)
+
+        return tuple(sorted(range(len(read)), key=place))
+
+    def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
+        """The loop over tiles inside the copy's that moves along its last dimension: its tiles become panels, in which
+        that dimension is as short as a tile.
+        """
+        dim = copy.order[-1]
+        e = self._tests.subscripts((use.statement.reads[use.read], use.instance))[dim]
+        point = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
+        for tile in chain[copy.level + 1 :] if point is not None else ():
+            along = point.lower[:1] == (var(tile.var),) and var(tile.var) + (tile.step - 1) in point.upper
+            if along and tile.step > 1 and tile.lower == (copy.window.low[dim],):
+                return tile
+        return None
+
+    def _fits(self, copy: _Copy, use: _Use, chain: tuple[Loop, ...]) -> bool:
+        """Whether a cache holds the copy, and most of it is read."""
         element = self._given.scop.arrays[copy.window.array].element
-        size = prod(copy.window.lengths)
-        read = max(_elements_read(use) for use in copy.uses)
-        return size * element.size_bytes <= self._machine.cache(2).size_bytes and size <= MOST_UNREAD * read
+        array = self._given.scop.arrays[copy.window.array]
+        whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
+        size = prod(n for n in copy.window.lengths if n is not None)
+        inside = self._unknown(use, chain, copy.level)
+        if size > MOST_UNREAD * _elements_read(use, inside, whole, self._tests):
+            return False
+        size *= prod(self._table.affine(array.shape[d]).evaluate(self._sizes) for d in whole)
+        limit = self._machine.cache(2).size_bytes
+        if copy.panel is not None:
+            limit = max(limit, self._machine.cache(3).size_bytes // 4)
+        return size * element.size_bytes <= limit
 
-    def _stays(self, use: _Use) -> bool:
+    def _stays(self, use: _Use, copy: _Copy) -> bool:
         """Whether the read never leaves the window."""
         touch = (use.statement.reads[use.read], use.instance)
-        return self._tests.stays_within(touch, use.around, use.window.low, use.window.lengths)
+        if not self._tests.stays_within(touch, use.around, use.window.low, use.window.lengths):
+            return False
+        if copy.panel is None:
+            return True
+        dim, tile = copy.order[-1], copy.panel
+        lows = tuple(var(tile.var) if d == dim else low for d, low in enumerate(use.window.low))
+        lengths = tuple(tile.step if d == dim else n for d, n in enumerate(use.window.lengths))
+        return self._tests.stays_within(touch, use.around, lows, lengths)
 
     def _pays(self, copy: _Copy, chain: tuple[Loop, ...], level: int) -> list[Condition]:
         """What must hold in the body of chain[level] so that each element of the copy is read often: the first loop that
@@ -206,7 +267,12 @@ class _Packer:
         """
         use = copy.uses[0]
         again = self._again(use, chain, copy.level)
-        unknown = self._unknown(use, chain[level])
+        if self._sizes is not None:
+            times = prod(trips(loop, self._sizes) for loop in self._below(use, chain, copy.level) if loop.var not in use.moving)
+            runs_along = copy.order[-1] == self._unit_dims[copy.window.array]
+            least = LEAST_PANEL_USES if copy.panel is not None else LEAST_USES
+            return [] if times >= (least if runs_along else LEAST_TURNED_USES) else [Compare(">=", const(-1))]
+        unknown = self._unknown(use, chain, level)
         lengths = [high - low + 1 for low in again.lower for high in again.upper]
         tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
         return [t for t in tests if not (t.expr.is_const and t.expr.const >= 0)]
@@ -217,7 +283,8 @@ class _Packer:
         """The body of chain[level] with the copies filled and read."""
         inside = self._filled(chain, copies, level + 1) if level + 1 < len(chain) else self._redirected(chain[-1].body, copies)
         if level + 1 < len(chain):
-            inside = (with_body(chain[level + 1], inside),)
+            own = [copy.name for copy in copies if copy.level > level]
+            inside = (self._owning(chain[level + 1], own, inside),)
         fills = [self._fill(copy) for copy in copies if copy.level == level]
         return (*fills, *inside)
 
@@ -231,7 +298,10 @@ class _Packer:
             if not isinstance(node, Instance):
                 return with_body(node, tuple(map(redirect, node.body)))
             mine = moved.get(id(node))
-            return node if mine is None else replace(node, statement=self._reading(node.statement, mine))
+            if mine is None:
+                return node
+            panels = tuple(var(copy.panel.var) for copy in mine.values() if copy.panel is not None)
+            return Instance(self._reading(node.statement, mine), (*node.point, *panels))
 
         return tuple(map(redirect, nodes))
 
@@ -241,11 +311,15 @@ class _Packer:
         key = (name, tuple((read, copy.name) for read, copy in copies.items()))
         if key not in self._renamed:
             made = f"{name}_from_{'_'.join(copy.name for copy in copies.values())}"
-            reads = list(statement.reads)
+            reads, iterators = list(statement.reads), statement.iterators
             for read, copy in copies.items():
-                subscripts = tuple(reads[read].subscripts[d] for d in copy.order)
-                reads[read] = _access(copy.name, subscripts)
-            self._statements[made] = replace(statement, name=made, reads=tuple(reads))
+                subscripts = [reads[read].subscripts[d] for d in copy.order]
+                if copy.panel is not None:
+                    start = f"panel{len(iterators)}"
+                    iterators = (*iterators, start)
+                    subscripts = _in_panels(subscripts, made, statement, iterators, copy.panel.step)
+                reads[read] = _access(copy.name, tuple(subscripts))
+            self._statements[made] = replace(statement, name=made, iterators=iterators, reads=tuple(reads))
             if name in self._reductions:
                 self._reductions[made] = replace(self._reductions[name], statement=made)
             self._renamed[key] = made
@@ -254,11 +328,18 @@ class _Packer:
     def _declare(self, copy: _Copy) -> None:
         source = self._given.scop.arrays[copy.window.array]
         copy.name = next(name for n in count() if self._is_free(name := f"{source.name}_tile{n}"))
-        shape = tuple(source.shape[d] for d in copy.order)
-        self._arrays[copy.name] = replace(source, name=copy.name, shape=shape, role=Role.LOCAL)
+        shape = [source.shape[d] for d in copy.order]
+        low = [copy.window.low[d] for d in copy.order]
         lengths = [copy.window.lengths[d] for d in copy.order]
-        lengths[-1] = self._padded(lengths[-1] * source.element.size_bytes) // source.element.size_bytes
-        self._windows[copy.name] = Window(tuple(copy.window.low[d] for d in copy.order), tuple(lengths))
+        if copy.panel is not None:
+            width = copy.panel.step
+            shape = [shape[-1].scale_down_val(isl.Val(width)).ceil(), *shape[:-1], _constant_like(shape[-1], width)]
+            low = [floor_div(low[-1], width), *low[:-1], const(0)]
+            lengths = [None if lengths[-1] is None else -(-lengths[-1] // width), *lengths[:-1], width]
+        self._arrays[copy.name] = replace(source, name=copy.name, shape=tuple(shape), role=Role.LOCAL)
+        if lengths[-1] is not None:
+            lengths[-1] = self._padded(lengths[-1] * source.element.size_bytes) // source.element.size_bytes
+        self._windows[copy.name] = Window(tuple(low), tuple(lengths))
 
     def _is_free(self, name: str) -> bool:
         """Whether nothing is called so, nor as the loops that fill the copy: names of the kernel are the user's."""
@@ -272,8 +353,49 @@ class _Packer:
         lines = -(-row_bytes // line)
         return (lines + 1 - lines % 2 if lines >= LONG_ROW else lines) * line
 
+    def _fill_panels(self, copy: _Copy) -> Node:
+        """for each panel, and each element of it that the array has: copy it."""
+        window, width, dim = copy.window, copy.panel.step, copy.order[-1]
+        source = self._given.scop.arrays[window.array]
+        name = f"fill_{copy.name}"
+        iterators = (*(f"i{d}" for d in range(len(window.low))), "p")
+        tuple_text = f"{name}[{', '.join(iterators)}]"
+        subscripts = [isl.PwAff(f"{{ {tuple_text} -> [({i})] }}") for i in iterators]
+        start = subscripts.pop()
+        read = tuple(start.add(e) if d == dim else e for d, e in enumerate(subscripts))
+        written = [start.scale_down_val(isl.Val(width)).floor(), *(subscripts[d] for d in copy.order)]
+        self._statements[name] = Statement(
+            name=name,
+            iterators=iterators,
+            domain=isl.Set(f"{{ {tuple_text} }}"),
+            write=_access(copy.name, tuple(written)),
+            reads=(_access(window.array, read),),
+            value=Load(0, source.element),
+        )
+        loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
+        panel = f"{copy.name}_p"
+        inside: tuple[Node, ...] = (Instance(name, tuple(map(var, (*loops, panel)))),)
+        for d in reversed(copy.order):
+            last = self._table.affine(source.shape[d]) - 1
+            low, high = self._ends(window, d)
+            if d == dim:
+                inside = (Loop(loops[d], (const(0),), (const(width - 1), last - var(panel)), 1, inside),)
+                continue
+            lower, upper = self._needed(copy, d)
+            inside = (Loop(loops[d], (*low, *lower, const(0)), (*high, *upper, last), 1, inside),)
+        (low, high), (_, upper) = self._ends(window, dim), self._needed(copy, dim)
+        last = self._table.affine(source.shape[dim]) - 1
+        return Loop(panel, low or (const(0),), (*high, *upper, last), width, inside, parallel=copy.is_shared, role="tile")
+
+    def _ends(self, window: _Box, dim: int) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+        """The first and the last index of a window that is not all of the array."""
+        length = window.lengths[dim]
+        return ((), ()) if length is None else ((window.low[dim],), (window.low[dim] + (length - 1),))
+
     def _fill(self, copy: _Copy) -> Node:
         """for each element of the window that the array has: copy it."""
+        if copy.panel is not None:
+            return self._fill_panels(copy)
         window = copy.window
         source = self._given.scop.arrays[window.array]
         name = f"fill_{copy.name}"
@@ -292,9 +414,10 @@ class _Packer:
         inside: tuple[Node, ...] = (Instance(name, tuple(map(var, loops))),)
         for d in reversed(range(len(loops))):
             last = self._table.affine(source.shape[d]) - 1
-            low, high = window.low[d], window.low[d] + (window.lengths[d] - 1)
-            lower, upper = self._needed(copy, d)
-            inside = (Loop(loops[d], (low, *lower, const(0)), (high, *upper, last), 1, inside),)
+            (low, high), (lower, upper) = self._ends(window, d), self._needed(copy, d)
+            to_threads = copy.is_shared and d == 0 and len(loops) > 1
+            role = "tile" if to_threads else "point"
+            inside = (Loop(loops[d], (*low, *lower, const(0)), (*high, *upper, last), 1, inside, parallel=to_threads, role=role),)
         return inside[0]
 
     def _needed(self, copy: _Copy, dim: int) -> tuple[list[Lin], list[Lin]]:
@@ -305,9 +428,9 @@ class _Packer:
             loop = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
             if loop is None:
                 return [], []
-            inside = self._unknown(use, copy.tile)
-            low = copy.window.low[dim]
-            edges = (low, low + (copy.window.lengths[dim] - 1), const(0))
+            inside = self._unknown(use, copy.chain, copy.level)
+            low, high = self._ends(copy.window, dim)
+            edges = (*low, *high, const(0))
             lower, upper = (
                 tuple(b for b in bounds if b not in edges and not b.names & inside) for bounds in (loop.lower, loop.upper)
             )
@@ -323,6 +446,11 @@ def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
     return Access(array=array, relation=relation, subscripts=subscripts)
 
 
+def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
+    """The body of chain[level]; of what is around the chain for level -1."""
+    return (chain[0],) if level < 0 else chain[level].body
+
+
 def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
     """Loops over tiles, each the only node of the one before."""
     chain = [loop]
@@ -331,37 +459,80 @@ def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
     return tuple(chain)
 
 
-def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop]) -> _Box | None:
-    """The box that the subscripts stay in while the inner loops run over their tiles; None where it has no known size."""
-    low, high = list(subscripts), list(subscripts)
+def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> _Box | None:
+    """The box that the subscripts stay in while the inner loops run over their tiles; None where it has no known size.
+
+    may_be_whole: a dimension without known size is all of the array's.
+    """
+    ranges: list[tuple[Lin, int | None]] = []
+    for e in subscripts:
+        found = _range(e, inner)
+        if found is None and not may_be_whole:
+            return None
+        ranges.append((const(0), None) if found is None else found)
+    return _Box(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
+
+
+def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
+    """The least value of a subscript while the inner loops run over their tiles, and how many follow it."""
+    low = high = e
     for loop in reversed(inner):
-        for side, smallest in ((low, True), (high, False)):
-            for d, e in enumerate(side):
-                c = e.coefficient(loop.var)
-                if c is None:
-                    return None
-                if not c:
-                    continue
-                ends = _tile_of(loop)
-                if ends is None:
-                    return None
-                side[d] = e.substitute({loop.var: ends[0] if (c > 0) == smallest else ends[1]})
-    lengths = [h - e + 1 for e, h in zip(low, high)]
-    if not all(n.is_const for n in lengths):
-        return None
-    return _Box(array, tuple(low), tuple(n.const for n in lengths))
+        c, same = low.coefficient(loop.var), high.coefficient(loop.var)
+        if c is None or same is None:
+            return None
+        if not c and not same:
+            continue
+        ends = _tile_of(loop)
+        if ends is None:
+            return None
+        first, last = ends
+        low = low.substitute({loop.var: first if c > 0 else last})
+        high = high.substitute({loop.var: last if same > 0 else first})
+    length = high - low + 1
+    return (low, length.const) if length.is_const else None
 
 
-def _elements_read(use: _Use) -> int:
-    """At most how many elements the loops inside the tile read."""
+def _moving(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str]:
+    """The loop variables that the subscripts change with, be it since those of loops inside start from them."""
+    moving = frozenset().union(*(e.names for e in subscripts))
+    for loop in reversed(loops):
+        if loop.var in moving:
+            moving |= frozenset().union(*(e.names for e in (*loop.lower, *loop.upper)))
+    return moving
+
+
+def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: ConflictTest) -> int:
+    """At most how many elements the loops inside read, for each index in dimensions that are read as a whole. A loop over
+    tiles counts its tiles.
+    """
+    subscripts = tests.subscripts((use.statement.reads[use.read], use.instance))
+    around = [n for n in use.around if isinstance(n, Loop)]
+    of_whole = _moving(tuple(subscripts[d] for d in whole), around) if whole else frozenset()
     total = 1
-    for loop in use.around:
-        ends = _tile_of(loop) if isinstance(loop, Loop) and loop.role != "tile" else None
+    for loop in around:
+        ends = _tile_of(loop) if loop.var in inside - of_whole else None
         if ends is not None and loop.var in use.moving:
             total *= (ends[1] - ends[0]).const // loop.step + 1
     return total
 
 
+def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:
+    """The subscripts of a copy in panels, of which the statement's last iterator is the start of one."""
+    all_ = ", ".join(iterators)
+    onto = isl.MultiAff(f"{{ {made}[{all_}] -> {statement.domain.get_tuple_name()}[{', '.join(statement.iterators)}] }}")
+    start = isl.PwAff(f"{{ {made}[{all_}] -> [({iterators[-1]})] }}")
+    *others, last = (e.pullback_multi_aff(onto) for e in subscripts)
+    return [start.scale_down_val(isl.Val(width)).floor(), *others, last.sub(start)]
+
+
+def _constant_like(value: isl.PwAff, number: int) -> isl.PwAff:
+    return value.sub(value).add_constant_val(isl.Val(number))
+
+
 def _tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
-    """Two bounds of the loop that are a constant apart."""
-    return next(((low, high) for low in loop.lower for high in loop.upper if (high - low).is_const), None)
+    """Values of its variable that no other lies outside, a constant apart: a bound, and where the steps from it end."""
+    for low in loop.lower:
+        for high in loop.upper:
+            if (high - low).is_const:
+                return low, low + (high - low).const // loop.step * loop.step
+    return None

@@ -7,13 +7,13 @@ tile, a stencil its vectors along the rows, a dot product its lanes of partial s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from math import prod
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, loops, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
@@ -21,7 +21,8 @@ from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.slots import SlotMap
 from polyml.machine import CpuMachine
 
-JAM_COUNTS = (2, 3, 4, 6, 8)
+JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
+PAIR_COUNTS = (2, 3, 4, 6, 8)  # the same of two loops
 VECTOR_COUNTS = (1, 2, 3, 4)
 COPIES_LIMIT = 32  # vectors that run together
 TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
@@ -30,16 +31,20 @@ RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
 
-def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...]) -> Program:
-    """The program with Jam and Unroll nodes where they pay."""
-    vectorizer = _Vectorizer(program, machine, layouts)
+def vectorize(
+    program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None
+) -> Program:
+    """The program with Jam and Unroll nodes where they pay. sizes: values of parameters to judge by."""
+    vectorizer = _Vectorizer(program, machine, layouts, sizes)
     body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
     return replace(program, body=body, before=before)
 
 
 class _Vectorizer:
-    def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...]):
-        self._program, self._machine = program, machine
+    def __init__(
+        self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None
+    ):
+        self._program, self._machine, self._sizes = program, machine, sizes or {}
         self._rare = False  # inside a guard that seldom holds: small code
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
         slots = SlotMap.of(program, layouts)
@@ -61,6 +66,8 @@ class _Vectorizer:
         return tuple(out)
 
     def _nest(self, loop: Loop, shared: tuple[Around, ...]) -> tuple[Node, ...]:
+        if any(inner.role == "tile" for inner in loops(loop.body)):  # what is copied for them knows this loop's iteration
+            return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
         chain, body = chain_of(loop)
         nest = Nest(self._program, self._tests, shared, chain, body)
         imperfect = any(not isinstance(n, Instance) for n in body)
@@ -105,7 +112,7 @@ class _Vectorizer:
         return total
 
     def _model(self, nest: Nest) -> CostModel:
-        return CostModel(nest, self._unit_dims, self._machine.vector_bytes, self._machine.vector_registers)
+        return CostModel(nest, self._unit_dims, self._machine.vector_bytes, self._machine.vector_registers, self._sizes)
 
     def _best(self, nest: Nest) -> tuple[Shape, float] | None:
         """The cheapest shape and its cycles per iteration of the chain."""
@@ -227,8 +234,8 @@ class _Vectorizer:
                     if count <= model.trips[loop] and vectors * count <= limit:
                         yield replace(wide, jams=((loop, count),))
             for a, b in combinations(jammed, 2):
-                for count in JAM_COUNTS:
-                    for other in JAM_COUNTS:
+                for count in PAIR_COUNTS:
+                    for other in PAIR_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
 

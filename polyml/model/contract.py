@@ -101,7 +101,7 @@ class _Contraction:
         if info.role is not Role.LOCAL:
             return None
         own = [around.pop(s, None) for s in node.subscripts]
-        if around or not all(map(_covers, own, node.subscripts, info.shape)):
+        if around or not all(map(covers, own, node.subscripts, info.shape)):
             return None
         if node.array in self._read_names(node.value) or may_raise(node.value):
             return None
@@ -140,7 +140,7 @@ class _Contraction:
         return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
 
 
-def _covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
+def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
     """Whether the subscript runs through the whole dimension."""
     if loop is None:
         return subscript == Affine(0) and extent == Affine(1)

@@ -16,6 +16,7 @@ from polyml.model.affine import Affine
 from polyml.model.checks import argument_checks, checks, size_pw_aff
 from polyml.model.complexes import in_parts
 from polyml.model.context import Context, Setting, outermost
+from polyml.model.coalesce import coalesce
 from polyml.model.contract import contract
 from polyml.model.forward import forward
 from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
@@ -41,7 +42,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     """
     written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
     simple = forward(written, aliased=aliased)
-    nest = without_value_arguments(simple if aliased else contract(simple), written)
+    nest = without_value_arguments(simple if aliased else coalesce(contract(simple)), written)
     places = setting(nest, written)
     top = outermost(places)
     if not aliased:

@@ -55,7 +55,7 @@ class Artifact:
 
     entry: symbol of `i64 entry(ptr slots)` in object_code. results: what the call returns, in order.
     result_arrays: the arrays the caller allocates, in the order of their slots. written: the array arguments written.
-    aliased: made for arguments that overlap. notes: lines for explain().
+    aliased: made for arguments that overlap. notes: lines for explain(). sized: whether other sizes ask for other code.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Artifact:
     written: tuple[str, ...] = ()
     aliased: bool = False
     notes: tuple[str, ...] = ()
+    sized: bool = False
 
     def __post_init__(self):
         arrays = [n for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)]
@@ -157,6 +158,7 @@ def _to_json(artifact: Artifact) -> dict:
         "written": artifact.written,
         "aliased": artifact.aliased,
         "notes": artifact.notes,
+        "sized": artifact.sized,
     }
 
 
@@ -176,6 +178,7 @@ def _from_json(head: dict, object_code: bytes) -> Artifact:
         written=tuple(head["written"]),
         aliased=head["aliased"],
         notes=tuple(head["notes"]),
+        sized=head["sized"],
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from polyml import machine
 from polyml.config import Options
 from polyml.frontend.syntax import ArgType
+from polyml.runtime.sizes import Sizes
 
 _SUFFIXES = (".py", ".ll")
 
@@ -27,6 +28,7 @@ def content_key(
     layouts: tuple[str, ...],
     options: Options,
     aliased: bool,
+    sizes: Sizes | None,
 ) -> str | None:
     """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
     options, compiler and CPU. None where the text is nowhere to be found."""
@@ -36,7 +38,7 @@ def content_key(
         return None
     parts = (
         function.__code__.co_filename, str(first), "".join(lines), captured, " ".join(map(str, types)),
-        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), toolchain(),
+        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), repr(sizes), toolchain(),
     )  # fmt: skip
     digest = hashlib.sha256()
     for part in parts:

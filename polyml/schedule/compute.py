@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import islpy as isl
@@ -16,6 +17,7 @@ from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.contraction import has_contraction, map_contractions
 from polyml.schedule.forms import affine_schedule
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
@@ -25,23 +27,38 @@ OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the larges
 
 @dataclass(frozen=True)
 class Scheduled:
-    """tree: the schedule, legal. notes: what was decided, for `explain`."""
+    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles."""
 
     tree: isl.Schedule
     notes: tuple[str, ...]
+    sized: bool = False
 
 
-def compute(scop: Scop, dependences: Dependences, machine: CpuMachine, *, tile: bool, parallel: bool) -> Scheduled:
-    """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so."""
+def compute(
+    scop: Scop,
+    dependences: Dependences,
+    machine: CpuMachine,
+    *,
+    tile: bool,
+    parallel: bool,
+    sizes: Mapping[str, int] | None = None,
+) -> Scheduled:
+    """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
+
+    sizes: values of parameters to choose block sizes by; the schedule is legal for all.
+    """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS):
-            tree, notes = affine_schedule(scop, dependences)
+            affine, notes = affine_schedule(scop, dependences)
+            tree, found, sized = affine, (), tile and has_contraction(scop)
+            if sized:
+                tree, found = map_contractions(affine, scop, dependences, machine, sizes, parallel=parallel)
             tree, mapped = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
             check_legal(tree, scop, dependences)
             check_parallel(tree, scop, dependences)
-            return Scheduled(tree, notes + mapped)
+            return Scheduled(tree, notes + found + mapped, sized)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:

@@ -11,8 +11,6 @@ Pluto and Halide's compute_with. Traffic saved costs no parallelism here; where 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 
 import islpy as isl
@@ -22,8 +20,8 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.schedule.roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.tree import together
+from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
-Tree = dict  # a node of isl's schedule tree as its own text has it: {"filter": "...", "child": {...}}
 DEEP = 3  # members of a band that may be tiled
 
 
@@ -32,22 +30,6 @@ def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Sc
     tree = parse_tree(str(schedule))
     fused = _fused(tree, _Facts(scop, dependences))
     return schedule if fused is tree else isl.Schedule(print_tree(fused))
-
-
-def parse_tree(text: str) -> Tree:
-    """isl's text of a schedule as nested dictionaries."""
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', text)
-    quoted = [p if i % 2 else re.sub(r"(\w+):", r'"\1":', p) for i, p in enumerate(pieces)]
-    return json.loads("".join(quoted))
-
-
-def print_tree(tree: Tree) -> str:
-    """What `parse_tree` reads."""
-    if isinstance(tree, dict):
-        return "{ " + ", ".join(f"{key}: {print_tree(value)}" for key, value in tree.items()) + " }"
-    if isinstance(tree, list):
-        return "[ " + ", ".join(print_tree(value) for value in tree) + " ]"
-    return json.dumps(tree)
 
 
 class _Facts:

@@ -16,13 +16,15 @@ class LoopRole(IntEnum):
     """What one loop does, in the order of the loops over tiles.
 
     BATCH: every access moves, the element written not to its neighbour. ROWS: the element written moves, some operand
-    stays. DEPTH: the element written stays. PANEL: the element written moves along the rows of memory.
+    stays. DEPTH: the element written stays. PANEL: the element written moves along the rows of memory. COLUMNS: the same
+    operands move as along the panel, the element written not to its neighbour (of ROWS, where a contraction is concerned).
     """
 
     BATCH = 0
     ROWS = 1
     DEPTH = 2
     PANEL = 3
+    COLUMNS = 4
 
 
 def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopRole:

@@ -69,10 +69,12 @@ def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
 def rewrite_bands(
     node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]
 ) -> isl.ScheduleNode:
-    """Every outermost band that `change` accepts is replaced; below a refused band (None) the walk goes on.
+    """Every outermost band that `change` accepts is replaced; below a refused band (None) the walk goes on. Not below marks: what is there is done.
 
     `change` gives a node at the position of the one it got.
     """
+    if node.get_type() == NODE.mark:
+        return node
     if node.get_type() == NODE.band:
         changed = change(node)
         if changed is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
+from polyml import machine, polyhedra
 from polyml.codegen import interpret, packing
 from polyml.codegen.ast import Guard, Loop, every, loops
 from polyml.codegen.build import build
@@ -15,8 +15,10 @@ from polyml.codegen.vectorize import vectorize
 from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
-from polyml.schedule import mapping
+from polyml.schedule import contraction, mapping
+from polyml.schedule.blocks import Blocks
 from polyml.schedule.compute import compute
+from polyml.schedule.roles import LoopRole
 from tests.codegen.loop_nests import batched
 from tests.codegen.loop_nests import matmul as plain
 from tests.codegen.native import WIDE, native
@@ -101,6 +103,20 @@ def small(monkeypatch):
     """Tiles of a few iterations, and copies of what is read twice."""
     monkeypatch.setattr(packing, "LEAST_USES", 2)
     monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
+    monkeypatch.setattr(contraction, "blocks", blocks_of(8, 4, 3, 4))
+
+
+def blocks_of(columns, panel, depth, rows):
+    """Blocks of these sizes for every contraction."""
+
+    def blocks(axes, element_bytes, machine, *, parallel):
+        names = {role: [a.name for a in axes if a.role is role] for role in LoopRole}
+        (wide,), (first, *others) = names[LoopRole.PANEL], names[LoopRole.ROWS]
+        single = [(n, 1) for n in (*names[LoopRole.COLUMNS], *others)]
+        outer = [*((n, 1) for n in names[LoopRole.BATCH]), (wide, columns), *((n, depth) for n in names[LoopRole.DEPTH][:1])]
+        return Blocks(tuple(outer), (first, rows), (*single, (wide, panel)), (first, wide, *names[LoopRole.DEPTH]))
+
+    return blocks
 
 
 def packed(kernel, preset=WIDE[-1]):
@@ -170,14 +186,22 @@ def test_the_caller_s_strides_do_not_matter(small, order, step):
 def test_both_operands_are_copied_and_the_result_is_not(small):
     _, program = packed(plain)
     assert copies(program) == {"A_tile0", "B_tile0"}
-    (loop,) = (loop for loop in loops(program.body) if loop.parallel)
-    assert set(loop.private) == copies(program)
+    filling, multiplying, _ = (loop for loop in loops(program.body) if loop.parallel)
+    assert set(multiplying.private) == {"A_tile0"} and not filling.private
+
+
+def test_a_copy_that_many_tiles_read_is_in_panels_as_wide_as_they_are(small):
+    _, program = packed(plain)
+    assert program.windows["B_tile0"].lengths[:2] == (2, 3)  # panels, depth; a panel's rows are whole cache lines
+    assert program.scop.statements["fill_B_tile0"].iterators == ("i0", "i1", "p")
 
 
 def test_an_operand_s_last_dimension_becomes_the_one_that_the_result_s_rows_run_along(small):
     _, program = packed(right_transposed)
-    rows, columns = program.scop.arrays["B"].shape
-    assert program.scop.arrays["B_tile0"].shape == (columns, rows)
+    read = program.scop.statements["fill_B_tile0"].reads[0].subscripts
+    written = program.scop.statements["fill_B_tile0"].write.subscripts
+    assert [polyhedra.iterator_coefficients(e)[0] for e in read] == [(1, 0, 1), (0, 1, 0)]
+    assert [polyhedra.iterator_coefficients(e)[0] for e in written[1:]] == [(0, 1, 0), (1, 0, 0)]
 
 
 def test_one_array_read_in_two_ways_has_two_copies(small):
@@ -229,7 +253,7 @@ def test_long_rows_of_a_copy_begin_an_odd_number_of_cache_lines_apart():
 
 
 def test_a_copy_that_does_not_fit_the_second_cache_is_not_made(monkeypatch):
-    monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4000, 3000, 4000)[r] for r in roles])
+    monkeypatch.setattr(contraction, "blocks", blocks_of(40000, 4000, 3000, 4000))
     before, after = packed(plain)
     assert after is before
 
@@ -237,4 +261,6 @@ def test_a_copy_that_does_not_fit_the_second_cache_is_not_made(monkeypatch):
 def test_loops_over_copies_are_loops_like_others():
     _, program = packed(plain)
     fills = [n for n in every(program.body) if isinstance(n, Loop) and n.var.startswith(("A_tile", "B_tile"))]
-    assert fills and all(loop.step == 1 and loop.role == "point" for loop in fills)
+    panels = [loop for loop in fills if loop.role == "tile"]
+    assert len(fills) == 5 and [loop.parallel for loop in panels] == [True]
+    assert all(loop.step == 1 for loop in fills if loop not in panels)

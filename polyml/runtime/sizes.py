@@ -1,0 +1,49 @@
+"""For which sizes a kernel is compiled: block sizes and register tiles follow those of the call that asks for them.
+
+The code is right for all sizes. It is used for those like the ones that it was made for, and there are only so many forms
+of one kernel (`FORMS`), after which one more is made for all other sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.runtime.arguments import Argument
+
+FORMS = 8  # made for some sizes, of one kernel and types
+EXACT = 32  # extents up to this are told apart one by one, longer ones by powers of two
+_LITTLE = {0: 1, 1: 4096, 2: 48, 3: 12, 4: 6}  # extents of arrays of so many dimensions for which no form is made
+_LITTLE_OF_MANY = 4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """extents: of each array argument, as in the call; None: nothing is expected of them. limits: of each, the least and the
+    greatest that the form is used for, dimension by dimension.
+    """
+
+    extents: tuple[tuple[str, tuple[int, ...]], ...] | None
+    limits: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+
+
+def sizes_of(given: Sequence[Argument]) -> Sizes:
+    """What a form for this call is made for: for its sizes and those of about the same, or, where all are small, for these."""
+    arrays = [(a.name, a.value.shape) for a in given if isinstance(a.value, np.ndarray)]
+    little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays}
+    if all(extent <= little[name] for name, shape in arrays for extent in shape):
+        return Sizes(None, tuple((name, ((0, little[name]),) * len(shape)) for name, shape in arrays))
+    return Sizes(tuple(arrays), tuple((name, tuple(map(_limits, shape))) for name, shape in arrays))
+
+
+def _limits(extent: int) -> tuple[int, int]:
+    """
+    >>> _limits(7), _limits(33), _limits(100), _limits(128)
+    ((7, 7), (33, 64), (65, 128), (65, 128))
+    """
+    if extent <= EXACT:
+        return extent, extent
+    above = 1 << (extent - 1).bit_length()
+    return above // 2 + 1, above

@@ -1,0 +1,370 @@
+"""Contractions: nests that multiply and add, found by what their accesses move with, and laid out for caches and registers.
+
+    for i, j: C[i, j] = 0                     for jt: for kt: parallel it: for jp:
+    for i, j, k:                      ->          for i, j, k in the tile: C[i, j] += A[i, k]*B[k, j]
+        C[i, j] += A[i, k]*B[k, j]
+
+A statement is a contraction when some of its loops leave the element written where it is (depth), one runs along the rows
+of memory (panel), and some leave an operand where it is that moves along the panel (rows). Statements that touch each
+element of the result once (initialisation, scaling, bias, activation: its companions) run in its tiles where the whole
+depth fits in one block, and in nests of their own else. What comes out is proved like every other schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.errors import IllegalSchedule
+from polyml.machine import CpuMachine
+from polyml.model.dependence import Dependences
+from polyml.model.scop import Access, Scop, Statement
+from polyml.schedule.blocks import Axis, blocks
+from polyml.schedule.legality import check_legal
+from polyml.schedule.roles import LoopRole
+from polyml.schedule.strides import accesses, goes_to_neighbours, moves
+from polyml.schedule.tree import PARALLEL, POINT, TILE
+from polyml.schedule.tree_text import Tree, parse_tree, print_tree
+
+
+def map_contractions(
+    schedule: isl.Schedule,
+    scop: Scop,
+    dependences: Dependences,
+    machine: CpuMachine,
+    sizes: Mapping[str, int] | None,
+    *,
+    parallel: bool,
+) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The schedule with its contractions laid out, under marks that say so; as it was where that would be illegal.
+
+    sizes: values of parameters to choose by; what comes out is right for all others too.
+    """
+    layout = _Layout(scop, machine, sizes, parallel)
+    tree = parse_tree(str(schedule))
+    laid_out = layout.tree(tree, tuple(scop.statements), frozenset())
+    if laid_out is tree:
+        return schedule, ()
+    made = isl.Schedule(print_tree(laid_out))
+    try:
+        check_legal(made, scop, dependences)
+    except IllegalSchedule as problem:
+        return schedule, (f"contractions not laid out: {problem.message}",)
+    return made, tuple(layout.notes)
+
+
+def has_contraction(scop: Scop) -> bool:
+    """Whether some statement may be one: a choice of tiles by sizes."""
+    return any(len(s.iterators) >= 3 and contraction_roles(s, s.iterators) for s in scop.statements.values())
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A statement of a schedule tree with the iterators that its bands' members follow, outermost first."""
+
+    statement: Statement
+    iterators: tuple[str, ...]
+    coincident: frozenset[str]
+    permutable: bool
+
+
+@dataclass(frozen=True)
+class _Companion:
+    """A statement that touches each element of a contraction's result once. along: the contraction's iterator -> its own."""
+
+    statement: Statement
+    along: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """before, after: companions in their order."""
+
+    main: Statement
+    axes: tuple[Axis, ...]
+    before: tuple[_Companion, ...] = ()
+    after: tuple[_Companion, ...] = ()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return (*(c.statement for c in self.before), self.main, *(c.statement for c in self.after))
+
+    def names(self, statement: Statement) -> Mapping[str, str]:
+        """The contraction's iterator -> the statement's own."""
+        companion = next((c for c in (*self.before, *self.after) if c.statement is statement), None)
+        return {a.name: a.name for a in self.axes} if companion is None else companion.along
+
+
+class _Layout:
+    def __init__(self, scop: Scop, machine: CpuMachine, sizes: Mapping[str, int] | None, parallel: bool):
+        self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
+        self.notes: list[str] = []
+
+    def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
+        """The node with contractions below laid out. names: its statements; fixed: "S.i" of the loops around it."""
+        if "filter" in node:
+            names = polyhedra.set_names(isl.UnionSet(node["filter"]))
+        if "sequence" in node or "set" in node:
+            key = "sequence" if "sequence" in node else "set"
+            parts = self._joined(node[key], fixed) if key == "sequence" else node[key]
+            parts = [self.tree(part, names, fixed) for part in parts]
+            if len(parts) == 1:
+                return parts[0]["child"]
+            same = len(parts) == len(node[key]) and all(a is b for a, b in zip(parts, node[key]))
+            return node if same else {**node, key: parts}
+        if "schedule" in node:
+            found = self._contraction([node], names, fixed)
+            if found is not None:
+                return self._laid_out(found)
+            members = _members(node)
+            if any(its is None for member in members for its in member.values()):
+                return node
+            if any(node.get("coincident", [])):
+                return node  # threads share a loop around
+            fixed |= {f"{name}.{it}" for member in members for name, it in member.items()}
+        if "child" not in node or "mark" in node:
+            return node
+        inside = self.tree(node["child"], names, fixed)
+        return node if inside is node["child"] else {**node, "child": inside}
+
+    def _joined(self, parts: list[Tree], fixed: frozenset[str]) -> list[Tree]:
+        """A sequence's parts, with those that belong to one contraction made one part where its tiles hold them."""
+        parts = list(parts)
+        position = 0
+        while position < len(parts):
+            first, stop = position, position + 1
+            found = self._contraction(parts[first:stop], (), fixed)
+            while found is not None and first > 0 and (more := self._contraction(parts[first - 1 : stop], (), fixed)):
+                first, found = first - 1, more
+            while found is not None and stop < len(parts) and (more := self._contraction(parts[first : stop + 1], (), fixed)):
+                stop, found = stop + 1, more
+            if stop - first > 1 and self._in_one_block(found):
+                parts[first:stop] = [{"filter": _filter(found.statements), "child": self._laid_out(found)}]
+                position = first
+            position += 1
+        return parts
+
+    def _contraction(self, parts: Sequence[Tree], names: Sequence[str], fixed: frozenset[str]) -> Contraction | None:
+        """What the parts are together, one contraction and its companions; None if they are not."""
+        leaves = []
+        for part in parts:
+            for leaf in self._leaves(part, names, (), frozenset(), True):
+                if leaf is None:
+                    return None
+                leaves.append(leaf)
+        found = [(k, axes) for k, leaf in enumerate(leaves) if (axes := self._axes(leaf, fixed))]
+        if len(found) != 1:
+            return None
+        position, axes = found[0]
+        main = leaves[position].statement
+        if len(leaves) > 1 and self._sizes is None:
+            return None
+        companions = [
+            companion(leaf.statement, main, axes) if leaf.permutable and len(leaf.coincident) == len(leaf.iterators) else None
+            for k, leaf in enumerate(leaves)
+            if k != position
+        ]
+        if None in companions:
+            return None
+        return Contraction(main, axes, tuple(companions[:position]), tuple(companions[position:]))
+
+    def _leaves(
+        self, node: Tree, names: Sequence[str], iterators: tuple, coincident: frozenset, permutable: bool
+    ) -> Iterator[_Leaf | None]:
+        """The statements below, in order; None for what is not a plain loop nest."""
+        if "filter" in node:
+            names = polyhedra.set_names(isl.UnionSet(node["filter"]))
+        if "mark" in node or "set" in node:
+            yield None
+            return
+        if "schedule" in node:
+            flags, members = node.get("coincident", []), _members(node)
+            for k, member in enumerate(members):
+                iterators = (*iterators, member)
+                if k < len(flags) and flags[k]:
+                    coincident |= {len(iterators) - 1}
+            permutable = permutable and (bool(node.get("permutable")) or len(members) == 1)
+        if "sequence" in node:
+            for part in node["sequence"]:
+                yield from self._leaves(part, names, iterators, coincident, permutable)
+        elif "child" in node:
+            yield from self._leaves(node["child"], names, iterators, coincident, permutable)
+        elif len(names) != 1:
+            yield None
+        else:
+            name = names[0]
+            own = tuple(member.get(name) for member in iterators)
+            if None in own or len(set(own)) < len(own):
+                yield None
+            else:
+                yield _Leaf(self._scop.statements[name], own, frozenset(own[k] for k in coincident), permutable)
+
+    def _axes(self, leaf: _Leaf, fixed: frozenset[str]) -> tuple[Axis, ...] | None:
+        """The statement's loops inside those that are fixed, if it is a contraction of them."""
+        statement = leaf.statement
+        free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
+        if len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
+            return None
+        roles = contraction_roles(statement, free)
+        if roles is None or any(role is not LoopRole.DEPTH and it not in leaf.coincident for it, role in roles.items()):
+            return None
+        positions = [statement.iterators.index(it) for it in free]
+        if any(not polyhedra.is_product(statement.domain, [p]) for p in positions):
+            return None
+        axes = tuple(
+            Axis(it, roles[it], self._extent(statement, p), _place(statement.write, p), _is_unit(statement, p))
+            for it, p in zip(free, positions)
+        )
+        return axes if all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL)) else None
+
+    def _extent(self, statement: Statement, position: int) -> int | None:
+        """About how many iterations a loop has at the sizes expected."""
+        if self._sizes is None:
+            return None
+        domain = polyhedra.fix(statement.domain, self._sizes)
+        return polyhedra.length(domain, position)
+
+    def _in_one_block(self, found: Contraction) -> bool:
+        depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
+        made = self._blocks(found)
+        return not any(name in depth for name, _ in (*made.outer, *made.inner))
+
+    def _blocks(self, found: Contraction):
+        arrays = [self._scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
+        size_bytes = max(a.element.size_bytes for a in arrays)
+        return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel)
+
+    def _laid_out(self, found: Contraction) -> Tree:
+        made = self._blocks(found)
+        self.notes.append(f"contraction {found.main.name}: {made}")
+        if self._in_one_block(found):
+            return self._tree(found, made)
+        alone = Contraction(found.main, found.axes)
+        parts = [(s, self._tree(alone, made) if s is found.main else self._apart(found, s)) for s in found.statements]
+        if len(parts) == 1:
+            return parts[0][1]
+        return {"sequence": [{"filter": _filter([s]), "child": tree} for s, tree in parts]}
+
+    def _apart(self, found: Contraction, statement: Statement) -> Tree:
+        along = found.names(statement)
+        inner = [it for it in statement.iterators if it in along.values()]
+        return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner))
+
+    def _tree(self, found: Contraction, made) -> Tree:
+        depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
+
+        def band(loops, statements) -> Tree:
+            members = [{s: found.names(s)[name] for s in statements} for name, _ in loops]
+            return _band(members, [step for _, step in loops], [int(name not in depth) for name, _ in loops])
+
+        def points(statement: Statement) -> Tree:
+            loops = [(name, 1) for name in made.points if name in found.names(statement)]
+            return {"mark": POINT, "child": band(loops, [statement])}
+
+        inside = points(found.main)
+        if len(found.statements) > 1:
+            inside = {"sequence": [{"filter": _filter([s]), "child": points(s)} for s in found.statements]}
+        for mark, loops in ((TILE, made.inner), (PARALLEL if self._parallel else TILE, made.shared), (TILE, made.outer)):
+            loops = [loops] if loops and isinstance(loops[0], str) else loops
+            if loops:
+                inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
+        return inside
+
+
+def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
+    """Whether there is more than one iteration of the role: else the nest is a product of a matrix and a vector."""
+    return any(a.count > 1 for a in axes if a.role is role)
+
+
+def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:
+    """What each of the loops is for the accesses; None where they make no contraction."""
+    write = statement.write
+    along = {it: [statement.iterators.index(it)] for it in free}
+    panels = [it for it in free if goes_to_neighbours(write, along[it]) and not moves(write, along[it], slice(0, -1))]
+    if len(panels) != 1:
+        return None
+    panel = panels[0]
+    operands = [a for a in statement.reads if a.subscripts and not _same(a, write)]
+    beside = [a for a in operands if moves(a, along[panel])]
+    across = [a for a in operands if a not in beside]
+    if not beside or not across:
+        return None
+
+    def role(it: str) -> LoopRole:
+        if it == panel:
+            return LoopRole.PANEL
+        if not moves(write, along[it]):
+            return LoopRole.DEPTH
+        if not any(moves(a, along[it]) for a in beside):
+            return LoopRole.ROWS
+        return LoopRole.BATCH if any(moves(a, along[it]) for a in across) else LoopRole.COLUMNS
+
+    roles = {it: role(it) for it in free}
+    return roles if {LoopRole.ROWS, LoopRole.DEPTH} <= set(roles.values()) else None
+
+
+def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> _Companion | None:
+    """The statement as one that touches what `main` writes, an element of it in each of its instances."""
+    free = [a.name for a in axes if a.role is not LoopRole.DEPTH]
+    for access in (statement.write, *statement.reads):
+        if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
+            continue
+        along = {}
+        for own, other in zip(main.write.subscripts, access.subscripts):
+            mine, its = _single(main, own), _single(statement, other)
+            if mine in free and its is not None:
+                along[mine] = its
+        if set(along) == set(free) and len(set(along.values())) == len(free):
+            return _Companion(statement, along)
+    return None
+
+
+def _single(statement: Statement, subscript: isl.PwAff) -> str | None:
+    """The iterator that a subscript is, perhaps shifted."""
+    found = polyhedra.iterator_coefficients(subscript)
+    if len(found) != 1 or sorted(abs(c) for c in found[0])[-1:] != [1] or sum(map(abs, found[0])) != 1:
+        return None
+    return statement.iterators[next(k for k, c in enumerate(found[0]) if c)]
+
+
+def _same(a: Access, b: Access) -> bool:
+    return a.array == b.array and a.relation.plain_is_equal(b.relation)
+
+
+def _place(write: Access, position: int) -> int:
+    """Which dimension of the result the iterator moves, counted from the last; -1: none."""
+    for k, subscript in enumerate(reversed(write.subscripts)):
+        if any(piece[position] for piece in polyhedra.iterator_coefficients(subscript)):
+            return k
+    return -1
+
+
+def _is_unit(statement: Statement, position: int) -> bool:
+    return any(goes_to_neighbours(a, [position]) and not moves(a, [position], slice(0, -1)) for a in statement.reads)
+
+
+def _members(node: Tree) -> list[dict[str, str | None]]:
+    """Of each member of a band: statement -> the iterator that it follows, None where it is not one alone."""
+    return polyhedra.members(isl.MultiUnionPwAff(node["schedule"]))
+
+
+def _filter(statements: Sequence[Statement]) -> str:
+    return f"{{ {'; '.join(_tuple(s) for s in statements)} }}"
+
+
+def _tuple(statement: Statement) -> str:
+    return f"{statement.name}[{', '.join(statement.iterators)}]"
+
+
+def _band(members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int]) -> Tree:
+    """A permutable band: per member the iterator of each statement, rounded down to a multiple of the step."""
+    texts = []
+    for member, step in zip(members, steps):
+        values = (
+            f"{_tuple(s)} -> [({it if step == 1 else f'{step}*floor(({it})/{step})'})]" for s, it in member.items()
+        )
+        texts.append(f"{{ {'; '.join(values)} }}")
+    return {"schedule": f"[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}

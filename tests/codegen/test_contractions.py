@@ -1,0 +1,173 @@
+"""Contractions of many forms, with caches so small that few elements need every level of blocks, against NumPy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import polyml
+from polyml import machine
+from polyml.machine import CacheLevel
+from polyml.runtime import sizes
+
+SMALL = (CacheLevel(1, 1024, 8, 64, 1), CacheLevel(2, 4096, 8, 64, 1), CacheLevel(3, 32768, 16, 64, 2))
+
+
+@pytest.fixture(autouse=True)
+def small_caches(monkeypatch):
+    host = machine.host()
+    monkeypatch.setattr(machine, "host", lambda: replace(host, caches=SMALL, cores=3))
+    monkeypatch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
+    monkeypatch.setattr(sizes, "_LITTLE_OF_MANY", 0)
+    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+
+
+def loops(equation: str, init: str = "acc = 0", update: str = "acc += {a}*{b}", last: str = "{c} = acc"):
+    """The contraction as a function of plain loops, the result's outside."""
+    inputs, c = equation.split("->")
+    a, b = inputs.split(",")
+    text = {"a": f"A[{', '.join(a)}]", "b": f"B[{', '.join(b)}]", "c": f"C[{', '.join(c)}]"}
+    where = {d: f"{name}.shape[{dims.index(d)}]" for name, dims in (("A", a), ("B", b)) for d in dims}
+    lines = ["def contraction(C, A, B):"]
+    for depth, d in enumerate(c, 1):
+        lines.append(f"{'    ' * depth}for {d} in range({where[d]}):")
+    inside = "    " * (len(c) + 1)
+    lines.append(inside + init.format(**text))
+    summed = sorted(set(a + b) - set(c))
+    for depth, d in enumerate(summed):
+        lines.append(f"{inside}{'    ' * depth}for {d} in range({where[d]}):")
+    lines.append(f"{inside}{'    ' * len(summed)}{update.format(**text)}")
+    lines.append(inside + last.format(**text))
+    return define("\n".join(lines) + "\n", "contraction")
+
+
+def define(text: str, name: str):
+    import linecache
+
+    file = f"<{name} {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    made: dict = {"np": np}
+    exec(compile(text, file, "exec"), made)
+    return made[name]
+
+
+def operands(equation: str, extents: dict[str, int], dtype="float64", seed=0):
+    inputs, c = equation.split("->")
+    random = np.random.default_rng(seed)
+    made = [random.integers(-9, 9, [extents[d] for d in dims]).astype(dtype) for dims in (c, *inputs.split(","))]
+    return made
+
+
+EQUATIONS = (
+    "ik,kj->ij", "ki,jk->ij", "ik,jk->ji", "bik,bkj->bij", "ikl,klj->ij", "lki,kjl->ji", "kli,lj->kji", "kmli,ljm->kji",
+    "njmi,mknl->lkji", "ap,srqp->srqa", "akbc,jk->cjba", "cabkd,kj->dcjba", "amji,cbkm->kjicba", "baie,cekj->kjicba",
+)  # fmt: skip
+EXTENTS = ((1, 1, 1, 1, 1, 1, 1, 1), (2, 3, 4, 5, 3, 2, 6, 4), (9, 17, 5, 3, 8, 4, 2, 7), (33, 5, 18, 9, 2, 7, 3, 4))
+
+
+def extents_of(equation: str, numbers) -> dict[str, int]:
+    return dict(zip(sorted(set(equation) - set("->,")), numbers))
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_loops_give_what_numpy_gives(equation):
+    compiled = polyml.kernel(cache=False, threads=3)(loops(equation))
+    for numbers in EXTENTS:
+        C, A, B = operands(equation, extents_of(equation, numbers))
+        compiled(C, A, B)
+        np.testing.assert_array_equal(C, np.einsum(equation, A, B))
+
+
+@pytest.mark.parametrize("equation", EQUATIONS[::3])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_so_do_einsums_in_place(equation, dtype):
+    kernel = define(f"def contraction(C, A, B):\n    C[...] = np.einsum('{equation}', A, B)\n", "contraction")
+    compiled = polyml.kernel(cache=False, threads=2)(kernel)
+    for numbers in EXTENTS[1:]:
+        C, A, B = operands(equation, extents_of(equation, numbers), dtype)
+        compiled(C, A, B)
+        np.testing.assert_array_equal(C, np.einsum(equation, A, B))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"init": "{c} = 2*{c}", "update": "{c} += {a}*{b}", "last": "pass"},
+        {"init": "{c} = -1", "update": "{c} += {a}*{b}", "last": "{c} = max({c}, 0)"},
+        {"init": "acc = 1", "update": "acc -= 2*{a}*{b}", "last": "{c} += acc + 3"},
+        {"init": "{c} = 0", "update": "{c} = max({c}, {a} + {b})", "last": "pass"},
+    ],
+    ids=["scaled", "activated", "added", "largest"],
+)
+@pytest.mark.parametrize("equation", ["ik,kj->ij", "bmji,cakm->kjicba"])
+def test_what_is_done_with_each_element_before_and_after(equation, form):
+    kernel = loops(equation, **form)
+    compiled = polyml.kernel(cache=False, threads=3)(kernel)
+    for numbers in EXTENTS[1:]:
+        numbers = [min(n, 9) for n in numbers]
+        C, A, B = operands(equation, extents_of(equation, numbers))
+        wanted = C.copy()
+        compiled(C, A, B)
+        kernel(wanted, A, B)
+        np.testing.assert_array_equal(C, wanted)
+
+
+def convolution_nhwc(Y, X, W):
+    for n in range(Y.shape[0]):
+        for h in range(Y.shape[1]):
+            for w in range(Y.shape[2]):
+                for o in range(Y.shape[3]):
+                    for r in range(W.shape[0]):
+                        for s in range(W.shape[1]):
+                            for c in range(X.shape[3]):
+                                Y[n, h, w, o] += X[n, 2 * h + r, w + s, c] * W[r, s, c, o]
+
+
+def convolution_nchw(Y, X, W):
+    for n in range(Y.shape[0]):
+        for o in range(Y.shape[1]):
+            for h in range(Y.shape[2]):
+                for w in range(Y.shape[3]):
+                    for c in range(X.shape[1]):
+                        for r in range(W.shape[2]):
+                            for s in range(W.shape[3]):
+                                Y[n, o, h, w] += X[n, c, 2 * h + r, w + s] * W[o, c, r, s]
+
+
+@pytest.mark.parametrize("n, h, w, o, c, r, s", [(1, 5, 7, 9, 4, 3, 3), (3, 2, 18, 5, 6, 1, 2), (2, 4, 9, 17, 3, 3, 1)])
+def test_convolutions(n, h, w, o, c, r, s):
+    random = np.random.default_rng(0)
+    X = random.integers(-9, 9, (n, 2 * h + r, w + s, c)).astype("f4")
+    W = random.integers(-9, 9, (r, s, c, o)).astype("f4")
+    windows = np.lib.stride_tricks.sliding_window_view(X, (r, s), (1, 2))[:, : 2 * h : 2, :w]
+    wanted = np.einsum("nhwcrs,rsco->nhwo", windows, W)
+    Y = np.zeros((n, h, w, o), "f4")
+    polyml.kernel(cache=False, threads=3)(convolution_nhwc)(Y, X, W)
+    np.testing.assert_array_equal(Y, wanted)
+    Y = np.zeros((n, o, h, w), "f4")
+    channels_first = [np.ascontiguousarray(a) for a in (X.transpose(0, 3, 1, 2), W.transpose(3, 2, 0, 1))]
+    polyml.kernel(cache=False, threads=3)(convolution_nchw)(Y, *channels_first)
+    np.testing.assert_array_equal(Y, wanted.transpose(0, 3, 1, 2))
+
+
+@st.composite
+def contractions(draw):
+    """Equations of up to six loops: each is the result's and one operand's, or both operands', or all three's."""
+    names = "abcdef"[: draw(st.integers(3, 6))]
+    roles = [draw(st.sampled_from(["left", "right", "depth", "batch"])) for _ in names]
+    roles[:3] = ["left", "right", "depth"]
+    held = {"A": ("left", "depth", "batch"), "B": ("right", "depth", "batch"), "C": ("left", "right", "batch")}
+    dims = {array: [n for n, role in zip(names, roles) if role in held[array]] for array in held}
+    a, b, c = ("".join(draw(st.permutations(dims[array]))) for array in ("A", "B", "C"))
+    return f"{a},{b}->{c}", {n: draw(st.integers(1, 12)) for n in names}
+
+
+@settings(max_examples=12, derandomize=True, deadline=None)
+@given(contractions(), st.sampled_from(["float64", "float32"]), st.sampled_from(["reassociate", "strict"]))
+def test_random_contractions(contraction, dtype, fp):
+    equation, extents = contraction
+    C, A, B = operands(equation, extents, dtype)
+    polyml.kernel(cache=False, threads=3, fp=fp)(loops(equation))(C, A, B)
+    np.testing.assert_array_equal(C, np.einsum(equation, A, B))
