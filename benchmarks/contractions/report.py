@@ -1,0 +1,114 @@
+"""Tables of what was measured, and what is asked of it."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.compare import geometric_mean
+from benchmarks.contractions import cold
+from benchmarks.contractions.measure import Row
+from benchmarks.contractions.sets import Set
+
+ASKED: Mapping[tuple[str, str], float] = {
+    ("looptune", "numpy"): 1.15,
+}
+"""{(set, peer): geometric mean of polyml's rate / the peer's that is asked for}"""
+
+
+def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mapping[tuple[str, int], float]) -> None:
+    """One table for each type and number of threads, and the figures over its cases under it."""
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for dtype, threads in dict.fromkeys((r.dtype, r.threads) for r in rows):
+        found = [r for r in rows if (r.dtype, r.threads) == (dtype, threads)]
+        peak = peak_rates[dtype, threads]
+        title = f"{work.what}: {dtype}, {threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s"
+        console.print(_table(title, work, peers, found))
+        for line in summary(work, peers, found):
+            console.print(line, markup=False, highlight=False)
+        for note, count in _notes(found).items():
+            console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False)
+
+
+def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row]) -> Table:
+    """GFLOP/s of all, polyml's share of the peak, and polyml's rates over the peers'."""
+    pairs = [(own, peer) for own in work.own for peer in peers]
+    table = Table(title=title)
+    table.add_column("case", no_wrap=True)
+    for heading in (*work.own, *peers, *(f"{own}, of peak" for own in work.own), *(f"{o} / {p}" for o, p in pairs)):
+        table.add_column(heading, justify="right")
+    for case in dict.fromkeys(r.case for r in rows):
+        by_peer = {r.peer: r for r in rows if r.case == case}
+        table.add_row(
+            case,
+            *(_rate(by_peer[name]) for name in (*work.own, *peers)),
+            *("" if by_peer[o].peak_share is None else f"{by_peer[o].peak_share:.0%}" for o in work.own),
+            *(_ratio(by_peer[peer], own) for own, peer in pairs),
+        )
+    return table
+
+
+def _rate(row: Row) -> str:
+    if row.rate is not None:
+        return f"{row.rate:.1f}"
+    return "-" if row.failure == "unavailable" else row.failure
+
+
+def _ratio(row: Row, own: str) -> str:
+    return f"{row.ratios[own]:.2f}" if own in row.ratios else ""
+
+
+def summary(work: Set, peers: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
+    """Lines on polyml against each peer, and against the best of them in each case."""
+    for own in work.own:
+        shares = [r.peak_share for r in rows if r.peer == own and r.peak_share is not None]
+        if shares:
+            yield f"{own}: median {statistics.median(shares):.0%} of the peak, least {min(shares):.0%}"
+        found = {peer: [r.ratios[own] for r in rows if r.peer == peer and own in r.ratios] for peer in peers}
+        if len(peers) > 1:
+            cases: dict[str, list[float]] = {}
+            for row in rows:
+                if row.peer in peers and own in row.ratios:
+                    cases.setdefault(row.case, []).append(row.ratios[own])
+            found["the best of them"] = [min(ratios) for ratios in cases.values()]
+        for peer, ratios in found.items():
+            if ratios:
+                yield _line(work, own, peer, ratios)
+
+
+def _line(work: Set, own: str, peer: str, ratios: Sequence[float]) -> str:
+    asked = ASKED.get((work.name, peer))
+    wanted = "" if asked is None else f" (asked {asked:.2f})"
+    least, share = min(ratios), sum(ratio >= 1.0 for ratio in ratios) / len(ratios)
+    return (
+        f"{own} / {peer}: geometric mean {geometric_mean(ratios):.2f}{wanted}, least {least:.2f}, "
+        f"at least 1.0 in {share:.0%} of {len(ratios)} cases"
+    )
+
+
+def _notes(rows: Sequence[Row]) -> dict[str, int]:
+    """What kept peers from having figures: once where it is the same in all cases."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.failure:
+            where = "" if row.failure == "unavailable" else f" {row.case}:"
+            text = f"{row.peer}:{where} {row.failure}: {row.note}"
+            counts[text] = counts.get(text, 0) + 1
+    return counts
+
+
+def show_cold(rows: Sequence[cold.Row]) -> None:
+    for dtype in dict.fromkeys(r.dtype for r in rows):
+        times = [r.seconds for r in rows if r.dtype == dtype and r.seconds is not None]
+        if times:
+            print(
+                f"{dtype}, from decorated function to first result in a new process: median "
+                f"{statistics.median(times) * 1e3:.0f} ms, worst {max(times) * 1e3:.0f} ms ({len(times)} processes)"
+            )
+    for row in rows:
+        if row.note:
+            print(f"{row.case} {row.dtype}: {row.note}")
