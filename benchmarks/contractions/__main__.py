@@ -92,10 +92,11 @@ def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: ar
     rows: list[Row] = []
     peak_rates: dict[tuple[str, int], float] = {}
     for dtype, threads in itertools.product(options.dtypes or work.dtypes, options.threads or work.threads):
-        peak = peak_rates[dtype, threads] = peak_rate(dtype, threads)
+        for number in (1, threads):
+            peak_rates[dtype, number] = peak_rate(dtype, number)
         found = measure(
             work, cases, dtype, threads, peers, repeat=options.repeat, budget_s=options.budget,
-            turn_s=options.turn or work.turn_s, peak_rate=peak,
+            turn_s=options.turn or work.turn_s, peak_rate=peak_rates[dtype, threads],
         )  # fmt: skip
         for new in found:
             rows += new

@@ -60,7 +60,7 @@ def canonical(case: str) -> str:
 
 def cases() -> list[str]:
     layers = list(dict.fromkeys(_resnet50()))
-    return [str(Layer(layout, batch, *l)) for layout in ("NCHW", "NHWC") for batch in (1, 16) for l in layers]
+    return [str(Layer(layout, batch, *numbers)) for layout in ("NCHW", "NHWC") for batch in (1, 16) for numbers in layers]
 
 
 def _resnet50() -> Iterator[tuple[int, ...]]:
@@ -87,7 +87,7 @@ def loops(layout: str, stride: int, padding: int) -> Callable:
     x_at = {"N": "n", "C": "c", "H": f"{rows} + r", "W": f"{columns} + s"}
     lines = ["def convolution(y, x, w):"]
     if padding:
-        widths = ", ".join(f"({padding},) * 2" if axis in "HW" else "(0, 0)" for axis in layout)
+        widths = ", ".join(f"({padding}, {padding})" if axis in "HW" else "(0, 0)" for axis in layout)
         lines.append(f"    x = np.pad(x, ({widths}))")
     lines += ["    " * depth + f"for {index} in range({extent}):" for depth, (index, extent) in enumerate(heads, 1)]
     y, x = ", ".join(names[axis] for axis in result), ", ".join(x_at[axis] for axis in layout)
@@ -155,7 +155,7 @@ def _reference(x: np.ndarray, w: np.ndarray, own: Layer) -> np.ndarray:
 
 def _sum_of_products(x: np.ndarray, w: np.ndarray, own: Layer) -> np.ndarray:
     """The convolution (batch, filters, height, width) as one product for each element of the filters."""
-    x = np.pad(x, ((0, 0), (0, 0), *(((own.padding, own.padding),) * 2)))
+    x = np.pad(x, ((0, 0), (0, 0), *((own.padding,) * 2 for _ in "HW")))
     y = np.zeros((own.batch, own.filters, own.result_size, own.result_size), x.dtype)
     last = own.stride * (own.result_size - 1) + 1
     for r in range(own.kernel):

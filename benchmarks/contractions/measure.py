@@ -18,7 +18,7 @@ class Row:
 
     seconds: median time of a call. rate: GFLOP/s. peak_share: rate / that of independent multiply-adds on as many threads.
     ratios: {form of polyml: median of its rate / this one's in the same round} (above 1: polyml is faster).
-    first_s: the first call, with compilation. error: |result - float64 reference| / bound. form: the fastest of the peer's.
+    spread: slowest turn / fastest turn. first_s: the first call, with compilation. error: |result - float64 reference| / bound. form: the fastest of the peer's.
     failure: why there are no figures, "unavailable", "wrong" or "error"; note: the words for it.
     """
 
@@ -31,6 +31,7 @@ class Row:
     rate: float | None = None
     peak_share: float | None = None
     ratios: Mapping[str, float] = field(default_factory=dict)
+    spread: float | None = None
     first_s: float | None = None
     error: float | None = None
     form: str = ""
@@ -85,6 +86,7 @@ def _row(process: Process, own: Sequence[Process], peak_rate: float) -> Row:
             for p in own
             if p.failure is None and p is not process
         },
+        spread=max(process.seconds) / min(process.seconds),
         first_s=process.ready.first_s,
         error=process.ready.error,
         form=process.ready.form,

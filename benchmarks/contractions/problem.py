@@ -16,12 +16,14 @@ class Form:
     """One way to compute a problem.
 
     call: the work that is timed. error: how far the result of one call is from the reference, as a share of what rounding
-    allows: at most 1 for a right one. prepare: run before each call, outside its time, where calls change their inputs.
-    flops: of one call, where it is not the problem's own number.
+    allows: at most 1 for a right one. clear: run before the first call, so that no other form's result is seen.
+    prepare: run before each call, outside its time, where calls change their inputs. flops: of one call, where it is not
+    the problem's own number.
     """
 
     call: Callable[[], object]
     error: Callable[[], float]
+    clear: Callable[[], object] | None = None
     prepare: Callable[[], object] | None = None
     flops: int | None = None
 

@@ -77,7 +77,7 @@ class _Operands:
         def error():
             return product_error(self.C, self.reference(), self.A.shape[1])
 
-        return {name.replace("_", "-"): Form(call, error) for name, call in calls.items()}
+        return {name.replace("_", "-"): Form(call, error, clear=lambda: self.C.fill(0)) for name, call in calls.items()}
 
     def _vectors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """y, the vector and the matrix, as views, where the product is one of a matrix and a vector."""

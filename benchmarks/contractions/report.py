@@ -19,6 +19,9 @@ ASKED: Mapping[tuple[str, str], float] = {
 }
 """{(set, peer): geometric mean of polyml's rate / the peer's that is asked for}"""
 
+_SCALING = 0.9  # of so many times one thread's peak: less, and threads do not have a core each
+_SPREAD = 1.5  # of a peer's turns, from which a case's ratio says little
+
 
 def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mapping[tuple[str, int], float]) -> None:
     """One table for each type and number of threads, and the figures over its cases under it."""
@@ -28,7 +31,7 @@ def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mappi
         peak = peak_rates[dtype, threads]
         title = f"{work.what}: {dtype}, {threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s"
         console.print(_table(title, work, peers, found))
-        for line in summary(work, peers, found):
+        for line in (*summary(work, peers, found), *disturbances(found, peak, peak_rates[dtype, 1])):
             console.print(line, markup=False, highlight=False)
         for note, count in _notes(found).items():
             console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False)
@@ -88,6 +91,20 @@ def _line(work: Set, own: str, peer: str, ratios: Sequence[float]) -> str:
         f"{own} / {peer}: geometric mean {geometric_mean(ratios):.2f}{wanted}, least {least:.2f}, "
         f"at least 1.0 in {share:.0%} of {len(ratios)} cases"
     )
+
+
+def disturbances(rows: Sequence[Row], peak: float, peak_of_one: float) -> Iterator[str]:
+    """What makes figures doubtful: cores that others use (threads that wait for each other then take many times as long),
+    turns that differ. peak, peak_of_one: GFLOP/s of multiply-adds on the rows' threads, and on one."""
+    threads = rows[0].threads
+    if peak < _SCALING * threads * peak_of_one:
+        yield (
+            f"DOUBTFUL: {threads} threads reach {peak:.0f} of {threads} x {peak_of_one:.0f} GFLOP/s of multiply-adds: cores are "
+            "shared, or others use them; measure again"
+        )
+    uneven = [f"{r.case} ({r.peer} {r.spread:.1f}x)" for r in rows if r.spread is not None and r.spread > _SPREAD]
+    if uneven:
+        yield f"turns that differ by more than {_SPREAD:.1f}x: {', '.join(uneven)}"
 
 
 def _notes(rows: Sequence[Row]) -> dict[str, int]:

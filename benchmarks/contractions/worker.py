@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from benchmarks.contractions.problem import Form
+from benchmarks.contractions.sets import SETS
 from benchmarks.peers import PeerUnavailable
 from benchmarks.worker import Failed
 
@@ -61,8 +62,6 @@ def serve(connection: Connection, job: Job) -> None:
 
 
 def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
-    from benchmarks.contractions.sets import SETS
-
     try:
         problem = SETS[job.set].problem(job.case, job.dtype)
         forms = problem.forms[job.peer](job.threads)
@@ -81,6 +80,8 @@ def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
 
 def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, Form]:
     """(seconds of a call, ...); where there is nothing to choose from, of the first one."""
+    if form.clear is not None:
+        form.clear()
     first_s = _seconds(form, 1)
     ready = Ready(name, form.flops or flops, first_s, form.error())
     return first_s if alone else turn(form, _TRIAL_S), ready, form
