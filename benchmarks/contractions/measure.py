@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.compare import Process, rounds
 from benchmarks.contractions.sets import Set
@@ -40,10 +40,10 @@ class Row:
 
 
 def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Sequence[str], *, repeat: int,
-            budget_s: float, turn_s: float, peak_rate: float) -> Iterator[list[Row]]:  # fmt: skip
+            budget_s: float, turn_s: float) -> Iterator[list[Row]]:  # fmt: skip
     """The rows of each case, polyml's first. A process serves its peer in all cases, unless it dies or its case fails.
 
-    Rounds of a case end after `repeat`, or once `budget_s` is spent. peak_rate: GFLOP/s of multiply-adds on `threads`.
+    Rounds of a case end after `repeat`, or once `budget_s` is spent. Shares of the peak are not yet in the rows.
     """
     names = [*work.own, *peers]
     with ExitStack() as stack:
@@ -54,7 +54,12 @@ def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Se
                 processes[name] = _with_job(processes.get(name), job, stack)
                 processes[name].prepare()
             rounds(list(processes.values()), repeat, budget_s)
-            yield [_row(processes[name], [processes[own] for own in work.own], peak_rate) for name in names]
+            yield [_row(processes[name], [processes[own] for own in work.own]) for name in names]
+
+
+def with_share(row: Row, peak_rate: float) -> Row:
+    """peak_rate: GFLOP/s of multiply-adds on the row's threads."""
+    return row if row.rate is None else replace(row, peak_share=row.rate / peak_rate)
 
 
 def _with_job(process: Process | None, job: Job, stack: ExitStack) -> Process:
@@ -69,7 +74,7 @@ def _with_job(process: Process | None, job: Job, stack: ExitStack) -> Process:
     return process
 
 
-def _row(process: Process, own: Sequence[Process], peak_rate: float) -> Row:
+def _row(process: Process, own: Sequence[Process]) -> Row:
     job = process.job
     common = {"set": job.set, "case": job.case, "dtype": job.dtype, "threads": job.threads, "peer": job.peer}
     if process.failure is not None:
@@ -80,7 +85,6 @@ def _row(process: Process, own: Sequence[Process], peak_rate: float) -> Row:
         **common,
         seconds=median,
         rate=process.ready.flops / median / 1e9,
-        peak_share=process.ready.flops / median / 1e9 / peak_rate,
         ratios={
             p.job.peer: statistics.median(a / b for a, b in zip(_rates(p), rates))
             for p in own

@@ -73,11 +73,8 @@ def summary(work: Set, peers: Sequence[str], rows: Sequence[Row]) -> Iterator[st
             yield f"{own}: median {statistics.median(shares):.0%} of the peak, least {min(shares):.0%}"
         found = {peer: [r.ratios[own] for r in rows if r.peer == peer and own in r.ratios] for peer in peers}
         if len(peers) > 1:
-            cases: dict[str, list[float]] = {}
-            for row in rows:
-                if row.peer in peers and own in row.ratios:
-                    cases.setdefault(row.case, []).append(row.ratios[own])
-            found["the best of them"] = [min(ratios) for ratios in cases.values()]
+            cases = ([r.ratios[own] for r in of if r.peer in peers and own in r.ratios] for of in _measured(rows).values())
+            found["the best of them"] = [min(ratios) for ratios in cases if ratios]
         for peer, ratios in found.items():
             if ratios:
                 yield _line(work, own, peer, ratios)
@@ -102,9 +99,23 @@ def disturbances(rows: Sequence[Row], peak: float, peak_of_one: float) -> Iterat
             f"DOUBTFUL: {threads} threads reach {peak:.0f} of {threads} x {peak_of_one:.0f} GFLOP/s of multiply-adds: cores are "
             "shared, or others use them; measure again"
         )
-    uneven = [f"{r.case} ({r.peer} {r.spread:.1f}x)" for r in rows if r.spread is not None and r.spread > _SPREAD]
+    spreads = {case: max(r.spread for r in found) for case, found in _measured(rows).items()}
+    uneven = {case: spread for case, spread in spreads.items() if spread > _SPREAD}
     if uneven:
-        yield f"turns that differ by more than {_SPREAD:.1f}x: {', '.join(uneven)}"
+        worst = max(uneven, key=uneven.get)
+        yield (
+            f"turns of one peer differ by more than {_SPREAD}x in {len(uneven)} of {len(spreads)} cases, "
+            f"most by {uneven[worst]:.1f}x: {worst}"
+        )
+
+
+def _measured(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """{case: its rows that have figures}"""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.rate is not None:
+            found.setdefault(row.case, []).append(row)
+    return found
 
 
 def _notes(rows: Sequence[Row]) -> dict[str, int]:
