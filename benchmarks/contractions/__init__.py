@@ -12,4 +12,7 @@
 Every library has a process of its own with one pool of threads. The processes take turns; a turn is calls in a row, of
 which the median of the second half counts; a ratio is the median over the rounds of rates of the same round. Every result
 is checked in the process that times it against NumPy's in float64; a wrong one has no figure.
+
+Independent multiply-adds take turns with the peers. Their best rate is the peak; a case in which they fall far below it
+was timed while others used the cores, and is marked: threads that wait for each other then take many times as long.
 """

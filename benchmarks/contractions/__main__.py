@@ -13,6 +13,7 @@ from benchmarks.contractions import cold, report
 from benchmarks.contractions.measure import Row, measure, with_share
 from benchmarks.contractions.peak import peak_rate
 from benchmarks.contractions.sets import SETS, Set
+from benchmarks.contractions.worker import PEAK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,7 +93,7 @@ def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: ar
     rows: list[Row] = []
     peak_rates: dict[tuple[str, int], float] = {}
     for dtype, threads in itertools.product(options.dtypes or work.dtypes, options.threads or work.threads):
-        before_cases = {number: peak_rate(dtype, number) for number in (1, threads)}
+        peak_rates |= {(dtype, number): peak_rate(dtype, number) for number in (1, threads)}
         found: list[Row] = []
         for new in measure(
             work, cases, dtype, threads, peers, repeat=options.repeat, budget_s=options.budget,
@@ -101,8 +102,8 @@ def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: ar
             found += new
             print(f"{work.name} {new[0].case} {dtype} {threads}", file=sys.stderr, flush=True)
             write_rows(options.json, [*before, *rows, *found])
-        for number, rate in before_cases.items():  # the better of two times, as others may have had the cores in one
-            peak_rates[dtype, number] = max(rate, peak_rate(dtype, number), peak_rates.get((dtype, number), 0.0))
+        in_turns = [row.rate for row in found if row.peer == PEAK and row.rate is not None]
+        peak_rates[dtype, threads] = max(peak_rates[dtype, threads], *in_turns)
         rows += [with_share(row, peak_rates[dtype, threads]) for row in found]
         write_rows(options.json, [*before, *rows])
     report.show(work, peers, rows, peak_rates)

@@ -1,7 +1,7 @@
 """The distinct convolutions of ResNet-50 (He et al., 2016; stride in the 3x3 layers, as PyTorch's torchvision has it).
 
-A case is `NCHW 16x64x56 64x3 s1 p1`: layout; batch, channels and size of the input; filters and size of their kernel; stride;
-padding. Filters are (filters, channels, height, width) for NCHW and (height, width, channels, filters) for NHWC.
+A case is `NCHW 16x64x56 64x3 s1 p1`: layout; batch, channels and size of the input; filters and size of their kernel;
+stride; padding. Filters are (filters, channels, height, width) for NCHW and (height, width, channels, filters) for NHWC.
 PyTorch gets the same values in memory of the same layout, contiguous or channels_last.
 """
 

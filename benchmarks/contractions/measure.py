@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from benchmarks.compare import Process, rounds
 from benchmarks.contractions.sets import Set
-from benchmarks.contractions.worker import Job, serve
+from benchmarks.contractions.worker import PEAK, Job, serve
+
+_PEAK_TURN_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Row:
 
     seconds: median time of a call. rate: GFLOP/s. peak_share: rate / that of independent multiply-adds on as many threads.
     ratios: {form of polyml: median of its rate / this one's in the same round} (above 1: polyml is faster).
-    spread: slowest turn / fastest turn. first_s: the first call, with compilation. error: |result - float64 reference| / bound. form: the fastest of the peer's.
+    spread: slowest turn / fastest turn. first_s: the first call, with compilation.
+    error: |result - float64 reference| / bound. form: the fastest of the peer's.
     failure: why there are no figures, "unavailable", "wrong" or "error"; note: the words for it.
     """
 
@@ -41,16 +44,18 @@ class Row:
 
 def measure(work: Set, cases: Sequence[str], dtype: str, threads: int, peers: Sequence[str], *, repeat: int,
             budget_s: float, turn_s: float) -> Iterator[list[Row]]:  # fmt: skip
-    """The rows of each case, polyml's first. A process serves its peer in all cases, unless it dies or its case fails.
+    """The rows of each case, polyml's first, that of PEAK last. A process serves its peer in all cases, unless it dies or an
+    error occurs.
 
     Rounds of a case end after `repeat`, or once `budget_s` is spent. Shares of the peak are not yet in the rows.
     """
-    names = [*work.own, *peers]
+    names = [*work.own, *peers, PEAK]
     with ExitStack() as stack:
         processes: dict[str, Process] = {}
         for case in cases:
             for name in names:
-                job = Job(work.name, case, name, dtype, threads, turn_s)
+                seconds = min(turn_s, _PEAK_TURN_S) if name == PEAK else turn_s
+                job = Job(work.name, case, name, dtype, threads, seconds)
                 processes[name] = _with_job(processes.get(name), job, stack)
                 processes[name].prepare()
             rounds(list(processes.values()), repeat, budget_s)
@@ -88,7 +93,7 @@ def _row(process: Process, own: Sequence[Process]) -> Row:
         ratios={
             p.job.peer: statistics.median(a / b for a, b in zip(_rates(p), rates))
             for p in own
-            if p.failure is None and p is not process
+            if p.failure is None and p is not process and job.peer != PEAK
         },
         spread=max(process.seconds) / min(process.seconds),
         first_s=process.ready.first_s,

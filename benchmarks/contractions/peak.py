@@ -7,11 +7,13 @@ import threading
 import time
 from functools import cache
 
+from benchmarks.contractions.problem import Form
 from polyml import machine
 from polyml.runtime import load
 
 _SERIES = 15
 _SERIES_S = 0.02
+_CALL_S = 0.01
 
 
 def peak_rate(dtype: str, threads: int) -> float:
@@ -20,6 +22,13 @@ def peak_rate(dtype: str, threads: int) -> float:
     turns = _SERIES_S / _seconds(call, 100_000, 1) * 100_000
     best = min(_seconds(call, round(turns), threads) for _ in range(_SERIES))
     return threads * flops * round(turns) / best / 1e9
+
+
+def form(dtype: str, threads: int) -> Form:
+    """Multiply-adds on that many threads as one more peer's form; a call takes about 10 ms."""
+    call, flops = _loop(dtype)
+    turns = round(_CALL_S / _seconds(call, 100_000, 1) * 100_000)
+    return Form(lambda: _seconds(call, turns, threads), lambda: 0.0, flops=threads * flops * turns)
 
 
 def _seconds(call, turns: int, threads: int) -> float:
@@ -86,7 +95,8 @@ def loop_text(dtype: str, host: machine.CpuMachine) -> str:
             lines.append(f"  %b{j} = call {vector} @{name}({vector} %a{j}, {vector} {half}, {vector} {one})")
         else:
             lines += [f"  %p{j} = fmul {vector} %a{j}, {half}", f"  %b{j} = fadd {vector} %p{j}, {one}"]
-    lines += ["  %more = add i64 %i, 1", "  %again = icmp slt i64 %more, %n", "  br i1 %again, label %turn, label %end", "end:"]
+    lines += ["  %more = add i64 %i, 1", "  %again = icmp slt i64 %more, %n"]
+    lines += ["  br i1 %again, label %turn, label %end", "end:"]
     for j in range(count):
         lines.append(f"  %at{j} = getelementptr {vector}, ptr %room, i64 {j}")
         lines.append(f"  store {vector} %b{j}, ptr %at{j}, align {_BYTES[dtype]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -13,13 +13,14 @@ from benchmarks.compare import geometric_mean
 from benchmarks.contractions import cold
 from benchmarks.contractions.measure import Row
 from benchmarks.contractions.sets import Set
+from benchmarks.contractions.worker import PEAK
 
 ASKED: Mapping[tuple[str, str], float] = {
     ("looptune", "numpy"): 1.15,
 }
 """{(set, peer): geometric mean of polyml's rate / the peer's that is asked for}"""
 
-_SCALING = 0.9  # of so many times one thread's peak: less, and threads do not have a core each
+_UNDISTURBED = 0.85  # of so many times one thread's peak: with less, threads did not have a core each
 _SPREAD = 1.5  # of a peer's turns, from which a case's ratio says little
 
 
@@ -30,14 +31,14 @@ def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mappi
         found = [r for r in rows if (r.dtype, r.threads) == (dtype, threads)]
         peak = peak_rates[dtype, threads]
         title = f"{work.what}: {dtype}, {threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s"
-        console.print(_table(title, work, peers, found))
-        for line in (*summary(work, peers, found), *disturbances(found, peak, peak_rates[dtype, 1])):
+        console.print(_table(title, work, peers, found, disturbed(found, peak_rates[dtype, 1])))
+        for line in (*summary(work, peers, found), *disturbances(found, peak_rates[dtype, 1])):
             console.print(line, markup=False, highlight=False)
         for note, count in _notes(found).items():
             console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False)
 
 
-def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row]) -> Table:
+def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row], doubtful: Collection[str]) -> Table:
     """GFLOP/s of all, polyml's share of the peak, and polyml's rates over the peers'."""
     pairs = [(own, peer) for own in work.own for peer in peers]
     table = Table(title=title)
@@ -47,7 +48,7 @@ def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row]) -> 
     for case in dict.fromkeys(r.case for r in rows):
         by_peer = {r.peer: r for r in rows if r.case == case}
         table.add_row(
-            case,
+            f"{case} ~" if case in doubtful else case,
             *(_rate(by_peer[name]) for name in (*work.own, *peers)),
             *("" if by_peer[o].peak_share is None else f"{by_peer[o].peak_share:.0%}" for o in work.own),
             *(_ratio(by_peer[peer], own) for own, peer in pairs),
@@ -90,16 +91,22 @@ def _line(work: Set, own: str, peer: str, ratios: Sequence[float]) -> str:
     )
 
 
-def disturbances(rows: Sequence[Row], peak: float, peak_of_one: float) -> Iterator[str]:
-    """What makes figures doubtful: cores that others use (threads that wait for each other then take many times as long),
-    turns that differ. peak, peak_of_one: GFLOP/s of multiply-adds on the rows' threads, and on one."""
-    threads = rows[0].threads
-    if peak < _SCALING * threads * peak_of_one:
+def disturbed(rows: Sequence[Row], peak_of_one: float) -> list[str]:
+    """The cases in whose turns the multiply-adds were slow."""
+    least = _UNDISTURBED * peak_of_one
+    return [r.case for r in rows if r.peer == PEAK and r.rate is not None and r.rate < least * r.threads]
+
+
+def disturbances(rows: Sequence[Row], peak_of_one: float) -> Iterator[str]:
+    """What makes figures doubtful: cores that others use, turns that differ. peak_of_one: GFLOP/s of multiply-adds."""
+    measured = _measured(rows)
+    found = disturbed(rows, peak_of_one)
+    if found:
         yield (
-            f"DOUBTFUL: {threads} threads reach {peak:.0f} of {threads} x {peak_of_one:.0f} GFLOP/s of multiply-adds: cores are "
-            "shared, or others use them; measure again"
+            f"DOUBTFUL, marked ~: {len(found)} of {len(measured)} cases, in whose turns {rows[0].threads} threads "
+            f"of multiply-adds reached less than {_UNDISTURBED:.0%} of {rows[0].threads} x {peak_of_one:.0f} GFLOP/s: others used the cores"
         )
-    spreads = {case: max(r.spread for r in found) for case, found in _measured(rows).items()}
+    spreads = {case: max(r.spread for r in of) for case, of in measured.items()}
     uneven = {case: spread for case, spread in spreads.items() if spread > _SPREAD}
     if uneven:
         worst = max(uneven, key=uneven.get)

@@ -9,11 +9,13 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from benchmarks.contractions import peak
 from benchmarks.contractions.problem import Form
 from benchmarks.contractions.sets import SETS
 from benchmarks.peers import PeerUnavailable
 from benchmarks.worker import Failed
 
+PEAK = "peak"  # the peer that does multiply-adds alone
 _BATCH_S = 5e-4  # calls that take less are timed several at once
 _TRIAL_S = 0.05  # of the calls that find out which of several forms is fastest
 _LEAST_CALLS = 3  # in a turn, of calls that take up to the turn's time
@@ -63,9 +65,8 @@ def serve(connection: Connection, job: Job) -> None:
 
 def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
     try:
-        problem = SETS[job.set].problem(job.case, job.dtype)
-        forms = problem.forms[job.peer](job.threads)
-        tried = [_try(name, form, problem.flops, alone=len(forms) == 1) for name, form in forms.items()]
+        flops, forms = _forms(job)
+        tried = [_try(name, form, flops, alone=len(forms) == 1) for name, form in forms.items()]
     except PeerUnavailable as reason:
         return Failed("unavailable", str(reason))
     except Exception as error:  # whatever a peer raises becomes a line of the table
@@ -76,6 +77,13 @@ def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
         return Failed("wrong", f"{wrong[0].form} {wrong[0].error:.3g} times the bound away from the reference".strip())
     _, ready, form = min(tried, key=lambda t: t[0])
     return ready, form
+
+
+def _forms(job: Job) -> tuple[int, dict[str, Form]]:
+    if job.peer == PEAK:
+        return 0, {"": peak.form(job.dtype, job.threads)}
+    problem = SETS[job.set].problem(job.case, job.dtype)
+    return problem.flops, problem.forms[job.peer](job.threads)
 
 
 def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, Form]:

@@ -41,7 +41,7 @@ def test_a_set_runs_against_numpy_and_writes_what_it_measured(name, tmp_path, ca
     if name == "looptune":
         assert rows.pop()["seconds"] > 0 and "from decorated function to first result in a new process: median" in shown
     assert [(r["case"], r["peer"]) for r in rows] == [
-        (work.canonical(case), peer) for case in TINY[name] for peer in (*work.own, "numpy")
+        (work.canonical(case), peer) for case in TINY[name] for peer in (*work.own, "numpy", "peak")
     ]
     measured = [r for r in rows if r["failure"] != "unavailable"]
     assert {r["peer"] for r in measured} >= {work.own[-1], "numpy"}
@@ -115,8 +115,9 @@ def test_calls_that_change_their_arguments_are_prepared_each_time():
 
 def test_the_exit_status_tells_of_what_is_wrong(capsys, monkeypatch):
     failed = Row("square", "2x2x2", "float64", 1, "numpy", failure="wrong", note="3 times the bound")
-    own = Row("square", "2x2x2", "float64", 1, "polyml", rate=1.0, spread=1.0, peak_share=0.1)
-    monkeypatch.setattr("benchmarks.contractions.__main__.measure", lambda *a, **k: [[own, failed]])
+    own = Row("square", "2x2x2", "float64", 1, "polyml", rate=1.0, spread=1.0)
+    multiply_adds = Row("square", "2x2x2", "float64", 1, "peak", rate=1.0, spread=1.0)
+    monkeypatch.setattr("benchmarks.contractions.__main__.measure", lambda *a, **k: [[own, failed, multiply_adds]])
     assert main(["--sizes", "2", "--dtypes", "float64", "--threads", "1", "--peers", "numpy"]) == 1
     assert "numpy: 2x2x2: wrong: 3 times the bound" in capsys.readouterr().out
 
@@ -207,11 +208,18 @@ def test_the_peak_is_that_of_vector_multiply_adds(dtype):
 
 
 def test_a_report_says_when_others_had_the_cores():
-    rows = [Row("square", f"{i}", "float64", 2, "numpy", rate=1.0, spread=1.0 + i) for i in range(3)]
-    first, second = report.disturbances(rows, 150.0, 120.0)
-    assert first.startswith("DOUBTFUL: 2 threads reach 150 of 2 x 120 GFLOP/s")
+    rows = [
+        Row("square", f"{i}", "float64", 2, peer, rate=rate, spread=1.0 + i)
+        for i in range(3)
+        for peer, rate in (("numpy", 1.0), ("peak", 238.0 - 90.0 * (i == 1)))
+    ]
+    first, second = report.disturbances(rows, 120.0)
+    assert first == (
+        "DOUBTFUL, marked ~: 1 of 3 cases, in whose turns 2 threads of multiply-adds reached less than 85% of 2 x 120 GFLOP/s: "
+        "others used the cores"
+    )
     assert second == "turns of one peer differ by more than 1.5x in 2 of 3 cases, most by 3.0x: 2"
-    assert not list(report.disturbances(rows[:1], 235.0, 120.0))
+    assert not list(report.disturbances(rows[:2], 120.0))
 
 
 def test_a_summary_has_the_best_peer_of_each_case_and_what_is_asked(monkeypatch):
