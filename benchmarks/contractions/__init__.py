@@ -14,5 +14,6 @@ which the median of the second half counts; a ratio is the median over the round
 is checked in the process that times it against NumPy's in float64; a wrong one has no figure.
 
 Independent multiply-adds take turns with the peers. Their best rate is the peak; a case in which they fall far below it
-was timed while others used the cores, and is marked: threads that wait for each other then take many times as long.
+was timed while others used the cores; it is marked and in no mean, as threads that wait for each other then take many times
+as long, and not those of all libraries alike.
 """

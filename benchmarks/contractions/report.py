@@ -25,14 +25,19 @@ _SPREAD = 1.5  # of a peer's turns, from which a case's ratio says little
 
 
 def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mapping[tuple[str, int], float]) -> None:
-    """One table for each type and number of threads, and the figures over its cases under it."""
+    """One table for each type and number of threads, and the figures over its cases under it.
+
+    Cases in which others used the cores are in no mean: libraries whose threads wait for each other suffer more than polyml.
+    """
     console = Console(width=None if sys.stdout.isatty() else 160)
     for dtype, threads in dict.fromkeys((r.dtype, r.threads) for r in rows):
         found = [r for r in rows if (r.dtype, r.threads) == (dtype, threads)]
         peak = peak_rates[dtype, threads]
         title = f"{work.what}: {dtype}, {threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s"
-        console.print(_table(title, work, peers, found, disturbed(found, peak_rates[dtype, 1])))
-        for line in (*summary(work, peers, found), *disturbances(found, peak_rates[dtype, 1])):
+        doubtful = disturbed(found, peak_rates[dtype, 1])
+        console.print(_table(title, work, peers, found, doubtful))
+        trusted = [r for r in found if r.case not in doubtful]
+        for line in (*summary(work, peers, trusted), *disturbances(found, peak_rates[dtype, 1])):
             console.print(line, markup=False, highlight=False)
         for note, count in _notes(found).items():
             console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False)
@@ -104,7 +109,7 @@ def disturbances(rows: Sequence[Row], peak_of_one: float) -> Iterator[str]:
     if found:
         yield (
             f"DOUBTFUL, marked ~: {len(found)} of {len(measured)} cases, in whose turns {rows[0].threads} threads "
-            f"of multiply-adds reached less than {_UNDISTURBED:.0%} of {rows[0].threads} x {peak_of_one:.0f} GFLOP/s: others used the cores"
+            f"of multiply-adds reached less than {_UNDISTURBED:.0%} of {rows[0].threads} x {peak_of_one:.0f} GFLOP/s: others used the cores; the means leave them out"
         )
     spreads = {case: max(r.spread for r in of) for case, of in measured.items()}
     uneven = {case: spread for case, spread in spreads.items() if spread > _SPREAD}
