@@ -33,14 +33,18 @@ def show(work: Set, peers: Sequence[str], rows: Sequence[Row], peak_rates: Mappi
     for dtype, threads in dict.fromkeys((r.dtype, r.threads) for r in rows):
         found = [r for r in rows if (r.dtype, r.threads) == (dtype, threads)]
         peak = peak_rates[dtype, threads]
-        title = f"{work.what}: {dtype}, {threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s"
+        title = f"{work.what}: {dtype}, {_threads(found[0])}, peak {peak:.0f} GFLOP/s"
         doubtful = disturbed(found, peak_rates[dtype, 1])
         console.print(_table(title, work, peers, found, doubtful))
         trusted = [r for r in found if r.case not in doubtful]
         for line in (*summary(work, peers, trusted), *disturbances(found, peak_rates[dtype, 1])):
-            console.print(line, markup=False, highlight=False)
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         for note, count in _notes(found).items():
-            console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False)
+            console.print(f"{note} ({count} cases)" if count > 1 else note, markup=False, highlight=False, soft_wrap=True)
+
+
+def _threads(row: Row) -> str:
+    return f"{row.threads} thread{'s' * (row.threads > 1)}"
 
 
 def _table(title: str, work: Set, peers: Sequence[str], rows: Sequence[Row], doubtful: Collection[str]) -> Table:
@@ -108,8 +112,9 @@ def disturbances(rows: Sequence[Row], peak_of_one: float) -> Iterator[str]:
     found = disturbed(rows, peak_of_one)
     if found:
         yield (
-            f"DOUBTFUL, marked ~: {len(found)} of {len(measured)} cases, in whose turns {rows[0].threads} threads "
-            f"of multiply-adds reached less than {_UNDISTURBED:.0%} of {rows[0].threads} x {peak_of_one:.0f} GFLOP/s: others used the cores; the means leave them out"
+            f"DOUBTFUL, marked ~: {len(found)} of {len(measured)} cases, in whose turns {_threads(rows[0])} of multiply-adds "
+            f"reached less than {_UNDISTURBED:.0%} of {rows[0].threads} x {peak_of_one:.0f} GFLOP/s: others used the cores; "
+            "the means leave them out"
         )
     spreads = {case: max(r.spread for r in of) for case, of in measured.items()}
     uneven = {case: spread for case, spread in spreads.items() if spread > _SPREAD}

@@ -215,8 +215,8 @@ def test_a_report_says_when_others_had_the_cores():
     ]
     first, second = report.disturbances(rows, 120.0)
     assert first == (
-        "DOUBTFUL, marked ~: 1 of 3 cases, in whose turns 2 threads of multiply-adds reached less than 85% of 2 x 120 GFLOP/s: "
-        "others used the cores; the means leave them out"
+        "DOUBTFUL, marked ~: 1 of 3 cases, in whose turns 2 threads of multiply-adds reached less than 85% of 2 x 120 "
+        "GFLOP/s: others used the cores; the means leave them out"
     )
     assert second == "turns of one peer differ by more than 1.5x in 2 of 3 cases, most by 3.0x: 2"
     assert not list(report.disturbances(rows[:2], 120.0))
