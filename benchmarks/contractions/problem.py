@@ -43,9 +43,11 @@ def uniform(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
 
 
 def product_error(got: np.ndarray, expected: np.ndarray, depth: int) -> float:
-    """The largest error / (depth eps), the bound of sums of `depth` products of numbers in [-1, 1].
+    """The largest error / (depth eps), for sums of `depth` products of numbers in [-1, 1].
 
-    expected: in float64, of the same shape. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1.
+    expected: in float64, of the same shape. What rounding may do to such a sum in any order is depth eps sum |a| |b| (Higham,
+    Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1), about depth / 4 times as much; sums of random numbers
+    stay far below it, and below 1 here. Algorithms that take other differences than the sum's (Winograd's) may not.
     """
     if got.shape != expected.shape:
         return float("inf")
