@@ -74,6 +74,11 @@ class Process:
         else:
             self.ready = answer
 
+    def take(self, job: object) -> None:
+        """The next job of a worker whose `serve` takes several; `prepare` follows."""
+        self.job, self.failure, self.ready, self.seconds = job, None, None, []
+        self.connection.send(job)
+
     def run(self) -> float | None:
         if self.failure is not None:
             return None
@@ -137,11 +142,12 @@ def taking_turns(
             stack.callback(process.close)
             process.prepare()
             processes.append(process)
-        _rounds(processes, repeat, budget_s)
+        rounds(processes, repeat, budget_s)
     return processes
 
 
-def _rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
+def rounds(processes: Sequence[Process], repeat: int, budget_s: float) -> None:
+    """Each process runs once in a round. Rounds end after `repeat`, or once `budget_s` is spent, but not before the first."""
     start = time.monotonic()
     for _ in range(repeat):
         for process in processes:

@@ -7,7 +7,6 @@ the processes take turns, every result is checked.
 from __future__ import annotations
 
 import argparse
-import linecache
 import statistics
 import sys
 import time
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.compare import print_geometric_mean, taking_turns, write_rows
+from benchmarks.generated import function_of
 from benchmarks.worker import Failed
 
 OF_TWO = ("power", "arctan2", "hypot")
@@ -55,12 +55,7 @@ class Row:
 def _kernel(function: str) -> Callable:
     """R[:] = np.function(A) or of A and B, as Python."""
     operands = "A, B" if function in OF_TWO else "A"
-    source = f"def kernel(R, {operands}):\n    R[:] = np.{function}({operands})\n"
-    name = f"<benchmarks.functions {function}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace = {"np": np}
-    exec(compile(source, name, "exec"), namespace)
-    return namespace["kernel"]
+    return function_of(f"def kernel(R, {operands}):\n    R[:] = np.{function}({operands})\n", "kernel")
 
 
 def _call(job: Job, result: np.ndarray, arguments: list[np.ndarray]) -> Callable[[], object]:

@@ -1,0 +1,118 @@
+"""One peer in a process of its own: prepares a case, checks it, runs it whenever it is told to, then takes the next case."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import statistics
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from benchmarks.contractions import peak
+from benchmarks.contractions.problem import Form
+from benchmarks.contractions.sets import SETS
+from benchmarks.peers import PeerUnavailable
+from benchmarks.worker import Failed
+
+PEAK = "peak"  # the peer that does multiply-adds alone
+_BATCH_S = 5e-4  # calls that take less are timed several at once
+_TRIAL_S = 0.05  # of the calls that find out which of several forms is fastest
+_LEAST_CALLS = 3  # in a turn, of calls that take up to the turn's time
+
+
+@dataclass(frozen=True)
+class Job:
+    """turn_s: seconds of calls in a row."""
+
+    set: str
+    case: str
+    peer: str
+    dtype: str
+    threads: int
+    turn_s: float
+
+
+@dataclass(frozen=True)
+class Ready:
+    """form: the fastest right one. flops: of one call. first_s: the first call, compilation with it. error: of its result,
+    as a share of the bound."""
+
+    form: str
+    flops: int
+    first_s: float
+    error: float
+
+
+def serve(connection: Connection, job: Job) -> None:
+    """Send Ready or Failed, then seconds of a call for each "run" received; after a Job the same for that one."""
+    order: object = job
+    while isinstance(order, Job):
+        job, prepared = order, _prepare(order)
+        if isinstance(prepared, Failed):
+            connection.send(prepared)
+            order = connection.recv()
+            continue
+        ready, form = prepared
+        connection.send(ready)
+        order = connection.recv()
+        while order == "run":
+            connection.send(turn(form, job.turn_s))
+            order = connection.recv()
+        del form, prepared
+        gc.collect()
+
+
+def _prepare(job: Job) -> tuple[Ready, Form] | Failed:
+    try:
+        flops, forms = _forms(job)
+        tried = [_try(name, form, flops, alone=len(forms) == 1) for name, form in forms.items()]
+    except PeerUnavailable as reason:
+        return Failed("unavailable", str(reason))
+    except Exception as error:  # whatever a peer raises becomes a line of the table
+        text = str(error).strip().splitlines()
+        return Failed("error", f"{type(error).__name__}: {text[0] if text else ''}")
+    wrong = [ready for _, ready, _ in tried if not ready.error <= 1.0]
+    if wrong:
+        return Failed("wrong", f"{wrong[0].form} {wrong[0].error:.3g} times the bound away from the reference".strip())
+    _, ready, form = min(tried, key=lambda t: t[0])
+    return ready, form
+
+
+def _forms(job: Job) -> tuple[int, dict[str, Form]]:
+    if job.peer == PEAK:
+        return 0, {"": peak.form(job.dtype, job.threads)}
+    problem = SETS[job.set].problem(job.case, job.dtype)
+    return problem.flops, problem.forms[job.peer](job.threads)
+
+
+def _try(name: str, form: Form, flops: int, alone: bool) -> tuple[float, Ready, Form]:
+    """(seconds of a call, ...); where there is nothing to choose from, of the first one."""
+    if form.clear is not None:
+        form.clear()
+    first_s = _seconds(form, 1)
+    ready = Ready(name, form.flops or flops, first_s, form.error())
+    return first_s if alone else turn(form, _TRIAL_S), ready, form
+
+
+def turn(form: Form, turn_s: float) -> float:
+    """Median seconds of a call in the second half of a turn, when cores that rested have woken."""
+    number, times, spent = 1, [], 0.0
+    if form.prepare is None:
+        number = max(1, round(_BATCH_S / _seconds(form, 1)))
+    while spent < turn_s or (len(times) < _LEAST_CALLS and spent < _LEAST_CALLS * turn_s):
+        times.append(_seconds(form, number) / number)
+        spent += times[-1] * number
+    return statistics.median(times[len(times) // 2 :])
+
+
+def _seconds(form: Form, number: int) -> float:
+    """Of that many calls; of one where there is something to prepare."""
+    call = form.call
+    if form.prepare is not None:
+        form.prepare()
+    numbers = itertools.repeat(None, number)
+    start = time.perf_counter()
+    for _ in numbers:
+        call()
+    return time.perf_counter() - start
