@@ -1,0 +1,147 @@
+"""Convolution of images in two dimensions, as neural networks have it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyml import config
+from polyml.errors import PolymlMemoryError, PolymlTypeError, PolymlValueError
+from polyml.ops.geometry import W_AXES, X_AXES, Geometry, check_layout, geometry
+from polyml.ops.plan import ALGORITHMS, Plan, plan
+from polyml.runtime.arguments import argument
+
+DTYPES = ("float32", "float64")
+
+
+def conv2d(
+    x: np.ndarray,
+    w: np.ndarray,
+    bias: np.ndarray | None = None,
+    *,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    layout: str = "NCHW",
+    algorithm: str = "auto",
+    out: np.ndarray | None = None,
+    threads: int | None = None,
+) -> np.ndarray:
+    """y[n, o, i, j] = bias[o] + sum over c, a, b of x[n, c, i*stride + a*dilation - padding, ...] * w[o, c, a, b].
+
+    layout "NCHW": x (n, c_in, h, w), w (c_out, c_in/groups, kh, kw), y (n, c_out, h', w'). "NHWC": x (n, h, w, c_in),
+    w (kh, kw, c_in/groups, c_out), y (n, h', w', c_out). h' = (h + zeros - (kh - 1)*dilation - 1) // stride + 1. All are
+    float32 or all float64, of any strides; bias (c_out,).
+
+    stride, padding, dilation: a number or (vertical, horizontal). padding: zeros on each side; "valid" for none, "same" for
+    as many as make h' = ceil(h / stride), an odd one below and to the right. groups: result channels of group k read
+    input channels of group k alone. out: where y goes, also returned. threads: 0 for every core, None for the setting.
+
+    algorithm, with the error of a result, k = kh*kw*c_in/groups, eps the type's:
+    "direct", "im2col": at most (k + 1)*eps * sum |x||w|, over the result's own products.
+    "winograd2", "winograd4" (filters 3 x 3, stride and dilation 1): relative to the largest sum |x||w| of all results,
+    at most about as "direct" and ten times that; see `polyml.ops.winograd`.
+    "fft": at most about 4*eps*log2(tile) relative to |x| |w|, Euclidean norms over a tile and a filter.
+    "auto": the one that a model of costs finds cheapest, which `conv2d_plan` shows. A number that is not finite reaches
+    the results near it with the last three; with fp="strict" in force only the first two are chosen.
+
+    PolymlTypeError, PolymlValueError: for arguments that make no convolution, and an algorithm that does not apply.
+    """
+    check_layout(layout)
+    x, w = _array("x", x, X_AXES[layout]), _array("w", w, W_AXES[layout])
+    if x.dtype != w.dtype:
+        raise PolymlTypeError(
+            f"`x` is an array of {x.dtype} (shape {x.shape}), `w` of {w.dtype} (shape {w.shape})",
+            notes=["both are float32, or both float64"],
+        )
+    g = geometry(
+        x.shape, w.shape, x.dtype.name, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
+    )
+    if bias is None:
+        bias = np.broadcast_to(np.zeros((), x.dtype), (g.c_out,))
+    else:
+        bias = _array("bias", bias, "(c_out,)")
+        if bias.shape != (g.c_out,) or bias.dtype != x.dtype:
+            raise PolymlValueError(
+                f"`bias` is an array of {bias.dtype} of shape {bias.shape}",
+                notes=[f"an array of {x.dtype} of shape ({g.c_out},), a number for each filter, is accepted"],
+            )
+    if out is not None:
+        _check_out(out, g)
+    threads = _threads(threads)
+    chosen = plan(g, algorithm, threads, config.resolve().fp == "strict")
+    try:
+        y = out if _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
+        if g.images:
+            ALGORITHMS[chosen.algorithm].run(g, x, w, np.ascontiguousarray(bias), y, threads)
+    except MemoryError:
+        raise PolymlMemoryError(
+            f"there is not enough memory for {chosen.algorithm}", notes=[str(g), "direct takes the least memory"]
+        ) from None
+    if out is None or y is out:
+        return y
+    out[...] = y
+    return out
+
+
+def conv2d_plan(
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    *,
+    dtype: object = "float32",
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    layout: str = "NCHW",
+    algorithm: str = "auto",
+    threads: int | None = None,
+) -> Plan:
+    """What `conv2d` does with arrays of these shapes: the chosen algorithm, and as text every term of the cost of each.
+
+    >>> conv2d_plan((1, 64, 56, 56), (64, 64, 5, 5), stride=2).refused["winograd4"]
+    'its filters are 3 x 3, not 5 x 5'
+    """
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = repr(dtype)
+    if name not in DTYPES:
+        raise PolymlTypeError(f"`dtype` is {name}", notes=["float32 and float64 are accepted"])
+    g = geometry(
+        x_shape, w_shape, name, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
+    )
+    return plan(g, algorithm, _threads(threads), config.resolve().fp == "strict")
+
+
+def _array(name: str, value: object, axes: str) -> np.ndarray:
+    array = argument(name, value).value
+    if not isinstance(array, np.ndarray):
+        raise PolymlTypeError(f"`{name}` is a {type(value).__name__}", notes=[f"it is an array {axes}"])
+    if array.dtype.name not in DTYPES:
+        raise PolymlTypeError(
+            f"`{name}` is an array of {array.dtype} of shape {array.shape}", notes=["float32 and float64 are accepted"]
+        )
+    return array
+
+
+def _check_out(out: object, g: Geometry) -> None:
+    fits = isinstance(out, np.ndarray) and out.shape == g.out_shape and out.dtype == np.dtype(g.dtype)
+    if not fits or not out.flags.writeable:
+        given = f"an array of {out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
+        read_only = ", read-only" if fits else ""
+        raise PolymlValueError(
+            f"`out` is {given}{read_only}",
+            notes=[f"a writable array of {g.dtype} of shape {g.out_shape} is accepted"],
+        )
+
+
+def _is_free(out: np.ndarray | None, given: tuple[np.ndarray, ...]) -> bool:
+    """Whether kernels can write to it while they read what is given."""
+    if out is None or not out.flags.c_contiguous or not out.flags.aligned:
+        return False
+    return not any(np.may_share_memory(out, each) for each in given)
+
+
+def _threads(given: int | None) -> int | None:
+    return None if given is None else config.check({"threads": given})["threads"]

@@ -1,0 +1,159 @@
+"""Convolution with large filters by their spectra, in tiles (overlap-save).
+
+    tile of side^2 pixels -> its spectrum times the filter's conjugated one, summed over channels -> side - reach + 1 results a side
+
+The sums over channels are a product of matrices for each frequency, as real ones of twice the depth and the columns:
+[xr xi] @ [[wr, -wi], [wi, wr]]. Mathieu, Henaff and LeCun, "Fast Training of Convolutional Networks through FFTs", ICLR
+2014; Stockham, "High-speed convolution and correlation" (1966). The error is relative to the largest result of a tile,
+and a number that is not finite spoils the tile it is in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from polyml.ops import kernels
+from polyml.ops.costs import Costs, Term, block_bytes
+from polyml.ops.geometry import Geometry
+from polyml.ops.kernels import on
+
+SIDES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # fast lengths
+MOST_BYTES = 2**30  # of the spectra of one group's filters
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """side: pixels of a tile in both directions; step: its results; down, across: the tiles of an image."""
+
+    side: int
+    step: tuple[int, int]
+    down: int
+    across: int
+
+    @property
+    def frequencies(self) -> int:
+        """Complex numbers of the spectrum of one real tile."""
+        return self.side * (self.side // 2 + 1)
+
+
+def refusal(g: Geometry) -> str:
+    if g.reach[0] * g.reach[1] == 1:
+        return "a filter of one tap has no spectrum to gain from"
+    if not _tilings(g):
+        return f"the spectra of its filters of {g.reach[0]} x {g.reach[1]} need more than {MOST_BYTES >> 20} MiB"
+    return ""
+
+
+def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
+    return _terms(g, costs, _tiling(g, costs))
+
+
+def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None) -> None:
+    t = _tiling(g, Costs.of(g.element_bytes, threads))
+    x = _image(g, x, t, threads)
+    w = kernels.filter_last(w, g.layout, threads)
+    pixels = np.empty((g.images, g.out_height, g.out_width, g.c_out), y.dtype)
+    for group in range(g.groups):
+        read, written = (slice(group * c, (group + 1) * c) for c in (g.group_in, g.group_out))
+        W = _filter_spectra(g, w[..., written], t)
+        for n in range(0, g.images, step := _images_at_once(g, t, threads)):
+            own = slice(n, n + step)
+            _correlate(g, x[own, ..., read], W, bias[written], pixels[own, ..., written], t, threads)
+    kernels.store(y, pixels, g.layout, threads)
+
+
+def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[Term, ...]:
+    tiles = g.images * t.down * t.across
+    transforms = {"spectra of tiles": tiles * g.c_in, "spectra of filters": g.c_out * g.group_in}
+    found = [costs.copy("image in tiles", 2 * g.x_bytes)]
+    found += [costs.fourier(name, count, t.side) for name, count in transforms.items()]
+    rows = _images_at_once(g, t, costs.threads) * t.down * t.across
+    found.append(
+        costs.product(
+            f"products of spectra, tiles of {t.side} x {t.side}",
+            t.frequencies,
+            min(rows, tiles),
+            2 * g.group_out,
+            2 * g.group_in,
+            b_count=t.frequencies,
+            times=g.groups * -(-tiles // rows),
+        )
+    )
+    found.append(costs.fourier("results", tiles * g.c_out, t.side))
+    found.append(costs.copy("result", 4 * g.y_bytes))
+    return tuple(found)
+
+
+def _tilings(g: Geometry) -> list[Tiling]:
+    found = []
+    for side in SIDES:
+        step = side - g.reach[0] + 1, side - g.reach[1] + 1
+        if min(step) < 1:
+            continue
+        # results before the stride takes some of them
+        needed = [(out - 1) * s + 1 for out, s in zip((g.out_height, g.out_width), g.stride)]
+        t = Tiling(side, step, *(-(-size // each) for size, each in zip(needed, step)))
+        if t.frequencies * 4 * g.group_in * g.group_out * g.element_bytes <= MOST_BYTES:
+            found.append(t)
+        if t.down == t.across == 1:
+            break
+    return found
+
+
+def _tiling(g: Geometry, costs: Costs) -> Tiling:
+    """The cheapest tiling."""
+    return min(_tilings(g), key=lambda t: sum(term.seconds for term in _terms(g, costs, t)))
+
+
+def _images_at_once(g: Geometry, t: Tiling, threads: int | None) -> int:
+    """Images whose spectra are held at a time."""
+    per_image = t.down * t.across * t.frequencies * 2 * (g.group_in + g.group_out) * g.element_bytes
+    return max(1, 16 * block_bytes(threads) // per_image)
+
+
+def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int | None) -> np.ndarray:
+    """(n, h, w, c) with the zeros that tiles need; without the pixels that none reads."""
+    borders = []
+    for axis, ((first, _), size, count, step) in enumerate(
+        zip(g.padding, (g.height, g.width), (t.down, t.across), t.step)
+    ):
+        whole = (count - 1) * step + t.side
+        kept = min(size, whole - first)
+        axis += 1 if g.layout == "NHWC" else 2
+        x = x[(slice(None),) * axis + (slice(0, max(kept, 0)),)]
+        borders.append((first, whole - first - max(kept, 0)))
+    return kernels.image_last(x, g.layout, tuple(borders), threads)
+
+
+def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
+    """(frequencies, 2*c, 2*o): the real matrices that multiply by the conjugated spectra of w (kh, kw, c, o)."""
+    dilated = np.zeros((*g.reach, *w.shape[2:]), w.dtype)
+    dilated[:: g.dilation[0], :: g.dilation[1]] = w
+    spectra = np.fft.rfft2(dilated, s=(t.side, t.side), axes=(0, 1)).reshape(t.frequencies, *w.shape[2:])
+    real = np.empty((t.frequencies, w.shape[2], 2, w.shape[3], 2), w.dtype)
+    real[:, :, 0, :, 0] = real[:, :, 1, :, 1] = spectra.real
+    real[:, :, 0, :, 1], real[:, :, 1, :, 0] = -spectra.imag, spectra.imag
+    return real.reshape(t.frequencies, 2 * w.shape[2], 2 * w.shape[3])
+
+
+def _correlate(g: Geometry, x, W, bias, pixels, t: Tiling, threads: int | None) -> None:
+    """pixels (n, h, w, o) from x (n, h, w, c) with the zeros that tiles need."""
+    n, h, w, c = x.strides
+    shape = (x.shape[0], t.down, t.across, t.side, t.side, x.shape[3])
+    tiles = as_strided(x, shape, (n, h * t.step[0], w * t.step[1], h, w, c), writeable=False)
+    spectra = np.fft.rfft2(tiles, axes=(3, 4))
+    X = spectra.reshape(-1, t.frequencies, x.shape[3]).view(x.dtype)
+    Y = np.empty((len(X), t.frequencies, len(bias)), spectra.dtype)
+    result = np.moveaxis(Y.view(x.dtype), 1, 0)
+    on(kernels.products, threads)(
+        result, np.moveaxis(X, 1, 0), W, np.broadcast_to(np.zeros((), x.dtype), result.shape)
+    )
+    Y = Y.reshape(*spectra.shape[:5], len(bias))
+    sums = np.fft.irfft2(Y, s=(t.side, t.side), axes=(3, 4))[:, :, :, : t.step[0], : t.step[1]]
+    sums = np.swapaxes(sums, 2, 3).reshape(x.shape[0], t.down * t.step[0], t.across * t.step[1], len(bias))
+    down, across = g.stride
+    rows, columns = (g.out_height - 1) * down + 1, (g.out_width - 1) * across + 1
+    np.add(sums[:, :rows:down, :columns:across], bias, out=pixels)
