@@ -68,8 +68,9 @@ def conv2d(
             )
     if out is not None:
         _check_out(out, g)
-    threads = _threads(threads)
-    chosen = plan(g, algorithm, threads, config.resolve().fp == "strict")
+    options = config.resolve()
+    threads = options.threads if threads is None else _threads(threads)
+    chosen = plan(g, algorithm, threads, options.fp == "strict")
     try:
         y = out if _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
         if g.images:
@@ -111,7 +112,8 @@ def conv2d_plan(
     g = geometry(
         x_shape, w_shape, name, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
     )
-    return plan(g, algorithm, _threads(threads), config.resolve().fp == "strict")
+    options = config.resolve()
+    return plan(g, algorithm, options.threads if threads is None else _threads(threads), options.fp == "strict")
 
 
 def _array(name: str, value: object, axes: str) -> np.ndarray:
@@ -143,5 +145,5 @@ def _is_free(out: np.ndarray | None, given: tuple[np.ndarray, ...]) -> bool:
     return not any(np.may_share_memory(out, each) for each in given)
 
 
-def _threads(given: int | None) -> int | None:
-    return None if given is None else config.check({"threads": given})["threads"]
+def _threads(given: object) -> int:
+    return config.check({"threads": given})["threads"]

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
 
-from polyml import config
-from polyml.machine import CpuMachine, host, usable_cores
+from polyml.machine import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices
@@ -45,7 +44,7 @@ class Costs:
     threads: int
 
     @classmethod
-    def of(cls, element_bytes: int, threads: int | None) -> Costs:
+    def of(cls, element_bytes: int, threads: int) -> Costs:
         return _costs(element_bytes, thread_count(threads))
 
     @property
@@ -111,12 +110,12 @@ class Costs:
         return columns / (lanes * ceil(columns / lanes))
 
 
-def thread_count(threads: int | None) -> int:
-    """How many threads kernels run on: as asked for, or as set, 0 being every core."""
-    return (config.resolve().threads if threads is None else threads) or usable_cores()
+def thread_count(threads: int) -> int:
+    """How many threads kernels run on; 0: every core."""
+    return threads or host().cores
 
 
-def block_bytes(threads: int | None) -> int:
+def block_bytes(threads: int) -> int:
     """Bytes of the second caches that so many threads have."""
     return Costs.of(4, threads).block_bytes
 

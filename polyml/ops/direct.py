@@ -7,14 +7,14 @@ an image is used by a whole register of them. A filter of one tap is a product o
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from polyml.api import kernel
 from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import windows_last
+from polyml.ops.windows import strided, windows_last
+from polyml.ops.workspace import piece
 
 
 @kernel
@@ -78,7 +78,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
         found.append(costs.transposed("filters, channels last", 2 * g.w_bytes))
     if g.is_depthwise:
         found.append(costs.depthwise("sums per channel", g.flop))
-    elif _has_neighbouring_taps(g):
+    elif g.has_neighbouring_taps:
         found.append(costs.loops("products", g.flop, g.out_width, g.c_out, g.depth, g.images * g.out_height))
         found.append(costs.read("filters", g.w_bytes))
     else:
@@ -88,13 +88,13 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None) -> None:
+def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
     if g.is_pointwise:
         _pointwise(g, x, w, bias, y, threads)
         return
     x = kernels.image_last(x, g.layout, g.padding, threads)
     w = kernels.filter_last(w, g.layout, threads)
-    pixels = y if g.layout == "NHWC" else np.empty((g.images, g.out_height, g.out_width, g.c_out), y.dtype)
+    pixels = y if g.layout == "NHWC" else piece("pixels", (g.images, g.out_height, g.out_width, g.c_out), y.dtype)
     X = windows_last(x, g)
     if g.is_depthwise:
         # filter m of channel c is result c*multiplier + m
@@ -103,9 +103,9 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         for m in range(multiplier):
             own = slice(m, None, multiplier)
             on(depthwise, threads)(pixels[..., own], X, w[:, :, 0, own], bias[own])
-    elif _has_neighbouring_taps(g):
+    elif g.has_neighbouring_taps:
         depth = g.kw * g.c_in
-        X = as_strided(X, (*X.shape[1:5], depth), (*X.strides[1:5], X.strides[6]), writeable=False)
+        X = strided(x, (*X.shape[1:5], depth), (*X.strides[1:5], X.strides[6]))
         on(rows, threads)(pixels, X, w.reshape(g.kh, depth, g.c_out), bias)
     else:
         on(taps, threads)(
@@ -118,12 +118,8 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         kernels.store(y, pixels, g.layout, threads)
 
 
-def _has_neighbouring_taps(g: Geometry) -> bool:
-    return g.groups == 1 and (g.dilation[1] == 1 or g.kw == 1)
-
-
 def _pointwise(
-    g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None
+    g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int
 ) -> None:
     """NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o). NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels) for
     each image.

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
+from polyml.ops.windows import strided
 
 SIDES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)  # fast lengths
 MOST_BYTES = 2**30  # of the spectra of one group's filters
@@ -51,7 +51,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     return _terms(g, costs, _tiling(g, costs))
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None) -> None:
+def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
     t = _tiling(g, Costs.of(g.element_bytes, threads))
     x = _image(g, x, t, threads)
     w = kernels.filter_last(w, g.layout, threads)
@@ -61,7 +61,8 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         W = _filter_spectra(g, w[..., written], t)
         for n in range(0, g.images, step := _images_at_once(g, t, threads)):
             own = slice(n, n + step)
-            _correlate(g, x[own, ..., read], W, bias[written], pixels[own, ..., written], t, threads)
+            tiles = _tiles(x, t)[own, ..., read]
+            _correlate(g, tiles, W, bias[written], pixels[own, ..., written], t, threads)
     kernels.store(y, pixels, g.layout, threads)
 
 
@@ -108,13 +109,13 @@ def _tiling(g: Geometry, costs: Costs) -> Tiling:
     return min(_tilings(g), key=lambda t: sum(term.seconds for term in _terms(g, costs, t)))
 
 
-def _images_at_once(g: Geometry, t: Tiling, threads: int | None) -> int:
+def _images_at_once(g: Geometry, t: Tiling, threads: int) -> int:
     """Images whose spectra are held at a time."""
     per_image = t.down * t.across * t.frequencies * 2 * (g.group_in + g.group_out) * g.element_bytes
     return max(1, 16 * block_bytes(threads) // per_image)
 
 
-def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int | None) -> np.ndarray:
+def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
     """(n, h, w, c) with the zeros that tiles need; without the pixels that none reads."""
     borders = []
     for axis, ((first, _), size, count, step) in enumerate(
@@ -139,21 +140,25 @@ def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
     return real.reshape(t.frequencies, 2 * w.shape[2], 2 * w.shape[3])
 
 
-def _correlate(g: Geometry, x, W, bias, pixels, t: Tiling, threads: int | None) -> None:
-    """pixels (n, h, w, o) from x (n, h, w, c) with the zeros that tiles need."""
+def _tiles(x: np.ndarray, t: Tiling) -> np.ndarray:
+    """(n, down, across, side, side, c) of an image (n, h, w, c) with the zeros that tiles need."""
     n, h, w, c = x.strides
     shape = (x.shape[0], t.down, t.across, t.side, t.side, x.shape[3])
-    tiles = as_strided(x, shape, (n, h * t.step[0], w * t.step[1], h, w, c), writeable=False)
+    return strided(x, shape, (n, h * t.step[0], w * t.step[1], h, w, c))
+
+
+def _correlate(g: Geometry, tiles, W, bias, pixels, t: Tiling, threads: int) -> None:
+    """pixels (n, h, w, o) from tiles (n, down, across, side, side, c)."""
     spectra = np.fft.rfft2(tiles, axes=(3, 4))
-    X = spectra.reshape(-1, t.frequencies, x.shape[3]).view(x.dtype)
+    X = spectra.reshape(-1, t.frequencies, tiles.shape[5]).view(tiles.dtype)
     Y = np.empty((len(X), t.frequencies, len(bias)), spectra.dtype)
-    result = np.moveaxis(Y.view(x.dtype), 1, 0)
+    result = np.moveaxis(Y.view(tiles.dtype), 1, 0)
     on(kernels.products, threads)(
-        result, np.moveaxis(X, 1, 0), W, np.broadcast_to(np.zeros((), x.dtype), result.shape)
+        result, np.moveaxis(X, 1, 0), W, np.broadcast_to(np.zeros((), tiles.dtype), result.shape)
     )
     Y = Y.reshape(*spectra.shape[:5], len(bias))
     sums = np.fft.irfft2(Y, s=(t.side, t.side), axes=(3, 4))[:, :, :, : t.step[0], : t.step[1]]
-    sums = np.swapaxes(sums, 2, 3).reshape(x.shape[0], t.down * t.step[0], t.across * t.step[1], len(bias))
+    sums = np.swapaxes(sums, 2, 3).reshape(len(tiles), t.down * t.step[0], t.across * t.step[1], len(bias))
     down, across = g.stride
     rows, columns = (g.out_height - 1) * down + 1, (g.out_width - 1) * across + 1
     np.add(sums[:, :rows:down, :columns:across], bias, out=pixels)

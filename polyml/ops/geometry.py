@@ -110,6 +110,11 @@ class Geometry:
         """Whether each filter reads one channel."""
         return self.group_in == 1
 
+    @property
+    def has_neighbouring_taps(self) -> bool:
+        """Whether what a row of a filter reads lies side by side in a contiguous image (h, w, c_in)."""
+        return self.groups == 1 and (self.dilation[1] == 1 or self.kw == 1)
+
     def __str__(self) -> str:
         parts = [
             f"{self.images} x {self.c_in} x {self.height} x {self.width}",

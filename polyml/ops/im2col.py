@@ -8,8 +8,6 @@ the filters change their layout.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from polyml.api import kernel
@@ -17,7 +15,8 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import block_shape, blocks, windows_first, windows_last
+from polyml.ops.windows import block_shape, blocks, strided, windows_first, windows_last
+from polyml.ops.workspace import piece
 
 LEAST_PIXELS = 256  # of a block: the filters are read from memory once for each block
 
@@ -53,10 +52,9 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None) -> None:
+def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
     shape = _block(g, block_bytes(threads))
-    matrix = np.empty(g.groups * g.depth * shape[0] * shape[1] * g.out_width, y.dtype)
-    (_channels_last if g.layout == "NHWC" else _channels_first)(g, x, w, bias, y, threads, shape, matrix)
+    (_channels_last if g.layout == "NHWC" else _channels_first)(g, x, w, bias, y, threads, shape)
 
 
 def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
@@ -65,30 +63,31 @@ def _block(g: Geometry, size_bytes: int) -> tuple[int, int]:
     return block_shape(g.images, g.out_height, g.out_width, pixels)
 
 
-def _channels_last(g: Geometry, x, w, bias, y, threads, shape, matrix) -> None:
+def _channels_last(g: Geometry, x, w, bias, y, threads, shape) -> None:
     x = kernels.image_last(x, g.layout, g.padding, threads)
-    X = windows_last(x, g)
+    X = windows_last(x, g)  # of one row of taps and their channels at once, where these are neighbours
+    if g.has_neighbouring_taps:
+        X = strided(x, (*X.shape[:5], 1, g.kw * g.c_in), X.strides)
     W = np.moveaxis(w.reshape(g.depth, g.groups, g.group_out), 1, 0)
     bias = bias.reshape(g.groups, 1, g.group_out)
     for images, rows in blocks(g.images, g.out_height, shape):
         window = X[:, images, rows]
-        part = _front(matrix, window.shape)
+        part = piece("matrix", window.shape, y.dtype)
         on(gathered, threads)(part, window)
         result = np.moveaxis(y[images, rows].reshape(-1, g.groups, g.group_out), 1, 0)
         A = part.reshape(g.groups, -1, g.depth)
         on(kernels.products, threads)(result, A, W, np.broadcast_to(bias, result.shape))
 
 
-def _channels_first(g: Geometry, x, w, bias, y, threads, shape, matrix) -> None:
+def _channels_first(g: Geometry, x, w, bias, y, threads, shape) -> None:
     x = kernels.image_first(x, g.padding, threads)
     X = windows_first(x, g)
     W = w.reshape(g.groups, g.group_out, g.depth)
     bias = bias.reshape(g.groups, g.group_out, 1)
     Y = y.reshape(g.images, g.groups, g.group_out, g.out_height, g.out_width)
-    several = np.empty(g.c_out * prod(shape) * g.out_width if shape[0] > 1 else 0, y.dtype)
     for images, rows in blocks(g.images, g.out_height, shape):
         window = X[..., images, rows, :]
-        part = _front(matrix, window.shape)
+        part = piece("matrix", window.shape, y.dtype)
         on(gathered, threads)(part, window)
         B = part.reshape(g.groups, g.depth, -1)
         count = images.stop - images.start
@@ -96,12 +95,7 @@ def _channels_first(g: Geometry, x, w, bias, y, threads, shape, matrix) -> None:
             result = Y[images.start].reshape(g.groups, g.group_out, -1)[..., rows.start * g.out_width : rows.stop * g.out_width]
             on(kernels.products, threads)(result, W, B, np.broadcast_to(bias, result.shape))
         else:
-            result = _front(several, (g.groups, g.group_out, B.shape[2]))
+            result = piece("results", (g.groups, g.group_out, B.shape[2]), y.dtype)
             on(kernels.products, threads)(result, W, B, np.broadcast_to(bias, result.shape))
             result = result.reshape(g.c_out, count, g.out_height, g.out_width)
             on(kernels.copied, threads)(y[images], np.moveaxis(result, 1, 0))
-
-
-def _front(memory: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A contiguous array in the front of the memory."""
-    return memory[: prod(shape)].reshape(shape)

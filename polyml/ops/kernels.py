@@ -1,7 +1,4 @@
-"""The loops that every algorithm is built of: products of matrices, copies from one layout to another.
-
-`None` for threads means the settings in force.
-"""
+"""The loops that every algorithm is built of: products of matrices, copies from one layout to another."""
 
 from __future__ import annotations
 
@@ -10,12 +7,13 @@ from functools import cache
 import numpy as np
 
 from polyml.api import Kernel, kernel
+from polyml.ops.workspace import piece
 
 
 @cache
-def on(function: Kernel, threads: int | None) -> Kernel:
+def on(function: Kernel, threads: int) -> Kernel:
     """The kernel on so many threads."""
-    return function if threads is None else kernel(function, threads=threads)
+    return kernel(function, threads=threads)
 
 
 @kernel
@@ -69,7 +67,7 @@ def filters_last(y, w):
                     y[a, b, c, o] = w[o, c, a, b]
 
 
-def image_last(x: np.ndarray, layout: str, borders, threads: int | None) -> np.ndarray:
+def image_last(x: np.ndarray, layout: str, borders, threads: int) -> np.ndarray:
     """x as a contiguous (n, h, w, c) with zeros around it; x itself where it is that already.
 
     borders: ((top, bottom), (left, right)) zeros.
@@ -81,37 +79,42 @@ def image_last(x: np.ndarray, layout: str, borders, threads: int | None) -> np.n
             return x
     else:
         images, channels, height, width = x.shape
-    y = np.empty((images, top + height + bottom, left + width + right, channels), x.dtype)
+    y = piece("image", (images, top + height + bottom, left + width + right, channels), x.dtype)
     y[:, :top], y[:, top + height :] = 0, 0
     y[:, top : top + height, :left], y[:, top : top + height, left + width :] = 0, 0
-    inside = y[:, top : top + height, left : left + width]
-    on(copied if layout == "NHWC" else channels_last, threads)(inside, x)
+    if layout == "NCHW":
+        on(channels_last, threads)(y[:, top : top + height, left : left + width], x)
+    elif x.flags.c_contiguous:  # whole rows of pixels
+        y_rows, x_rows = y.reshape(1, *y.shape[:2], -1), x.reshape(1, images, height, -1)
+        on(copied, threads)(y_rows[:, :, top : top + height, left * channels : (left + width) * channels], x_rows)
+    else:
+        on(copied, threads)(y[:, top : top + height, left : left + width], x)
     return y
 
 
-def image_first(x: np.ndarray, borders, threads: int | None) -> np.ndarray:
+def image_first(x: np.ndarray, borders, threads: int) -> np.ndarray:
     """x (n, c, h, w) as a contiguous array with zeros around it; x itself where it is that already."""
     (top, bottom), (left, right) = borders
     if not (top or bottom or left or right):
         return np.ascontiguousarray(x)
     images, channels, height, width = x.shape
-    y = np.empty((images, channels, top + height + bottom, left + width + right), x.dtype)
+    y = piece("image", (images, channels, top + height + bottom, left + width + right), x.dtype)
     y[:, :, :top], y[:, :, top + height :] = 0, 0
     y[:, :, top : top + height, :left], y[:, :, top : top + height, left + width :] = 0, 0
     on(copied, threads)(y[:, :, top : top + height, left : left + width], x)
     return y
 
 
-def filter_last(w: np.ndarray, layout: str, threads: int | None) -> np.ndarray:
+def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
     """w as a contiguous (kh, kw, c, o)."""
     if layout == "NHWC":
         return np.ascontiguousarray(w)
-    y = np.empty((*w.shape[2:], w.shape[1], w.shape[0]), w.dtype)
+    y = piece("filters", (*w.shape[2:], w.shape[1], w.shape[0]), w.dtype)
     on(filters_last, threads)(y, w)
     return y
 
 
-def store(y: np.ndarray, pixels: np.ndarray, layout: str, threads: int | None) -> None:
+def store(y: np.ndarray, pixels: np.ndarray, layout: str, threads: int) -> None:
     """y, of the layout, from pixels (n, h, w, c), of which rows and columns that are too many are left out."""
     height, width = y.shape[1:3] if layout == "NHWC" else y.shape[2:]
     on(copied if layout == "NHWC" else channels_first, threads)(y, pixels[:, :height, :width])

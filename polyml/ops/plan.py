@@ -64,7 +64,7 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(g: Geometry, algorithm: str, threads: int | None, strict: bool) -> Plan:
+def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
     """The plan with the algorithm asked for, or with "auto" the cheapest one. strict: only those that keep sums may be
     chosen.
 

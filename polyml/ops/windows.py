@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from polyml.ops.geometry import Geometry
+
+
+def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], first: int = 0) -> np.ndarray:
+    """A view of a contiguous array from its byte `first` on. NumPy checks that it stays inside."""
+    return np.ndarray(shape, x.dtype, x, first, strides)
 
 
 def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
@@ -16,7 +20,7 @@ def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, x.shape[0], g.out_height, g.out_width, g.kh, g.kw, g.group_in)
     strides = (c * g.group_in, n, h * down, w * right, h * dilated_down, w * dilated_right, c)
-    return as_strided(x, shape, strides, writeable=False)
+    return strided(x, shape, strides)
 
 
 def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
@@ -25,7 +29,7 @@ def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, g.group_in, g.kh, g.kw, x.shape[0], g.out_height, g.out_width)
     strides = (c * g.group_in, c, h * dilated_down, w * dilated_right, n, h * down, w * right)
-    return as_strided(x, shape, strides, writeable=False)
+    return strided(x, shape, strides)
 
 
 def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int, int]:

@@ -11,17 +11,19 @@ number that is not finite spoils the tile it is in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from polyml.api import Kernel, kernel
 from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import block_shape, blocks
+from polyml.ops.windows import block_shape, blocks, strided
+from polyml.ops.workspace import piece
 
+LINE_BYTES = 64  # of a cache
 LEAST_TILES = 64  # of a block: the transformed filters are read from memory once for each block
 
 
@@ -236,7 +238,7 @@ class Winograd:
         return tuple(found)
 
     def run(
-        self, g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int | None
+        self, g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int
     ) -> None:
         m, side, (down, across) = self.m, self.side, self._tiles(g)
         (top, _), (left, _) = g.padding
@@ -246,31 +248,25 @@ class Winograd:
         )
         x = self._image(g, x, borders, threads)
         w = kernels.filter_last(w, g.layout, threads)
-        pixels = y if self._is_exact(g) else np.empty((g.images, down * m, across * m, g.c_out), y.dtype)
-        images, rows = shape = self._block(g, block_bytes(threads))
-        U = np.empty((side, side, g.group_in, g.group_out), y.dtype)
-        V = np.empty(side * side * images * rows * across * g.group_in, y.dtype)
-        M = np.empty(side * side * images * rows * across * g.group_out, y.dtype)
+        pixels = y if self._is_exact(g) else piece("pixels", (g.images, down * m, across * m, g.c_out), y.dtype)
+        tiles, shape = _tiles_of(x, m, down, across), self._block(g, block_bytes(threads))
+        results = pixels.reshape(g.images, down, m, across, m, g.c_out)
+        U = _by_position("filter positions", side, g.group_in * g.group_out, y.dtype)
+        zero = np.zeros((), y.dtype)
         for group in range(g.groups):
             read, written = (slice(group * c, (group + 1) * c) for c in (g.group_in, g.group_out))
-            on(self.filters, threads)(U, w[..., written])
-            tiles = _tiles_of(x[..., read], m, side, down, across)
-            results = pixels.reshape(g.images, down, m, across, m, g.c_out)[..., written]
+            on(self.filters, threads)(U.reshape(side, side, g.group_in, g.group_out), w[..., written])
+            B = U.reshape(-1, g.group_in, g.group_out)
             for n, i in blocks(g.images, down, shape):
-                given = tiles[n, i]
-                count = given.shape[0] * given.shape[1] * across
-                head = (side, side, *given.shape[:3])
-                v = V[: side * side * count * g.group_in]
-                sums = M[: side * side * count * g.group_out]
-                on(self.inputs, threads)(v.reshape(*head, g.group_in), given)
-                product = sums.reshape(side * side, count, g.group_out)
-                on(kernels.products, threads)(
-                    product,
-                    v.reshape(side * side, count, g.group_in),
-                    U.reshape(side * side, g.group_in, g.group_out),
-                    np.broadcast_to(np.zeros((), y.dtype), product.shape),
-                )
-                on(self.outputs, threads)(results[n, i], sums.reshape(*head, g.group_out), bias[written])
+                given = tiles[n, i, ..., read]
+                head, count = (side, side, *given.shape[:3]), prod(given.shape[:3])
+                V = _by_position("tile positions", side, count * g.group_in, y.dtype)
+                M = _by_position("sum positions", side, count * g.group_out, y.dtype)
+                on(self.inputs, threads)(V.reshape(*head, g.group_in), given)
+                sums = M.reshape(-1, count, g.group_out)
+                zeros = np.broadcast_to(zero, sums.shape)
+                on(kernels.products, threads)(sums, V.reshape(-1, count, g.group_in), B, zeros)
+                on(self.outputs, threads)(results[n, i, ..., written], M.reshape(*head, g.group_out), bias[written])
         if pixels is not y:
             kernels.store(y, pixels, g.layout, threads)
 
@@ -289,7 +285,7 @@ class Winograd:
         return block_shape(g.images, down, across, max(size_bytes // tile_bytes, LEAST_TILES))
 
     @staticmethod
-    def _image(g: Geometry, x: np.ndarray, borders, threads: int | None) -> np.ndarray:
+    def _image(g: Geometry, x: np.ndarray, borders, threads: int) -> np.ndarray:
         """The image as tiles need it. A right or lower border below zero: nothing reads these pixels."""
         (top, bottom), (left, right) = borders
         if bottom < 0 or right < 0:
@@ -298,11 +294,17 @@ class Winograd:
         return kernels.image_last(x, g.layout, ((top, max(bottom, 0)), (left, max(right, 0))), threads)
 
 
-def _tiles_of(x: np.ndarray, m: int, side: int, down: int, across: int) -> np.ndarray:
-    """(n, i, j, side, side, c): tiles of an image (n, h, w, c) that begin at multiples of m."""
+def _by_position(name: str, side: int, count: int, dtype: np.dtype) -> np.ndarray:
+    """(side^2, count), the positions apart from each other by a cache line more than they need: at powers of two, which
+    they often are otherwise, all compete for the same few places of a cache.
+    """
+    return piece(name, (side * side, count + LINE_BYTES // dtype.itemsize), dtype)[:, :count]
+
+
+def _tiles_of(x: np.ndarray, m: int, down: int, across: int) -> np.ndarray:
+    """(n, i, j, m + 2, m + 2, c): tiles of an image (n, h, w, c) that begin at multiples of m."""
     n, h, w, c = x.strides
-    shape = (x.shape[0], down, across, side, side, x.shape[3])
-    return as_strided(x, shape, (n, h * m, w * m, h, w, c), writeable=False)
+    return strided(x, (x.shape[0], down, across, m + 2, m + 2, x.shape[3]), (n, h * m, w * m, h, w, c))
 
 
 F2 = Winograd(2, inputs2, filters2, outputs2)
