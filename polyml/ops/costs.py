@@ -60,8 +60,8 @@ class Costs:
     ) -> Term:
         """`times` calls for `count` products (rows, depth) @ (depth, columns), of which b_count have an own right side."""
         flop = 2 * times * count * rows * columns * depth
-        share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS) or 1)
-        read_bytes = times * max(b_count, 1) * depth * columns * self.element_bytes
+        share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS))
+        read_bytes = times * b_count * depth * columns * self.element_bytes
         seconds = flop / (share * self.flop_per_s) + read_bytes / (OPERAND_BYTES_PER_S * self.threads)
         shape = f"{_many(times * count)} of ({rows} x {depth}) @ ({depth} x {columns})"
         return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {_si(read_bytes, 'B')} packed")

@@ -40,7 +40,7 @@ def refusal(g: Geometry) -> str:
 
 def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     images, rows = _block(g, costs.block_bytes)
-    count = -(-g.images // images) * -(-g.out_height // rows) if g.images else 0
+    count = -(-g.images // images) * -(-g.out_height // rows)
     pixels = images * rows * g.out_width
     found = [costs.copy("image with its zeros", 2 * g.x_bytes)] if g.is_padded else []
     found.append(costs.gathered("blocks of the matrix", g.pixels * g.groups * g.depth * g.element_bytes))

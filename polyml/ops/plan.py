@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -70,7 +70,7 @@ def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
 
     PolymlValueError: for a name that is none, and an algorithm that does not apply.
     """
-    if algorithm != "auto" and algorithm not in ALGORITHMS:
+    if algorithm not in ("auto", *ALGORITHMS):
         raise PolymlValueError(
             f"`algorithm` is {algorithm!r}",
             notes=[", ".join(f'"{name}"' for name in ("auto", *ALGORITHMS)) + " are accepted"],
@@ -90,7 +90,7 @@ def _plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
             f'algorithm="{algorithm}" does not apply: {refused[algorithm]}',
             notes=[f"this convolution takes {', '.join(fitting)} or \"auto\"", str(g)],
         )
-    costs = Costs.of(g.element_bytes, threads)
-    terms = {name: each.terms(g, costs) for name, each in ALGORITHMS.items() if name not in refused}
+    costs, weighed = Costs.of(g.element_bytes, threads), replace(g, images=max(1, g.images))
+    terms = {name: each.terms(weighed, costs) for name, each in ALGORITHMS.items() if name not in refused}
     cheapest = min(terms, key=lambda name: sum(term.seconds for term in terms[name]))
     return Plan(g, threads, cheapest if algorithm == "auto" else algorithm, terms, refused)

@@ -219,7 +219,7 @@ class Winograd:
     def terms(self, g: Geometry, costs: Costs) -> tuple[Term, ...]:
         down, across = self._tiles(g)
         images, rows = self._block(g, costs.block_bytes)
-        count = g.groups * -(-g.images // images) * -(-down // rows) if g.images else 0
+        count = g.groups * -(-g.images // images) * -(-down // rows)
         tiles, positions = g.images * down * across, self.side**2
         read, written = (tiles * positions * channels * g.element_bytes for channels in (g.c_in, g.c_out))
         products = costs.product(
