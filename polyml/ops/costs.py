@@ -14,15 +14,19 @@ from polyml.machine import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices
-ROWS_SHARE = 0.97  # the same in the direct loops over long rows
+ROWS_SHARE = 0.9  # the same in the direct loops over rows of at least LONG_ROW pixels
+LONG_ROW = 40
+DEPTHWISE_SHARE = 0.06  # the same in sums per channel
 COPY_BYTES_PER_S = 40e9  # read and written
 TRANSPOSED_BYTES_PER_S = 15e9  # filters that change their layout
-GATHERED_BYTES_PER_S = 75e9  # written to a block that stays in a cache
+GATHERED_BYTES_PER_S = 65e9  # written to a block that stays in a cache
+SCATTERED_BYTES_PER_S = 8e9  # the same from every second pixel, or a farther one, of rows of pixels
 TRANSFORM_BYTES_PER_S = 60e9  # read and written by Winograd's transforms
-OPERAND_BYTES_PER_S = 25e9  # an operand read from the last cache and packed
-DEPTHWISE_SHARE = 0.06  # of the lanes' rate in sums per channel
+NEAR_BYTES_PER_S = 25e9  # operands of products, read and packed, of at most NEAR_SHARE of the last cache
+FAR_BYTES_PER_S = 11e9  # larger ones, also where they are written
+NEAR_SHARE = 0.25
 FOURIER_FLOP_PER_S = 5e9  # of 2.5 n log2 n for a real transform of n points, on one thread
-CALL_S = 3e-6  # of a kernel, with views of its arguments
+CALL_S = 8e-6  # of a kernel, with views of its arguments
 PIXELS = 8  # of a register tile
 
 
@@ -56,25 +60,38 @@ class Costs:
         return self.machine.cache(2).size_bytes * self.threads
 
     def product(
-        self, name: str, count: int, rows: int, columns: int, depth: int, *, b_count: int = 1, times: int = 1
+        self,
+        name: str,
+        count: int,
+        rows: int,
+        columns: int,
+        depth: int,
+        *,
+        a_count: int | None = None,
+        b_count: int | None = None,
+        times: int = 1,
     ) -> Term:
-        """`times` calls for `count` products (rows, depth) @ (depth, columns), of which b_count have an own right side."""
+        """`times` calls for `count` products (rows, depth) @ (depth, columns). a_count, b_count: different left and right
+        sides of a call, as many as products where not given.
+        """
         flop = 2 * times * count * rows * columns * depth
         share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS))
-        read_bytes = times * b_count * depth * columns * self.element_bytes
-        seconds = flop / (share * self.flop_per_s) + read_bytes / (OPERAND_BYTES_PER_S * self.threads)
+        a_bytes = (count if a_count is None else a_count) * rows * depth * self.element_bytes
+        b_bytes = (count if b_count is None else b_count) * depth * columns * self.element_bytes
+        seconds = flop / (share * self.flop_per_s) + times * (self._operand(a_bytes) + self._operand(b_bytes))
         shape = f"{_many(times * count)} of ({rows} x {depth}) @ ({depth} x {columns})"
-        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {_si(read_bytes, 'B')} packed")
+        packed = f"{_si(times * (a_bytes + b_bytes), 'B')} of operands"
+        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
 
-    def loops(self, name: str, flop: int, row: int, columns: int, depth: int, rows: int) -> Term:
-        """Sums in registers along rows of pixels."""
-        whole = row / (PIXELS * ceil(row / PIXELS))
-        share = ROWS_SHARE * self._filled(columns) * whole * min(1, row / 56) ** 0.9
+    def loops(self, name: str, flop: int, row: int, columns: int) -> Term:
+        """The direct loops, sums in registers along rows of pixels."""
+        share = ROWS_SHARE * self._filled(columns) * min(1, row / LONG_ROW) ** 1.5
         seconds = flop / (share * self.flop_per_s)
         return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
 
     def depthwise(self, name: str, flop: int) -> Term:
-        return Term(name, flop / (DEPTHWISE_SHARE * self.flop_per_s), f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
+        seconds = flop / (DEPTHWISE_SHARE * self.flop_per_s)
+        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
 
     def copy(self, name: str, size_bytes: int) -> Term:
         return self._bytes(name, size_bytes, COPY_BYTES_PER_S)
@@ -82,14 +99,21 @@ class Costs:
     def transposed(self, name: str, size_bytes: int) -> Term:
         return self._bytes(name, size_bytes, TRANSPOSED_BYTES_PER_S)
 
-    def gathered(self, name: str, size_bytes: int) -> Term:
-        return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S)
+    def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> Term:
+        return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S if by_runs else SCATTERED_BYTES_PER_S)
 
     def transform(self, name: str, size_bytes: int) -> Term:
+        """One of Winograd's transforms of something that stays in the second cache."""
         return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
 
-    def read(self, name: str, size_bytes: int) -> Term:
-        return self._bytes(name, size_bytes, OPERAND_BYTES_PER_S)
+    def operand(self, name: str, size_bytes: int) -> Term:
+        """An operand of a product read, or written by a transform."""
+        seconds = self._operand(size_bytes)
+        return Term(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
+
+    def _operand(self, size_bytes: int) -> float:
+        is_near = size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
+        return size_bytes / ((NEAR_BYTES_PER_S if is_near else FAR_BYTES_PER_S) * self.threads)
 
     def fourier(self, name: str, count: int, side: int) -> Term:
         """Real transforms of side^2 points; they run on one thread."""

@@ -68,7 +68,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
             return (costs.product("product", g.groups, g.images * g.height * g.width, g.group_out, g.depth),)
         return (
             costs.product(
-                "product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, b_count=g.images * g.groups
+                "product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups
             ),
         )
     found = []
@@ -79,10 +79,10 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     if g.is_depthwise:
         found.append(costs.depthwise("sums per channel", g.flop))
     elif g.has_neighbouring_taps:
-        found.append(costs.loops("products", g.flop, g.out_width, g.c_out, g.depth, g.images * g.out_height))
-        found.append(costs.read("filters", g.w_bytes))
+        found.append(costs.loops("products", g.flop, g.out_width, g.c_out))
+        found.append(costs.operand("filters", g.w_bytes))
     else:
-        found.append(costs.loops("products, taps apart", 2 * g.flop, g.out_width, g.group_out, g.group_in, g.images))
+        found.append(costs.loops("products, taps apart", 2 * g.flop, g.out_width, g.group_out))
     if g.layout == "NCHW":
         found.append(costs.copy("result, channels first", 2 * g.y_bytes))
     return tuple(found)

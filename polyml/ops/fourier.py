@@ -79,7 +79,6 @@ def _terms(g: Geometry, costs: Costs, t: Tiling) -> tuple[Term, ...]:
             min(rows, tiles),
             2 * g.group_out,
             2 * g.group_in,
-            b_count=t.frequencies,
             times=g.groups * -(-tiles // rows),
         )
     )

@@ -223,12 +223,12 @@ class Winograd:
         tiles, positions = g.images * down * across, self.side**2
         read, written = (tiles * positions * channels * g.element_bytes for channels in (g.c_in, g.c_out))
         products = costs.product(
-            "products", positions, images * rows * across, g.group_out, g.group_in, times=count, b_count=positions
+            "products", positions, images * rows * across, g.group_out, g.group_in, times=count
         )
         found = [costs.copy("image with its zeros", 2 * g.x_bytes)]
         if g.layout == "NCHW":
             found.append(costs.transposed("filters, channels last", 2 * g.w_bytes))
-        found.append(costs.transform("filters transformed", g.w_bytes * (1 + positions // 9)))
+        found.append(costs.operand("filters transformed", g.w_bytes * (1 + positions // 9)))
         found.append(costs.transform("tiles transformed", 2 * read))
         found.append(products)
         found.append(costs.transform("results transformed back", written + g.y_bytes))
