@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from polyml import config
@@ -10,7 +12,7 @@ from polyml.ops.geometry import W_AXES, X_AXES, Geometry, check_layout, geometry
 from polyml.ops.plan import ALGORITHMS, Plan, plan
 from polyml.runtime.arguments import argument
 
-DTYPES = ("float32", "float64")
+DTYPES = {np.dtype("f4"): "float32", np.dtype("f8"): "float64"}
 
 
 def conv2d(
@@ -54,11 +56,14 @@ def conv2d(
             f"`x` is an array of {x.dtype} (shape {x.shape}), `w` of {w.dtype} (shape {w.shape})",
             notes=["both are float32, or both float64"],
         )
-    g = geometry(
-        x.shape, w.shape, x.dtype.name, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
+    options = config.resolve()
+    threads = options.threads if threads is None else _threads(threads)
+    chosen = _plan(
+        x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout, algorithm, threads, options.fp
     )
+    g = chosen.geometry
     if bias is None:
-        bias = np.broadcast_to(np.zeros((), x.dtype), (g.c_out,))
+        bias = np.zeros(g.c_out, x.dtype)
     else:
         bias = _array("bias", bias, "(c_out,)")
         if bias.shape != (g.c_out,) or bias.dtype != x.dtype:
@@ -68,9 +73,6 @@ def conv2d(
             )
     if out is not None:
         _check_out(out, g)
-    options = config.resolve()
-    threads = options.threads if threads is None else _threads(threads)
-    chosen = plan(g, algorithm, threads, options.fp == "strict")
     try:
         y = out if _is_free(out, (x, w, bias)) else np.empty(g.out_shape, x.dtype)
         if g.images:
@@ -104,23 +106,56 @@ def conv2d_plan(
     'its filters are 3 x 3, not 5 x 5'
     """
     try:
-        name = np.dtype(dtype).name
+        name = DTYPES.get(np.dtype(dtype))
     except TypeError:
-        name = repr(dtype)
-    if name not in DTYPES:
-        raise PolymlTypeError(f"`dtype` is {name}", notes=["float32 and float64 are accepted"])
-    g = geometry(
-        x_shape, w_shape, name, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
-    )
+        name = None
+    if name is None:
+        raise PolymlTypeError(f"`dtype` is {dtype!r}", notes=["float32 and float64 are accepted"])
     options = config.resolve()
-    return plan(g, algorithm, options.threads if threads is None else _threads(threads), options.fp == "strict")
+    threads = options.threads if threads is None else _threads(threads)
+    return _plan(
+        tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout, algorithm, threads, options.fp
+    )
+
+
+def _plan(*asked: object) -> Plan:
+    """The plan for what was asked, in the order of `_made`; made once for arguments that can be remembered."""
+    try:
+        hash(asked)
+    except TypeError:
+        return _made(*asked)
+    return _remembered(*asked)
+
+
+def _made(
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    dtype: str,
+    stride: object,
+    padding: object,
+    dilation: object,
+    groups: object,
+    layout: str,
+    algorithm: object,
+    threads: int,
+    fp: str,
+) -> Plan:
+    g = geometry(
+        x_shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
+    )
+    return plan(g, algorithm, threads, fp == "strict")
+
+
+_remembered = lru_cache(maxsize=1024, typed=True)(_made)
 
 
 def _array(name: str, value: object, axes: str) -> np.ndarray:
+    if type(value) is np.ndarray and value.dtype in DTYPES:
+        return value
     array = argument(name, value).value
     if not isinstance(array, np.ndarray):
         raise PolymlTypeError(f"`{name}` is a {type(value).__name__}", notes=[f"it is an array {axes}"])
-    if array.dtype.name not in DTYPES:
+    if array.dtype not in DTYPES:
         raise PolymlTypeError(
             f"`{name}` is an array of {array.dtype} of shape {array.shape}", notes=["float32 and float64 are accepted"]
         )
@@ -130,7 +165,8 @@ def _array(name: str, value: object, axes: str) -> np.ndarray:
 def _check_out(out: object, g: Geometry) -> None:
     fits = isinstance(out, np.ndarray) and out.shape == g.out_shape and out.dtype == np.dtype(g.dtype)
     if not fits or not out.flags.writeable:
-        given = f"an array of {out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
+        is_array = isinstance(out, np.ndarray)
+        given = f"an array of {out.dtype} of shape {out.shape}" if is_array else f"a {type(out).__name__}"
         read_only = ", read-only" if fits else ""
         raise PolymlValueError(
             f"`out` is {given}{read_only}",

@@ -128,10 +128,10 @@ def _pointwise(
     product = on(kernels.products, threads)
     bias = bias.reshape(g.groups, g.group_out)
     if g.layout == "NHWC":
-        Y = np.moveaxis(y.reshape(-1, g.groups, g.group_out), 1, 0)
-        X = np.moveaxis(np.ascontiguousarray(x).reshape(-1, g.groups, g.group_in), 1, 0)
-        W = np.moveaxis(w.reshape(g.group_in, g.groups, g.group_out), 1, 0)
-        product(Y, X, W, np.broadcast_to(bias[:, None], Y.shape))
+        Y = y.reshape(-1, g.groups, g.group_out).transpose(1, 0, 2)
+        X = np.ascontiguousarray(x).reshape(-1, g.groups, g.group_in).transpose(1, 0, 2)
+        W = w.reshape(g.group_in, g.groups, g.group_out).transpose(1, 0, 2)
+        product(Y, X, W, strided(bias, Y.shape, (bias.strides[0], 0, bias.strides[1])))
         return
     X, Y = np.ascontiguousarray(x).reshape(-1, g.group_in, count), y.reshape(-1, g.group_out, count)
     W = w.reshape(g.groups, g.group_out, g.group_in)

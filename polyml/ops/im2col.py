@@ -70,13 +70,13 @@ def _channels_last(g: Geometry, x, w, bias, y, threads, shape) -> None:
     X = windows_last(x, g)  # of one row of taps and their channels at once, where these are neighbours
     if g.has_neighbouring_taps:
         X = strided(x, (*X.shape[:5], 1, g.kw * g.c_in), X.strides)
-    W = np.moveaxis(w.reshape(g.depth, g.groups, g.group_out), 1, 0)
+    W = w.reshape(g.depth, g.groups, g.group_out).transpose(1, 0, 2)
     bias = bias.reshape(g.groups, 1, g.group_out)
     for images, rows in blocks(g.images, g.out_height, shape):
         window = X[:, images, rows]
         part = piece("matrix", window.shape, y.dtype)
         on(gathered, threads)(part, window)
-        result = np.moveaxis(y[images, rows].reshape(-1, g.groups, g.group_out), 1, 0)
+        result = y[images, rows].reshape(-1, g.groups, g.group_out).transpose(1, 0, 2)
         A = part.reshape(g.groups, -1, g.depth)
         on(kernels.products, threads)(result, A, W, np.broadcast_to(bias, result.shape))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -75,11 +74,7 @@ def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
             f"`algorithm` is {algorithm!r}",
             notes=[", ".join(f'"{name}"' for name in ("auto", *ALGORITHMS)) + " are accepted"],
         )
-    return _plan(g, algorithm, thread_count(threads), strict)
-
-
-@lru_cache(maxsize=1024)
-def _plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
+    threads = thread_count(threads)
     refused = {name: why for name, each in ALGORITHMS.items() if (why := each.refusal(g))}
     if strict and algorithm == "auto":
         reordered = (n for n, each in ALGORITHMS.items() if not each.keeps_sums and n not in refused)
