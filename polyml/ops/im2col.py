@@ -43,6 +43,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     count = -(-g.images // images) * -(-g.out_height // rows)
     pixels = images * rows * g.out_width
     found = [costs.copy("image with its zeros", 2 * g.x_bytes)] if g.is_padded else []
+    found.append(costs.operand("image read", g.x_bytes))
     matrix_bytes = g.pixels * g.groups * g.depth * g.element_bytes
     by_runs = g.layout == "NHWC" or g.stride[1] == 1
     found.append(costs.gathered("blocks of the matrix", matrix_bytes, by_runs=by_runs))
