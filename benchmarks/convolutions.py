@@ -1,8 +1,8 @@
 """Time the convolutions of ResNet-50 against PyTorch:  python -m benchmarks.convolutions --images 1 --threads 1
 
-A layer is size x channels-in x channels-out x filter x stride. The peers are torch.nn.functional.conv2d, and oneDNN asked for
-directly, which PyTorch does not take for every layer. Each has a process of its own, the processes take turns, and elements
-of every result are checked against float64.
+A layer is size x channels-in x channels-out x filter x stride. The peers are torch.nn.functional.conv2d, and oneDNN asked
+for directly, which PyTorch does not take for every layer. Each has a process of its own, the processes take turns, and
+elements of every result are checked against float64.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAYERS = (
 ).split()  # every convolution of ResNet-50 once (He et al., CVPR 2016), the stride in the filters of 3 x 3
 PEERS = ("torch", "onednn")
 CHECKED = 200  # elements
-LARGEST_ERROR = 40  # units of eps * sum |x||w|, that of Winograd's F(4x4, 3x3)
+LARGEST_ERROR = 50  # units of eps * the largest sum |x||w|; Winograd's F(4x4, 3x3) has up to 36
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,9 @@ def show(rows: Sequence[Row], algorithm: str) -> None:
                   *(f"{p} / polyml time" for p in PEERS))  # fmt: skip
     for row in rows:
         figures = [row.note] if row.rates is None else [
-            row.chosen, *(f"{rate:.0f}" for rate in row.rates.values()), *(f"{ratio:.2f}" for ratio in row.ratios.values())
+            row.chosen,
+            *(f"{rate:.0f}" for rate in row.rates.values()),
+            *(f"{ratio:.2f}" for ratio in row.ratios.values()),
         ]  # fmt: skip
         table.add_row(row.layer, str(row.images), row.layout, str(row.threads), *figures)
     Console(width=max(Console().width, 120)).print(table)

@@ -1,7 +1,7 @@
 """What parts of a convolution take, in seconds: work and bytes over rates, for a choice between algorithms.
 
-Widths, caches and cores come from the description of the machine. The rates were measured with these kernels on one core of
-an AMD EPYC of family 26 (Zen 5, AVX-512, 1 MiB of second cache); they are estimates, meant to order algorithms.
+Widths, caches and cores come from the description of the machine. The rates were measured with these kernels on one
+core of an AMD EPYC of family 26 (Zen 5, AVX-512, 1 MiB of second cache); they are estimates, meant to order algorithms.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Costs:
         b_count: int | None = None,
         times: int = 1,
     ) -> Term:
-        """`times` calls for `count` products (rows, depth) @ (depth, columns). a_count, b_count: different left and right
-        sides of a call, as many as products where not given.
+        """`times` calls for `count` products (rows, depth) @ (depth, columns). a_count, b_count: different left and
+        right sides of a call, as many as products where not given.
         """
         flop = 2 * times * count * rows * columns * depth
         share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS))

@@ -19,7 +19,7 @@ from polyml.ops.workspace import piece
 
 @kernel
 def rows(Y, X, W, bias):
-    """Y (n, i, j, o) from X (n, i, j, a, d) and W (a, d, o); d: the taps of one row and their channels, neighbours in X."""
+    """Y (n, i, j, o) from X (n, i, j, a, d) and W (a, d, o); d: taps of one row and their channels, neighbours in X."""
     for n in range(Y.shape[0]):
         for i in range(Y.shape[1]):
             for j in range(Y.shape[2]):
@@ -32,7 +32,7 @@ def rows(Y, X, W, bias):
 
 @kernel
 def taps(Y, X, W, bias):
-    """Y (g, n, i, j, o) from X (g, n, i, j, a, b, c) and W (g, a, b, c, o): groups, and taps that are not neighbours."""
+    """Y (g, n, i, j, o) from X (g, n, i, j, a, b, c), W (g, a, b, c, o): groups, and taps that are no neighbours."""
     for g in range(Y.shape[0]):
         for n in range(Y.shape[1]):
             for i in range(Y.shape[2]):
@@ -67,9 +67,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
         if g.layout == "NHWC":
             return (costs.product("product", g.groups, g.images * g.height * g.width, g.group_out, g.depth),)
         return (
-            costs.product(
-                "product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups
-            ),
+            costs.product("product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups),
         )
     found = []
     if g.is_padded or g.layout == "NCHW":
@@ -118,11 +116,9 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         kernels.store(y, pixels, g.layout, threads)
 
 
-def _pointwise(
-    g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int
-) -> None:
-    """NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o). NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels) for
-    each image.
+def _pointwise(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
+    """NHWC: Y (g, pixels, o) = X (g, pixels, c) @ W (g, c, o). NCHW: Y (g, o, pixels) = W (g, o, c) @ X (g, c, pixels)
+    for each image.
     """
     count = g.height * g.width
     product = on(kernels.products, threads)

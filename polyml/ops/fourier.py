@@ -1,6 +1,6 @@
 """Convolution with large filters by their spectra, in tiles (overlap-save).
 
-    tile of side^2 pixels -> its spectrum times the filter's conjugated one, summed over channels -> side - reach + 1 results a side
+    tile of side^2 pixels -> spectrum, times the filters' conjugated ones, summed over channels -> (side - reach + 1)^2 results
 
 The sums over channels are a product of matrices for each frequency, as real ones of twice the depth and the columns:
 [xr xi] @ [[wr, -wi], [wi, wr]]. Mathieu, Henaff and LeCun, "Fast Training of Convolutional Networks through FFTs", ICLR

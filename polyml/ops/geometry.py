@@ -19,7 +19,8 @@ W_AXES = {"NCHW": "(c_out, c_in/groups, kh, kw)", "NHWC": "(kh, kw, c_in/groups,
 class Geometry:
     """One convolution, without its data.
 
-    padding: ((top, bottom), (left, right)) zeros; stride, dilation: (vertical, horizontal). dtype: "float32" or "float64".
+    padding: ((top, bottom), (left, right)) zeros; stride, dilation: (vertical, horizontal). dtype: "float32" or
+    "float64".
     """
 
     images: int

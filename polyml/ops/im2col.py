@@ -2,8 +2,8 @@
 
 Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006); the
 matrix (im2col's) has kh*kw copies of the image, so it is never stored whole where it would leave the second cache.
-NHWC: block (pixels, kh*kw*c) @ (kh*kw*c, c_out). NCHW: (c_out, c*kh*kw) @ block (c*kh*kw, pixels); neither the image nor
-the filters change their layout.
+NHWC: block (pixels, kh*kw*c) @ (kh*kw*c, c_out). NCHW: (c_out, c*kh*kw) @ block (c*kh*kw, pixels); neither the image
+nor the filters change their layout.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def _channels_first(g: Geometry, x, w, bias, y, threads, shape) -> None:
         B = part.reshape(g.groups, g.depth, -1)
         count = images.stop - images.start
         if count == 1:
-            result = Y[images.start].reshape(g.groups, g.group_out, -1)[..., rows.start * g.out_width : rows.stop * g.out_width]
+            result = Y[images.start].reshape(g.groups, g.group_out, -1)[
+                ..., rows.start * g.out_width : rows.stop * g.out_width
+            ]
             on(kernels.products, threads)(result, W, B, np.broadcast_to(bias, result.shape))
         else:
             result = piece("results", (g.groups, g.group_out, B.shape[2]), y.dtype)

@@ -15,7 +15,9 @@ def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], fir
 
 
 def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """(g, n, i, j, a, b, c): channel c of group g that tap (a, b) reads for pixel (i, j). x: (n, h, w, channels), padded."""
+    """(g, n, i, j, a, b, c): channel c of group g that tap (a, b) reads for pixel (i, j). x: (n, h, w, channels), with
+    its zeros.
+    """
     n, h, w, c = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, x.shape[0], g.out_height, g.out_width, g.kh, g.kw, g.group_in)
@@ -24,7 +26,7 @@ def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
 
 
 def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
-    """(g, c, a, b, n, i, j): the same of x (n, channels, h, w), padded."""
+    """(g, c, a, b, n, i, j): the same of x (n, channels, h, w)."""
     n, c, h, w = x.strides
     (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
     shape = (g.groups, g.group_in, g.kh, g.kw, x.shape[0], g.out_height, g.out_width)

@@ -1,11 +1,11 @@
 """Convolution with filters of 3 x 3 by fewer products: Winograd's minimal filtering F(m x m, 3 x 3), m = 2 or 4.
 
-    tile of (m+2)^2 pixels -> V = B' d B        filter -> U = G g G'        tile of m^2 results = A' (U * V summed over c) A
+    tile d of (m+2)^2 pixels -> V = B' d B      filter g -> U = G g G'      tile of m^2 results = A' (sum over c of U*V) A
 
 The sums over channels are (m+2)^2 products of matrices, one for each position in a tile: 16 products for 36 of the
 definition with m = 2, 36 for 144 with m = 4. Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
-2016, section 4; the points are 0, 1, -1, infinity, and 2, -2 with m = 4. The transforms cost accuracy (`ERROR`), and a
-number that is not finite spoils the tile it is in.
+2016, section 4; the points are 0, 1, -1, infinity, and 2, -2 with m = 4. The transforms cost accuracy, as
+`polyml.ops.conv2d` states, and a number that is not finite spoils the tile it is in.
 """
 
 from __future__ import annotations
@@ -222,9 +222,7 @@ class Winograd:
         count = g.groups * -(-g.images // images) * -(-down // rows)
         tiles, positions = g.images * down * across, self.side**2
         read, written = (tiles * positions * channels * g.element_bytes for channels in (g.c_in, g.c_out))
-        products = costs.product(
-            "products", positions, images * rows * across, g.group_out, g.group_in, times=count
-        )
+        products = costs.product("products", positions, images * rows * across, g.group_out, g.group_in, times=count)
         found = [costs.copy("image with its zeros", 2 * g.x_bytes)]
         if g.layout == "NCHW":
             found.append(costs.transposed("filters, channels last", 2 * g.w_bytes))
@@ -237,9 +235,7 @@ class Winograd:
         found.append(costs.calls("kernels", 3 * count))
         return tuple(found)
 
-    def run(
-        self, g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int
-    ) -> None:
+    def run(self, g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarray, threads: int) -> None:
         m, side, (down, across) = self.m, self.side, self._tiles(g)
         (top, _), (left, _) = g.padding
         whole = (down * m + 2, across * m + 2)

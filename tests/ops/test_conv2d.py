@@ -13,8 +13,8 @@ from polyml.errors import PolymlError, PolymlTypeError, PolymlValueError
 from polyml.ops import conv2d, conv2d_plan
 
 ALGORITHMS = ("direct", "im2col", "winograd2", "winograd4", "fft")
-# sums over one filter: in units of eps * (k + 1) * sum |x||w|; the others of eps * the largest sum |x||w|
-SHARE_OF_LARGEST = {"winograd2": 4, "winograd4": 40, "fft": 20, "auto": 40}
+# in units of eps * the largest sum |x||w|; of "direct" and "im2col" a bound is proved
+SHARE_OF_LARGEST = {"winograd2": 10, "winograd4": 50, "fft": 10, "auto": 50}
 
 
 def pair(value):
@@ -98,7 +98,11 @@ def test_random_geometries(data):
         return data.draw(st.integers(low, high))
 
     groups = number(1, 3)
-    case = (number(1, 3), groups * number(1, 4), number(4, 14), number(4, 14)), (groups * number(1, 5), number(1, 3), number(1, 3))
+    case = (number(1, 3), groups * number(1, 4), number(4, 14), number(4, 14)), (
+        groups * number(1, 5),
+        number(1, 3),
+        number(1, 3),
+    )
     kwargs = dict(
         stride=(number(1, 3), number(1, 3)),
         padding=(number(0, 2), number(0, 2)),
@@ -110,7 +114,9 @@ def test_random_geometries(data):
         return
     fitting = [a for a in ALGORITHMS if applies(case, a, kwargs)]
     algorithm, layout = data.draw(st.sampled_from(fitting)), data.draw(st.sampled_from(["NCHW", "NHWC"]))
-    check(case, "f4", layout, algorithm, rng=np.random.default_rng(number(0, 99)), bias=data.draw(st.booleans()), **kwargs)
+    check(
+        case, "f4", layout, algorithm, rng=np.random.default_rng(number(0, 99)), bias=data.draw(st.booleans()), **kwargs
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["winograd2", "winograd4"])
@@ -126,7 +132,9 @@ def test_blocks_end_where_images_and_rows_end(monkeypatch):
     monkeypatch.setattr(im2col, "LEAST_PIXELS", 1)
     monkeypatch.setattr(winograd, "LEAST_TILES", 1)
     rng = np.random.default_rng(2)
-    for size, (layout, algorithm) in itertools.product((1, 3000, 9000, 30000), [("NCHW", "im2col"), ("NHWC", "im2col"), ("NHWC", "winograd2")]):
+    for size, (layout, algorithm) in itertools.product(
+        (1, 3000, 9000, 30000), [("NCHW", "im2col"), ("NHWC", "im2col"), ("NHWC", "winograd2")]
+    ):
         monkeypatch.setattr(im2col, "block_bytes", lambda threads: size)
         monkeypatch.setattr(winograd, "block_bytes", lambda threads: size)
         check(((5, 4, 9, 6), (6, 3, 3)), "f4", layout, algorithm, rng=rng, padding=1)
@@ -145,7 +153,9 @@ def test_arrays_of_any_strides_give_the_same(layout, algorithm):
     else:
         x = x[:, :6:2]
     expected = conv2d(x.copy(), w.copy(), padding=1, layout=layout, algorithm=algorithm)
-    np.testing.assert_allclose(conv2d(x, w, padding=1, layout=layout, algorithm=algorithm), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        conv2d(x, w, padding=1, layout=layout, algorithm=algorithm), expected, rtol=1e-4, atol=1e-5
+    )
     bias = np.arange(16, dtype="f4")[::2]
     np.testing.assert_allclose(
         conv2d(x, w, bias, padding=1, layout=layout, algorithm=algorithm),
@@ -178,7 +188,9 @@ def test_a_result_is_not_changed_by_the_next_call():
 @pytest.mark.parametrize(("size", "kernel", "stride"), [(7, 3, 1), (7, 3, 2), (8, 2, 1), (6, 4, 3), (5, 1, 2)])
 def test_same_makes_the_size_over_the_stride_with_an_odd_zero_below(size, kernel, stride):
     rng = np.random.default_rng(6)
-    x, w = rng.standard_normal((1, 2, size, size)).astype("f4"), rng.standard_normal((3, 2, kernel, kernel)).astype("f4")
+    x, w = rng.standard_normal((1, 2, size, size)).astype("f4"), rng.standard_normal((3, 2, kernel, kernel)).astype(
+        "f4"
+    )
     whole = -(-size // stride)
     missing = max((whole - 1) * stride + kernel - size, 0)
     before = missing // 2
@@ -212,15 +224,23 @@ def test_strict_arithmetic_chooses_among_sums_of_the_definition():
     assert conv2d_plan(*shapes, padding=1).algorithm.startswith("winograd")
     with polyml.config.scope(fp="strict"):
         plan = conv2d_plan(*shapes, padding=1)
-    assert plan.algorithm in ("direct", "im2col") and plan.refused["winograd4"] == 'fp="strict" asks for the sums of the definition'
+    assert (
+        plan.algorithm in ("direct", "im2col")
+        and plan.refused["winograd4"] == 'fp="strict" asks for the sums of the definition'
+    )
 
 
 def test_the_plan_shows_the_terms_of_every_algorithm_and_why_others_do_not_apply():
     plan = conv2d_plan((1, 64, 56, 56), (64, 64, 3, 3), stride=2, threads=1)
     text = str(plan)
-    assert text.startswith("1 x 64 x 56 x 56, by 64 filters 64 x 3 x 3, to 27 x 27, stride 2, 2; NCHW float32; 1 thread\n")
+    assert text.startswith(
+        "1 x 64 x 56 x 56, by 64 filters 64 x 3 x 3, to 27 x 27, stride 2, 2; NCHW float32; 1 thread\n"
+    )
     assert "winograd2: does not apply: its stride is 1, not 2, 2" in text
-    assert text.count("<- chosen") == 1 and f"{plan.algorithm}: {plan.seconds(plan.algorithm) * 1e6:.0f} us  <- chosen" in text
+    assert (
+        text.count("<- chosen") == 1
+        and f"{plan.algorithm}: {plan.seconds(plan.algorithm) * 1e6:.0f} us  <- chosen" in text
+    )
     for terms in plan.terms.values():
         assert all(f"us  {term.name}: {term.why}" in text for term in terms)
 
@@ -238,27 +258,62 @@ BAD = [
     (dict(x=1.0), PolymlTypeError, "`x` is a float", "it is an array (n, c_in, h, w)"),
     (dict(x=X.astype("i4")), PolymlTypeError, "`x` is an array of int32 of shape (1, 4, 8, 8)", "float32 and float64"),
     (dict(x=X.astype("f2")), PolymlTypeError, "`x` is an array of float16", "float32 and float64 are accepted"),
-    (dict(w=W.astype("f8")), PolymlTypeError, "`w` of float64 (shape (6, 4, 3, 3))", "both are float32, or both float64"),
-    (dict(w=W[:, :3]), PolymlValueError, "`x` has 4 channels (shape (1, 4, 8, 8)), `w` 6 filters of 3", "4 / 1 channels a filter"),
+    (
+        dict(w=W.astype("f8")),
+        PolymlTypeError,
+        "`w` of float64 (shape (6, 4, 3, 3))",
+        "both are float32, or both float64",
+    ),
+    (
+        dict(w=W[:, :3]),
+        PolymlValueError,
+        "`x` has 4 channels (shape (1, 4, 8, 8)), `w` 6 filters of 3",
+        "4 / 1 channels a filter",
+    ),
     (dict(groups=4), PolymlValueError, "groups=4", "c_out a multiple of groups"),
     (dict(groups=0), PolymlValueError, "`groups` is 0", "an integer from 1 is accepted"),
     (dict(groups=True), PolymlTypeError, "`groups` is True", "an integer from 1 is accepted"),
     (dict(stride=0), PolymlValueError, "`stride` is 0", "an integer from 1 or a pair of them is accepted"),
     (dict(stride=(1, 2, 3)), PolymlTypeError, "`stride` is (1, 2, 3)", "an integer from 1 or a pair of them"),
     (dict(dilation=1.5), PolymlTypeError, "`dilation` is 1.5", "an integer from 1 or a pair of them"),
-    (dict(padding=-1), PolymlValueError, "`padding` is -1", 'an integer from 0 or a pair of them or "same", or "valid"'),
+    (
+        dict(padding=-1),
+        PolymlValueError,
+        "`padding` is -1",
+        'an integer from 0 or a pair of them or "same", or "valid"',
+    ),
     (dict(padding="full"), PolymlTypeError, "`padding` is 'full'", '"same"'),
     (dict(layout="CHWN"), PolymlValueError, "`layout` is 'CHWN'", '"NCHW" and "NHWC" are accepted'),
     (dict(layout=[]), PolymlValueError, "`layout` is []", '"NCHW" and "NHWC" are accepted'),
     (dict(algorithm="fast"), PolymlValueError, "`algorithm` is 'fast'", '"auto", "direct", "im2col"'),
-    (dict(algorithm="winograd4", stride=2), PolymlValueError, 'algorithm="winograd4" does not apply: its stride is 1, not 2, 2', '"direct", "im2col", "fft" or "auto"'),
+    (
+        dict(algorithm="winograd4", stride=2),
+        PolymlValueError,
+        'algorithm="winograd4" does not apply: its stride is 1, not 2, 2',
+        '"direct", "im2col", "fft" or "auto"',
+    ),
     (dict(algorithm="winograd2", dilation=2), PolymlValueError, "its filters have no dilation, not 2, 2", "auto"),
     (dict(algorithm="winograd2", w=W[..., :2]), PolymlValueError, "its filters are 3 x 3, not 3 x 2", "auto"),
-    (dict(x=X[:, :, :2]), PolymlValueError, "the filter covers 3 x 3 pixels, the padded image has 2 x 8", "at least as large"),
-    (dict(x=X[:, :0], w=W[:, :0]), PolymlValueError, "`x` has shape (1, 0, 8, 8)", "only the number of images may be 0"),
+    (
+        dict(x=X[:, :, :2]),
+        PolymlValueError,
+        "the filter covers 3 x 3 pixels, the padded image has 2 x 8",
+        "at least as large",
+    ),
+    (
+        dict(x=X[:, :0], w=W[:, :0]),
+        PolymlValueError,
+        "`x` has shape (1, 0, 8, 8)",
+        "only the number of images may be 0",
+    ),
     (dict(bias=np.zeros(5, F)), PolymlValueError, "`bias` is an array of float32 of shape (5,)", "of shape (6,)"),
     (dict(bias=np.zeros(6)), PolymlValueError, "`bias` is an array of float64 of shape (6,)", "an array of float32"),
-    (dict(out=np.zeros((1, 6, 8, 8), F)), PolymlValueError, "`out` is an array of float32 of shape (1, 6, 8, 8)", "of shape (1, 6, 6, 6)"),
+    (
+        dict(out=np.zeros((1, 6, 8, 8), F)),
+        PolymlValueError,
+        "`out` is an array of float32 of shape (1, 6, 8, 8)",
+        "of shape (1, 6, 6, 6)",
+    ),
     (dict(out=[]), PolymlValueError, "`out` is a list", "a writable array of float32"),
     (dict(out=np.broadcast_to(F(0), (1, 6, 6, 6))), PolymlValueError, "read-only", "a writable array"),
     (dict(threads=-1), PolymlError, "`threads` does not take -1", "from 1 to 256"),
