@@ -25,7 +25,8 @@ TRANSFORM_BYTES_PER_S = 60e9  # read and written by Winograd's transforms
 NEAR_BYTES_PER_S = 25e9  # operands of products, read and packed, of at most NEAR_SHARE of the last cache
 FAR_BYTES_PER_S = 11e9  # larger ones, also where they are written
 NEAR_SHARE = 0.25
-FOURIER_FLOP_PER_S = 5e9  # of 2.5 n log2 n for a real transform of n points, on one thread
+FOURIER_FLOP_PER_S = 4e9  # of 2.5 n log2 n for a real transform of n points, on one thread, and what is copied for it
+FOURIER_S = 4e-7  # for each besides
 CALL_S = 8e-6  # of a kernel, with views of its arguments
 PIXELS = 8  # of a register tile
 
@@ -119,7 +120,11 @@ class Costs:
         """Real transforms of side^2 points; they run on one thread."""
         points = side * side
         flop = count * 2.5 * points * log2(points)
-        return Term(name, flop / FOURIER_FLOP_PER_S, f"{_many(count)} of {side} x {side} points, {_si(flop, 'FLOP')}")
+        return Term(
+            name,
+            flop / FOURIER_FLOP_PER_S + count * FOURIER_S,
+            f"{_many(count)} of {side} x {side} points, {_si(flop, 'FLOP')}",
+        )
 
     def calls(self, name: str, count: int) -> Term:
         return Term(name, count * CALL_S, f"{count} calls")

@@ -1,6 +1,6 @@
 """Convolution with large filters by their spectra, in tiles (overlap-save).
 
-    tile of side^2 pixels -> spectrum, times the filters' conjugated ones, summed over channels -> (side - reach + 1)^2 results
+    tile of side^2 pixels -> spectrum, times filters' conjugated ones, summed over channels -> (side-reach+1)^2 results
 
 The sums over channels are a product of matrices for each frequency, as real ones of twice the depth and the columns:
 [xr xi] @ [[wr, -wi], [wi, wr]]. Mathieu, Henaff and LeCun, "Fast Training of Convolutional Networks through FFTs", ICLR
@@ -61,7 +61,7 @@ def run(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: np.ndarr
         W = _filter_spectra(g, w[..., written], t)
         for n in range(0, g.images, step := _images_at_once(g, t, threads)):
             own = slice(n, n + step)
-            tiles = _tiles(x, t)[own, ..., read]
+            tiles = _tiles(x, t)[own, :, :, read]
             _correlate(g, tiles, W, bias[written], pixels[own, ..., written], t, threads)
     kernels.store(y, pixels, g.layout, threads)
 
@@ -130,9 +130,9 @@ def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
 
 def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
     """(frequencies, 2*c, 2*o): the real matrices that multiply by the conjugated spectra of w (kh, kw, c, o)."""
-    dilated = np.zeros((*g.reach, *w.shape[2:]), w.dtype)
-    dilated[:: g.dilation[0], :: g.dilation[1]] = w
-    spectra = np.fft.rfft2(dilated, s=(t.side, t.side), axes=(0, 1)).reshape(t.frequencies, *w.shape[2:])
+    dilated = np.zeros((w.shape[3], w.shape[2], *g.reach), w.dtype)
+    dilated[..., :: g.dilation[0], :: g.dilation[1]] = w.transpose(3, 2, 0, 1)
+    spectra = np.fft.rfft2(dilated, s=(t.side, t.side)).reshape(w.shape[3], w.shape[2], -1).transpose(2, 1, 0)
     real = np.empty((t.frequencies, w.shape[2], 2, w.shape[3], 2), w.dtype)
     real[:, :, 0, :, 0] = real[:, :, 1, :, 1] = spectra.real
     real[:, :, 0, :, 1], real[:, :, 1, :, 0] = -spectra.imag, spectra.imag
@@ -140,24 +140,23 @@ def _filter_spectra(g: Geometry, w: np.ndarray, t: Tiling) -> np.ndarray:
 
 
 def _tiles(x: np.ndarray, t: Tiling) -> np.ndarray:
-    """(n, down, across, side, side, c) of an image (n, h, w, c) with the zeros that tiles need."""
+    """(n, down, across, c, side, side) of an image (n, h, w, c) with the zeros that tiles need."""
     n, h, w, c = x.strides
-    shape = (x.shape[0], t.down, t.across, t.side, t.side, x.shape[3])
-    return strided(x, shape, (n, h * t.step[0], w * t.step[1], h, w, c))
+    shape = (x.shape[0], t.down, t.across, x.shape[3], t.side, t.side)
+    return strided(x, shape, (n, h * t.step[0], w * t.step[1], c, h, w))
 
 
 def _correlate(g: Geometry, tiles, W, bias, pixels, t: Tiling, threads: int) -> None:
-    """pixels (n, h, w, o) from tiles (n, down, across, side, side, c)."""
-    spectra = np.fft.rfft2(tiles, axes=(3, 4))
-    X = spectra.reshape(-1, t.frequencies, tiles.shape[5]).view(tiles.dtype)
-    Y = np.empty((len(X), t.frequencies, len(bias)), spectra.dtype)
-    result = np.moveaxis(Y.view(tiles.dtype), 1, 0)
-    on(kernels.products, threads)(
-        result, np.moveaxis(X, 1, 0), W, np.broadcast_to(np.zeros((), tiles.dtype), result.shape)
-    )
-    Y = Y.reshape(*spectra.shape[:5], len(bias))
-    sums = np.fft.irfft2(Y, s=(t.side, t.side), axes=(3, 4))[:, :, :, : t.step[0], : t.step[1]]
-    sums = np.swapaxes(sums, 2, 3).reshape(len(tiles), t.down * t.step[0], t.across * t.step[1], len(bias))
+    """pixels (n, h, w, o) from tiles (n, down, across, c, side, side)."""
+    images, count = tiles.shape[0], tiles.shape[0] * t.down * t.across
+    spectra = np.fft.rfft2(tiles).reshape(count, tiles.shape[3], t.frequencies)
+    A = np.ascontiguousarray(spectra.transpose(2, 0, 1)).view(tiles.dtype)
+    Y = np.empty((t.frequencies, count, len(bias)), spectra.dtype)
+    result = Y.view(tiles.dtype)
+    on(kernels.products, threads)(result, A, W, np.broadcast_to(np.zeros((), tiles.dtype), result.shape))
+    Y = np.ascontiguousarray(Y.transpose(1, 2, 0)).reshape(images, t.down, t.across, len(bias), t.side, -1)
+    sums = np.fft.irfft2(Y, s=(t.side, t.side))[..., : t.step[0], : t.step[1]].transpose(0, 1, 4, 2, 5, 3)
+    sums = sums.reshape(images, t.down * t.step[0], t.across * t.step[1], len(bias))
     down, across = g.stride
     rows, columns = (g.out_height - 1) * down + 1, (g.out_width - 1) * across + 1
     np.add(sums[:, :rows:down, :columns:across], bias, out=pixels)

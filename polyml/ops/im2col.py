@@ -1,7 +1,8 @@
 """Convolution as a product of the filters with a matrix of what each pixel reads, of which a block is made at a time.
 
 Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006); the
-matrix (im2col's) has kh*kw copies of the image, so it is never stored whole where it would leave the second cache.
+matrix (im2col's) has kh*kw copies of the image, so a block of it is what fits the second cache, or
+what LEAST_PIXELS of the result read.
 NHWC: block (pixels, kh*kw*c) @ (kh*kw*c, c_out). NCHW: (c_out, c*kh*kw) @ block (c*kh*kw, pixels); neither the image
 nor the filters change their layout.
 """
@@ -95,9 +96,8 @@ def _channels_first(g: Geometry, x, w, bias, y, threads, shape) -> None:
         B = part.reshape(g.groups, g.depth, -1)
         count = images.stop - images.start
         if count == 1:
-            result = Y[images.start].reshape(g.groups, g.group_out, -1)[
-                ..., rows.start * g.out_width : rows.stop * g.out_width
-            ]
+            pixels = slice(rows.start * g.out_width, rows.stop * g.out_width)
+            result = Y[images.start].reshape(g.groups, g.group_out, -1)[..., pixels]
             on(kernels.products, threads)(result, W, B, np.broadcast_to(bias, result.shape))
         else:
             result = piece("results", (g.groups, g.group_out, B.shape[2]), y.dtype)

@@ -15,8 +15,8 @@ from polyml.ops.geometry import Geometry
 
 @dataclass(frozen=True)
 class Algorithm:
-    """refusal: why it does not apply, or "". terms: its parts and their seconds. run: fills y, of (geometry, x, w, bias,
-    y, threads). keeps_sums: each result is the sum of the definition's products, in some order.
+    """refusal: why it does not apply, or "". terms: its parts and their seconds. run: fills y, of (geometry, x, w,
+    bias, y, threads). keeps_sums: each result is the sum of the definition's products, in some order.
     """
 
     refusal: Callable[[Geometry], str]

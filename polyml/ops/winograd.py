@@ -1,6 +1,6 @@
 """Convolution with filters of 3 x 3 by fewer products: Winograd's minimal filtering F(m x m, 3 x 3), m = 2 or 4.
 
-    tile d of (m+2)^2 pixels -> V = B' d B      filter g -> U = G g G'      tile of m^2 results = A' (sum over c of U*V) A
+    tile d of (m+2)^2 pixels -> V = B' d B     filter g -> U = G g G'     tile of m^2 results = A' (sum over c of U*V) A
 
 The sums over channels are (m+2)^2 products of matrices, one for each position in a tile: 16 products for 36 of the
 definition with m = 2, 36 for 144 with m = 4. Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
