@@ -1,8 +1,8 @@
 """Time the convolutions of ResNet-50 against PyTorch:  python -m benchmarks.convolutions --images 1 --threads 1
 
 A layer is size x channels-in x channels-out x filter x stride. The peers are torch.nn.functional.conv2d, and oneDNN
-asked for directly, which PyTorch does not take for every layer. Each has a process of its own, the processes take turns,
-and elements of every result are checked against float64.
+asked for directly, which PyTorch does not take for every layer. Each has a process of its own, the processes take
+turns, and elements of every result are checked against float64.
 """
 
 from __future__ import annotations

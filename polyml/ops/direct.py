@@ -132,7 +132,7 @@ def _pointwise(g: Geometry, x: np.ndarray, w: np.ndarray, bias: np.ndarray, y: n
     X, Y = np.ascontiguousarray(x).reshape(-1, g.group_in, count), y.reshape(-1, g.group_out, count)
     W = w.reshape(g.groups, g.group_out, g.group_in)
     step = g.groups if g.groups > 1 else g.images
-    for first in range(0, len(Y), step or 1):
+    for first in range(0, len(Y), step):
         own = slice(first, first + step)
         shape = Y[own].shape
         product(Y[own], np.broadcast_to(W, (shape[0], *W.shape[1:])), X[own], np.broadcast_to(bias[:, :, None], shape))

@@ -108,8 +108,8 @@ class Geometry:
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each filter reads one channel."""
-        return self.group_in == 1
+        """Whether each filter reads one channel, of more channels than there are filters for one."""
+        return self.group_in == 1 and self.groups > self.group_out
 
     @property
     def has_neighbouring_taps(self) -> bool:
