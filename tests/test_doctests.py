@@ -7,6 +7,7 @@ import pytest
 
 MODULES = (
     "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
+    "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
 )  # fmt: skip
 
 

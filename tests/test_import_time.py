@@ -35,6 +35,11 @@ def test_a_call_without_bfloat16_loads_no_ml_dtypes(tmp_path):
     assert "ml_dtypes" not in loaded_by(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import called")
 
 
+def test_operations_are_imported_by_name_and_load_no_compiler():
+    assert loaded_by("import polyml; assert 'polyml.ops' not in sys.modules") & HEAVY == set()
+    assert loaded_by("import polyml.ops") & HEAVY == set()
+
+
 @pytest.mark.parametrize("command", [["--help"], ["--version"], ["bench", "--help"], ["cache", "--help"]])
 def test_help_loads_no_compiler(command):
     code = f"from polyml.cli import main\ntry:\n    main({command!r})\nexcept SystemExit:\n    pass"

@@ -47,7 +47,7 @@ def product_error(got: np.ndarray, expected: np.ndarray, depth: int) -> float:
 
     expected: in float64, of the same shape. What rounding may do to such a sum in any order is depth eps sum |a| |b| (Higham,
     Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1), about depth / 4 times as much; sums of random numbers
-    stay far below it, and below 1 here. Algorithms that take other differences than the sum's (Winograd's) may not.
+    stay far below it, and below 1 here.
     """
     if got.shape != expected.shape:
         return float("inf")

@@ -1,0 +1,169 @@
+"""What parts of a convolution take, in seconds: work and bytes over rates, for a choice between algorithms.
+
+Widths, caches and cores come from the description of the machine. The rates were measured with these kernels on one
+core of an AMD EPYC of family 26 (Zen 5, AVX-512, 1 MiB of second cache); they are estimates, meant to order algorithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, log2
+
+from polyml.machine import CpuMachine, host
+
+LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
+PRODUCT_SHARE = 0.93  # of that in a product of large matrices
+ROWS_SHARE = 0.9  # the same in the direct loops over rows of at least LONG_ROW pixels
+LONG_ROW = 40
+DEPTHWISE_SHARE = 0.06  # the same in sums per channel
+COPY_BYTES_PER_S = 40e9  # read and written
+TRANSPOSED_BYTES_PER_S = 15e9  # filters that change their layout
+GATHERED_BYTES_PER_S = 80e9  # written to a block that stays in a cache
+SCATTERED_BYTES_PER_S = 8e9  # the same from every second pixel, or a farther one, of rows of pixels
+TRANSFORM_BYTES_PER_S = 60e9  # read and written by Winograd's transforms
+NEAR_BYTES_PER_S = 25e9  # operands of products, read and packed, of at most NEAR_SHARE of the last cache
+FAR_BYTES_PER_S = 11e9  # larger ones, also where they are written
+NEAR_SHARE = 0.25
+FOURIER_FLOP_PER_S = 4e9  # of 2.5 n log2 n for a real transform of n points, on one thread, and what is copied for it
+FOURIER_S = 4e-7  # for each besides
+CALL_S = 8e-6  # of a kernel, with views of its arguments
+PIXELS = 8  # of a register tile
+
+
+@dataclass(frozen=True)
+class Term:
+    """One part of an algorithm. why: the work and the rate."""
+
+    name: str
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The rates of a machine for elements of a type on so many threads."""
+
+    machine: CpuMachine
+    element_bytes: int
+    threads: int
+
+    @classmethod
+    def of(cls, element_bytes: int, threads: int) -> Costs:
+        return _costs(element_bytes, thread_count(threads))
+
+    @property
+    def flop_per_s(self) -> float:
+        return self.machine.lanes(self.element_bytes) * LANE_FLOP_PER_S * self.threads
+
+    @property
+    def block_bytes(self) -> int:
+        return self.machine.cache(2).size_bytes * self.threads
+
+    def product(
+        self,
+        name: str,
+        count: int,
+        rows: int,
+        columns: int,
+        depth: int,
+        *,
+        a_count: int | None = None,
+        b_count: int | None = None,
+        times: int = 1,
+    ) -> Term:
+        """`times` calls for `count` products (rows, depth) @ (depth, columns). a_count, b_count: different left and
+        right sides of a call, as many as products where not given.
+        """
+        flop = 2 * times * count * rows * columns * depth
+        share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS))
+        a_bytes = (count if a_count is None else a_count) * rows * depth * self.element_bytes
+        b_bytes = (count if b_count is None else b_count) * depth * columns * self.element_bytes
+        seconds = flop / (share * self.flop_per_s) + times * (self._operand(a_bytes) + self._operand(b_bytes))
+        shape = f"{_many(times * count)} of ({rows} x {depth}) @ ({depth} x {columns})"
+        packed = f"{_si(times * (a_bytes + b_bytes), 'B')} of operands"
+        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, {shape}, {packed}")
+
+    def loops(self, name: str, flop: int, row: int, columns: int) -> Term:
+        """The direct loops, sums in registers along rows of pixels."""
+        share = ROWS_SHARE * self._filled(columns) * min(1, row / LONG_ROW) ** 1.5
+        seconds = flop / (share * self.flop_per_s)
+        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
+
+    def depthwise(self, name: str, flop: int) -> Term:
+        seconds = flop / (DEPTHWISE_SHARE * self.flop_per_s)
+        return Term(name, seconds, f"{_si(flop, 'FLOP')} at {DEPTHWISE_SHARE:.0%} of the peak")
+
+    def copy(self, name: str, size_bytes: int) -> Term:
+        return self._bytes(name, size_bytes, COPY_BYTES_PER_S)
+
+    def transposed(self, name: str, size_bytes: int) -> Term:
+        return self._bytes(name, size_bytes, TRANSPOSED_BYTES_PER_S)
+
+    def gathered(self, name: str, size_bytes: int, *, by_runs: bool) -> Term:
+        return self._bytes(name, size_bytes, GATHERED_BYTES_PER_S if by_runs else SCATTERED_BYTES_PER_S)
+
+    def transform(self, name: str, size_bytes: int) -> Term:
+        """One of Winograd's transforms of something that stays in the second cache."""
+        return self._bytes(name, size_bytes, TRANSFORM_BYTES_PER_S)
+
+    def operand(self, name: str, size_bytes: int) -> Term:
+        """An operand of a product read, or written by a transform."""
+        seconds = self._operand(size_bytes)
+        return Term(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
+
+    def _operand(self, size_bytes: int) -> float:
+        is_near = size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
+        return size_bytes / ((NEAR_BYTES_PER_S if is_near else FAR_BYTES_PER_S) * self.threads)
+
+    def fourier(self, name: str, count: int, side: int) -> Term:
+        """Real transforms of side^2 points; they run on one thread."""
+        points = side * side
+        flop = count * 2.5 * points * log2(points)
+        return Term(
+            name,
+            flop / FOURIER_FLOP_PER_S + count * FOURIER_S,
+            f"{_many(count)} of {side} x {side} points, {_si(flop, 'FLOP')}",
+        )
+
+    def calls(self, name: str, count: int) -> Term:
+        return Term(name, count * CALL_S, f"{count} calls")
+
+    def _bytes(self, name: str, size_bytes: int, bytes_per_s: float) -> Term:
+        rate = bytes_per_s * self.threads
+        return Term(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
+
+    def _filled(self, columns: int) -> float:
+        """The share of the lanes that so many columns fill."""
+        lanes = self.machine.lanes(self.element_bytes)
+        return columns / (lanes * ceil(columns / lanes))
+
+
+def thread_count(threads: int) -> int:
+    """How many threads kernels run on; 0: every core."""
+    return threads or host().cores
+
+
+def block_bytes(threads: int) -> int:
+    """Bytes of the second caches that so many threads have."""
+    return Costs.of(4, threads).block_bytes
+
+
+@lru_cache
+def _costs(element_bytes: int, threads: int) -> Costs:
+    return Costs(host(), element_bytes, threads)
+
+
+def _many(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+def _si(value: float, unit: str) -> str:
+    """
+    >>> _si(231.2e6, "FLOP")
+    '231 MFLOP'
+    """
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"

@@ -1,0 +1,222 @@
+"""The sizes of one convolution as a value, and the readings of what a caller says of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.errors import PolymlTypeError, PolymlValueError
+
+LAYOUTS = ("NCHW", "NHWC")
+X_AXES = {"NCHW": "(n, c_in, h, w)", "NHWC": "(n, h, w, c_in)"}
+W_AXES = {"NCHW": "(c_out, c_in/groups, kh, kw)", "NHWC": "(kh, kw, c_in/groups, c_out)"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """One convolution, without its data.
+
+    padding: ((top, bottom), (left, right)) zeros; stride, dilation: (vertical, horizontal). dtype: "float32" or
+    "float64".
+    """
+
+    images: int
+    c_in: int
+    height: int
+    width: int
+    c_out: int
+    kh: int
+    kw: int
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    layout: str = "NCHW"
+    dtype: str = "float32"
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns that the dilated filter covers."""
+        return (self.kh - 1) * self.dilation[0] + 1, (self.kw - 1) * self.dilation[1] + 1
+
+    @property
+    def out_height(self) -> int:
+        return (self.height + sum(self.padding[0]) - self.reach[0]) // self.stride[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        return (self.width + sum(self.padding[1]) - self.reach[1]) // self.stride[1] + 1
+
+    @property
+    def out_shape(self) -> tuple[int, int, int, int]:
+        if self.layout == "NHWC":
+            return self.images, self.out_height, self.out_width, self.c_out
+        return self.images, self.c_out, self.out_height, self.out_width
+
+    @property
+    def group_in(self) -> int:
+        """Channels that one filter reads."""
+        return self.c_in // self.groups
+
+    @property
+    def group_out(self) -> int:
+        """Channels that one group writes."""
+        return self.c_out // self.groups
+
+    @property
+    def depth(self) -> int:
+        """Products in one element of the result."""
+        return self.kh * self.kw * self.group_in
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of the result, in all images."""
+        return self.images * self.out_height * self.out_width
+
+    @property
+    def flop(self) -> int:
+        """Additions and multiplications of the definition."""
+        return 2 * self.pixels * self.c_out * self.depth
+
+    @property
+    def element_bytes(self) -> int:
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def x_bytes(self) -> int:
+        return self.images * self.c_in * self.height * self.width * self.element_bytes
+
+    @property
+    def w_bytes(self) -> int:
+        return self.c_out * self.depth * self.element_bytes
+
+    @property
+    def y_bytes(self) -> int:
+        return self.pixels * self.c_out * self.element_bytes
+
+    @property
+    def is_padded(self) -> bool:
+        return self.padding != ((0, 0), (0, 0))
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether it is a product of matrices: a filter of one tap that meets every pixel."""
+        return (self.kh, self.kw) == (1, 1) and self.stride == (1, 1) and not self.is_padded
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each filter reads one channel, of more channels than there are filters for one."""
+        return self.group_in == 1 and self.groups > self.group_out
+
+    @property
+    def has_neighbouring_taps(self) -> bool:
+        """Whether what a row of a filter reads lies side by side in a contiguous image (h, w, c_in)."""
+        return self.groups == 1 and (self.dilation[1] == 1 or self.kw == 1)
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.images} x {self.c_in} x {self.height} x {self.width}",
+            f"by {self.c_out} filters {self.group_in} x {self.kh} x {self.kw}",
+            f"to {self.out_height} x {self.out_width}",
+        ]
+        parts += [f"stride {self.stride[0]}, {self.stride[1]}"] if self.stride != (1, 1) else []
+        parts += [f"dilation {self.dilation[0]}, {self.dilation[1]}"] if self.dilation != (1, 1) else []
+        parts += [f"groups {self.groups}"] if self.groups != 1 else []
+        if self.is_padded:
+            (top, bottom), (left, right) = self.padding
+            even = (top, left) == (bottom, right)
+            parts.append(f"padding {top}, {left}" if even else f"padding {top} and {bottom}, {left} and {right}")
+        return f"{', '.join(parts)}; {self.layout} {self.dtype}"
+
+
+def check_layout(layout: object) -> None:
+    if layout not in LAYOUTS:
+        raise PolymlValueError(f"`layout` is {layout!r}", notes=['"NCHW" and "NHWC" are accepted'])
+
+
+def geometry(
+    x_shape: Sequence[int],
+    w_shape: Sequence[int],
+    dtype: str,
+    *,
+    stride: object = 1,
+    padding: object = 0,
+    dilation: object = 1,
+    groups: object = 1,
+    layout: str = "NCHW",
+) -> Geometry:
+    """The convolution of arrays of these shapes. See `conv2d` for the arguments.
+
+    PolymlTypeError, PolymlValueError: for what makes no convolution, with the shapes and what would be accepted.
+    """
+    check_layout(layout)
+    for name, shape, axes in (("x", x_shape, X_AXES), ("w", w_shape, W_AXES)):
+        if len(shape) != 4:
+            raise PolymlValueError(
+                f"`{name}` has shape {tuple(shape)}, that is {len(shape)} dimensions",
+                notes=[f"in layout {layout} it has four: {axes[layout]}"],
+            )
+    if layout == "NHWC":
+        (images, height, width, c_in), (kh, kw, group_in, c_out) = x_shape, w_shape
+    else:
+        (images, c_in, height, width), (c_out, group_in, kh, kw) = x_shape, w_shape
+    if min(c_in, height, width, c_out, group_in, kh, kw) < 1:
+        raise PolymlValueError(
+            f"`x` has shape {tuple(x_shape)} and `w` {tuple(w_shape)}", notes=["only the number of images may be 0"]
+        )
+    groups = _count("groups", groups, 1)
+    if c_in != groups * group_in or c_out % groups:
+        raise PolymlValueError(
+            f"`x` has {c_in} channels (shape {tuple(x_shape)}), `w` {c_out} filters of {group_in} channels "
+            f"(shape {tuple(w_shape)}), groups={groups}",
+            notes=[f"w is {W_AXES[layout]}: {c_in} / {groups} channels a filter, and c_out a multiple of groups"],
+        )
+    stride, dilation = _pair("stride", stride, 1), _pair("dilation", dilation, 1)
+    sizes = dict(images=images, c_in=c_in, height=height, width=width, c_out=c_out, kh=kh, kw=kw)
+    made = Geometry(**sizes, stride=stride, dilation=dilation, groups=groups, layout=layout, dtype=dtype)
+    made = Geometry(**{**made.__dict__, "padding": _padding(padding, made)})
+    if made.out_height < 1 or made.out_width < 1:
+        (top, bottom), (left, right) = made.padding
+        raise PolymlValueError(
+            f"the filter covers {made.reach[0]} x {made.reach[1]} pixels, the padded image has "
+            f"{height + top + bottom} x {width + left + right}",
+            notes=["the image with its padding is at least as large as the filter with its dilation"],
+        )
+    return made
+
+
+def _padding(given: object, made: Geometry) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Zeros around the image. "same": ceil(size / stride) results, an odd zero below and to the right."""
+    if given == "valid":
+        return (0, 0), (0, 0)
+    if given == "same":
+        sizes = zip((made.height, made.width), made.reach, made.stride)
+        missing = [max((-(-size // step) - 1) * step + reach - size, 0) for size, reach, step in sizes]
+        (top, bottom), (left, right) = ((total // 2, total - total // 2) for total in missing)
+        return (top, bottom), (left, right)
+    vertical, horizontal = _pair("padding", given, 0, 'or "same", or "valid"')
+    return (vertical, vertical), (horizontal, horizontal)
+
+
+def _pair(name: str, given: object, least: int, or_else: str = "") -> tuple[int, int]:
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return _count(name, given[0], least, or_else), _count(name, given[1], least, or_else)
+    number = _count(name, given, least, or_else)
+    return number, number
+
+
+def _count(name: str, given: object, least: int, or_else: str = "") -> int:
+    pairs = "" if name == "groups" else " or a pair of them"
+    notes = [" ".join(filter(None, [f"an integer from {least}{pairs}", or_else, "is accepted"]))]
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise PolymlTypeError(f"`{name}` is {given!r}", notes=notes) from None
+    if isinstance(given, bool):
+        raise PolymlTypeError(f"`{name}` is {given!r}", notes=notes)
+    if number < least:
+        raise PolymlValueError(f"`{name}` is {given!r}", notes=notes)
+    return number

@@ -1,0 +1,120 @@
+"""The loops that every algorithm is built of: products of matrices, copies from one layout to another."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from polyml.api import Kernel, kernel
+from polyml.ops.workspace import piece
+
+
+@cache
+def on(function: Kernel, threads: int) -> Kernel:
+    """The kernel on so many threads."""
+    return kernel(function, threads=threads)
+
+
+@kernel
+def products(Y, A, B, S):
+    """Y[e] = S[e] + A[e] @ B[e]: Y and S (e, i, j), A (e, i, k), B (e, k, j)."""
+    for e in range(Y.shape[0]):
+        for i in range(Y.shape[1]):
+            for j in range(Y.shape[2]):
+                Y[e, i, j] = S[e, i, j]
+                for k in range(A.shape[2]):
+                    Y[e, i, j] += A[e, i, k] * B[e, k, j]
+
+
+@kernel
+def copied(y, x):
+    """y = x, both (n, h, w, c)."""
+    for n in range(y.shape[0]):
+        for i in range(y.shape[1]):
+            for j in range(y.shape[2]):
+                for c in range(y.shape[3]):
+                    y[n, i, j, c] = x[n, i, j, c]
+
+
+@kernel
+def channels_last(y, x):
+    """y (n, h, w, c) from x (n, c, h, w)."""
+    for n in range(y.shape[0]):
+        for i in range(y.shape[1]):
+            for j in range(y.shape[2]):
+                for c in range(y.shape[3]):
+                    y[n, i, j, c] = x[n, c, i, j]
+
+
+@kernel
+def channels_first(y, x):
+    """y (n, c, h, w) from x (n, h, w, c)."""
+    for n in range(y.shape[0]):
+        for c in range(y.shape[1]):
+            for i in range(y.shape[2]):
+                for j in range(y.shape[3]):
+                    y[n, c, i, j] = x[n, i, j, c]
+
+
+@kernel
+def filters_last(y, w):
+    """y (kh, kw, c, o) from w (o, c, kh, kw)."""
+    for a in range(y.shape[0]):
+        for b in range(y.shape[1]):
+            for c in range(y.shape[2]):
+                for o in range(y.shape[3]):
+                    y[a, b, c, o] = w[o, c, a, b]
+
+
+def image_last(x: np.ndarray, layout: str, borders, threads: int) -> np.ndarray:
+    """x as a contiguous (n, h, w, c) with zeros around it; x itself where it is that already.
+
+    borders: ((top, bottom), (left, right)) zeros.
+    """
+    (top, bottom), (left, right) = borders
+    if layout == "NHWC":
+        images, height, width, channels = x.shape
+        if not (top or bottom or left or right) and x.flags.c_contiguous:
+            return x
+    else:
+        images, channels, height, width = x.shape
+    y = piece("image", (images, top + height + bottom, left + width + right, channels), x.dtype)
+    y[:, :top], y[:, top + height :] = 0, 0
+    y[:, top : top + height, :left], y[:, top : top + height, left + width :] = 0, 0
+    if layout == "NCHW":
+        on(channels_last, threads)(y[:, top : top + height, left : left + width], x)
+    elif x.flags.c_contiguous:  # whole rows of pixels
+        y_rows, x_rows = y.reshape(1, *y.shape[:2], -1), x.reshape(1, images, height, -1)
+        on(copied, threads)(y_rows[:, :, top : top + height, left * channels : (left + width) * channels], x_rows)
+    else:
+        on(copied, threads)(y[:, top : top + height, left : left + width], x)
+    return y
+
+
+def image_first(x: np.ndarray, borders, threads: int) -> np.ndarray:
+    """x (n, c, h, w) as a contiguous array with zeros around it; x itself where it is that already."""
+    (top, bottom), (left, right) = borders
+    if not (top or bottom or left or right):
+        return np.ascontiguousarray(x)
+    images, channels, height, width = x.shape
+    y = piece("image", (images, channels, top + height + bottom, left + width + right), x.dtype)
+    y[:, :, :top], y[:, :, top + height :] = 0, 0
+    y[:, :, top : top + height, :left], y[:, :, top : top + height, left + width :] = 0, 0
+    on(copied, threads)(y[:, :, top : top + height, left : left + width], x)
+    return y
+
+
+def filter_last(w: np.ndarray, layout: str, threads: int) -> np.ndarray:
+    """w as a contiguous (kh, kw, c, o)."""
+    if layout == "NHWC":
+        return np.ascontiguousarray(w)
+    y = piece("filters", (*w.shape[2:], w.shape[1], w.shape[0]), w.dtype)
+    on(filters_last, threads)(y, w)
+    return y
+
+
+def store(y: np.ndarray, pixels: np.ndarray, layout: str, threads: int) -> None:
+    """y, of the layout, from pixels (n, h, w, c), of which rows and columns that are too many are left out."""
+    height, width = y.shape[1:3] if layout == "NHWC" else y.shape[2:]
+    on(copied if layout == "NHWC" else channels_first, threads)(y, pixels[:, :height, :width])

@@ -1,0 +1,54 @@
+"""What each pixel of the result reads, as views of the padded image, and how pixels are taken in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from polyml.ops.geometry import Geometry
+
+
+def strided(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], first: int = 0) -> np.ndarray:
+    """A view of a contiguous array from its byte `first` on. NumPy checks that it stays inside."""
+    return np.ndarray(shape, x.dtype, x, first, strides)
+
+
+def windows_last(x: np.ndarray, g: Geometry) -> np.ndarray:
+    """(g, n, i, j, a, b, c): channel c of group g that tap (a, b) reads for pixel (i, j). x: (n, h, w, channels), with
+    its zeros.
+    """
+    n, h, w, c = x.strides
+    (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
+    shape = (g.groups, x.shape[0], g.out_height, g.out_width, g.kh, g.kw, g.group_in)
+    strides = (c * g.group_in, n, h * down, w * right, h * dilated_down, w * dilated_right, c)
+    return strided(x, shape, strides)
+
+
+def windows_first(x: np.ndarray, g: Geometry) -> np.ndarray:
+    """(g, c, a, b, n, i, j): the same of x (n, channels, h, w)."""
+    n, c, h, w = x.strides
+    (down, right), (dilated_down, dilated_right) = g.stride, g.dilation
+    shape = (g.groups, g.group_in, g.kh, g.kw, x.shape[0], g.out_height, g.out_width)
+    strides = (c * g.group_in, c, h * dilated_down, w * dilated_right, n, h * down, w * right)
+    return strided(x, shape, strides)
+
+
+def block_shape(images: int, rows: int, row_units: int, units: int) -> tuple[int, int]:
+    """(images, rows) of blocks of about so many units, of which a row has row_units: whole images, or rows of one.
+
+    >>> block_shape(16, 14, 14, 400), block_shape(16, 14, 14, 100)
+    ((2, 14), (1, 7))
+    """
+    if rows * row_units <= units:
+        count = -(-images // max(1, units // (rows * row_units)))
+        return -(-images // count), rows
+    count = -(-rows // max(1, units // row_units))
+    return 1, -(-rows // count)
+
+
+def blocks(images: int, rows: int, shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
+    """The blocks (images, rows) of that shape, the last ones smaller."""
+    for n in range(0, images, shape[0]):
+        for i in range(0, rows, shape[1]):
+            yield slice(n, min(n + shape[0], images)), slice(i, min(i + shape[1], rows))
