@@ -575,13 +575,19 @@ class Body:
         """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
-        fn.branch(fn.emit(f"icmp sle i64 {lower}, {upper}"), before, after)
+        inside = _only_loops(node)
+        runs = fn.emit(f"icmp sle i64 {lower}, {upper}")
+        carried = {place: self.cells.value(place) for place in self.cells.pinned}  # of the loop around
+        outer_cells, self.cells = self.cells, Cells()
+        held = {place: op for place, op in self._held(node, inside).items() if place not in carried}
+        if held and inside:  # elements of a nest that does not run may not exist
+            for inner in inside:
+                low, high = self.bounds(inner)
+                runs = fn.emit(f"and i1 {runs}, {fn.emit(f'icmp sle i64 {low}, {high}')}")
+        skipped = fn.current
+        fn.branch(runs, before, after)
         fn.current = before
-        outer_cells = self.cells
-        # a pinned place of an enclosing loop exists only around innermost loops, so there is none here
-        self.cells = Cells()
-        held = self._held(node)
-        entry_values = {place: self._enter(place, op) for place, op in held.items()}
+        entry_values = {**carried, **{place: self._enter(place, op) for place, op in held.items()}}
         fn.jump(body)
         fn.current = body
         counter, following = fn.name(), fn.name()
@@ -593,7 +599,7 @@ class Body:
             phi = Val(fn.name(), value.dtype, value.lanes)
             phis[place] = phi
             self.cells.put(place, phi, dirty=False)
-        self.cells.pinned = set(held)
+        self.cells.pinned = set(entry_values)
         self.path.append(node)
         self.nodes(node.body)
         self.path.pop()
@@ -603,7 +609,7 @@ class Body:
         again = fn.emit(f"icmp sle i64 {following}, {upper}")
         latch, leave = fn.current, fn.block("leave")
         body.phis.append(f"{counter} = phi i64 [ {lower}, %{before.label} ], [ {following}, %{latch.label} ]")
-        final = {place: self.math.splat(self.cells.value(place), place.lanes) for place in held}
+        final = {place: self.math.splat(self.cells.value(place), place.lanes) for place in entry_values}
         for place, phi in phis.items():
             start = entry_values[place].ssa
             body.phis.append(
@@ -616,18 +622,32 @@ class Body:
         self.cells = Cells()
         self.math.forget()
         self._leave(held, final, phis)
+        left = fn.current
         fn.jump(after)
         fn.current = after
         self.cells = outer_cells
         self.math.forget()
+        for place, start in carried.items():
+            value = Val(fn.name(), start.dtype, start.lanes)
+            incoming = f"[ {start.ssa}, %{skipped.label} ], [ {final[place].ssa}, %{left.label} ]"
+            after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
+            self.cells.put(place, value, dirty=True)
 
     # -- what a loop holds in registers --------------------------------------------------------------------------
 
-    def _held(self, node: Loop) -> dict[Place, str | None]:
-        """The places an innermost loop keeps in registers, each with the operator of the reduction it is a part of."""
-        if self.module.aliased or any(True for _ in loops(node.body)) or has_guard(node.body):
+    def _held(self, node: Loop, inside: list[Loop]) -> dict[Place, str | None]:
+        """The places that a loop, around nothing but the loops inside, keeps in registers, each with the operator of the
+        reduction it is a part of.
+        """
+        innermost = inside[-1] if inside else node
+        if self.module.aliased or any(True for _ in loops(innermost.body)) or has_guard(innermost.body):
             return {}
-        return self.values.held(node)
+        if not inside:
+            return self.values.held(node)
+        around = {loop.var for loop in (node, *inside[:-1])}
+        if any(e.names & around for loop in inside for e in (*loop.lower, *loop.upper)):
+            return {}
+        return dict.fromkeys(self.values.updated(innermost, around))
 
     def _enter(self, place: Place, op: str | None) -> Val:
         if op is not None:
@@ -664,6 +684,15 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+def _only_loops(node: Loop) -> list[Loop]:
+    """The loops inside, as far as each is all that the one around it runs."""
+    found: list[Loop] = []
+    while len(node.body) == 1 and isinstance(node.body[0], Loop) and not node.body[0].parallel:
+        node = node.body[0]
+        found.append(node)
+    return found
 
 
 class Mask:

@@ -159,6 +159,29 @@ class Evaluator:
                 fixed[place] = (reduces if place.part is not None else None, written or writes, access, touching)
         return self._without_conflicts(loop, moving, fixed)
 
+    def updated(self, loop: Loop, around: set[str]) -> list[Place]:
+        """Places that all iterations of an innermost loop and of the loops around it update, in arrays of which they touch
+        nothing else.
+        """
+        found: dict[str, dict[Place, bool] | None] = {}
+        names = {*around, loop.var}
+        for touching in self._touching(loop.body, list(self._body.jams)):
+            statement, copy = touching.statement, touching.copy
+            accumulator, _ = self._accumulated(statement)
+            for number, access in enumerate((*statement.reads, statement.write)):
+                writes = number == len(statement.reads)
+                place = self.place(access, touching.iterators, copy, None)
+                limits = () if place.last is None else (place.last,)
+                places = found.setdefault(access.array, {})
+                if copy.lane_var is not None and accumulator is not None and place.lanes == 1 and (writes or number == accumulator):
+                    found[access.array] = None  # a sum over the lanes
+                elif places is not None and any(e.names & names for e in (*place.subscripts, *limits)):
+                    found[access.array] = None
+                elif places is not None:
+                    places[place] = places.get(place, False) or writes
+        kept = [list(places) for places in found.values() if places and all(places.values())]
+        return [p for places in kept if all(disjoint(a, b) for a in places for b in places if a is not b) for p in places]
+
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""
         for node in nodes:

@@ -23,6 +23,7 @@ DEPTH_SHARE = 80  # percent of the first cache that one panel fills
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
 SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
 MANY = 1000  # iterations of a loop of unknown length
+UNEVEN_SHARE = 96  # iterations that a thread takes at a time of a loop whose iterations differ in work
 CHUNKS = 4  # that each thread takes at least of the loop they share
 ROW_COUNTS = (8, 7, 6, 5, 4)  # of a register tile
 
@@ -32,7 +33,8 @@ class Axis:
     """One loop of a contraction. extent: about how many iterations it has, None where nothing is known.
 
     stride: its place among the result's dimensions from the last one, for choosing between equals; -1 where it is not there.
-    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines.
+    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines. parallel: whether
+    threads may share it. leans: whether how far it or others run depends on one another.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Axis:
     extent: int | None
     stride: int = -1
     unit: bool = False
+    parallel: bool = True
+    leans: bool = False
 
     @property
     def count(self) -> int:
@@ -195,14 +199,17 @@ class _Choice:
             return None, "rows"
         wanted = CHUNKS * self._threads
         for axis in self._batch:
-            if axis.count >= wanted:
+            if axis.count >= wanted and axis.parallel:
                 return axis, "rows"
         units = {a: a.count / (row_count if a is rows[0] else 1) for a in rows}
         units |= {a: a.count / (width if a is columns[0] else 1) for a in columns}
         for side, axes in (("rows", rows), ("columns", columns)):
             for axis in reversed(axes):
-                if units[axis] >= wanted:
+                if units[axis] >= wanted and axis.parallel:
                     return axis, side
+        units = {a: n for a, n in units.items() if a.parallel}
+        if not units:
+            return None, "rows"
         best = max(units, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
         if units[best] < 2:
             return None, "rows"
@@ -210,6 +217,8 @@ class _Choice:
 
     def _share(self, axis: Axis, step: int, unit: int) -> int:
         """The step of the shared axis, so small that every thread gets some."""
+        if axis.leans:
+            step = min(step, UNEVEN_SHARE // unit * unit or unit)
         if axis.extent is None:
             return step
         share = ceil(axis.extent / self._threads / unit) * unit

@@ -23,7 +23,7 @@ from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Access, Scop, Statement
 from polyml.schedule.blocks import Axis, blocks
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.strides import accesses, goes_to_neighbours, moves
 from polyml.schedule.tree import PARALLEL, POINT, TILE
@@ -51,6 +51,7 @@ def map_contractions(
     made = isl.Schedule(print_tree(laid_out))
     try:
         check_legal(made, scop, dependences)
+        check_parallel(made, scop, dependences)
     except IllegalSchedule as problem:
         return schedule, (f"contractions not laid out: {problem.message}",)
     return made, tuple(layout.notes)
@@ -209,13 +210,21 @@ class _Layout:
         if len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
             return None
         roles = contraction_roles(statement, free)
-        if roles is None or any(role is not LoopRole.DEPTH and it not in leaf.coincident for it, role in roles.items()):
+        if roles is None:
+            return None
+        if not any(it in leaf.coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
             return None
         positions = [statement.iterators.index(it) for it in free]
-        if any(not polyhedra.is_product(statement.domain, [p]) for p in positions):
-            return None
         axes = tuple(
-            Axis(it, roles[it], self._extent(statement, p), _place(statement.write, p), _is_unit(statement, p))
+            Axis(
+                it,
+                roles[it],
+                self._extent(statement, p),
+                stride=_place(statement.write, p),
+                unit=_is_unit(statement, p),
+                parallel=it in leaf.coincident,
+                leans=not polyhedra.is_product(statement.domain, [p]),
+            )
             for it, p in zip(free, positions)
         )
         return axes if all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL)) else None
@@ -254,11 +263,11 @@ class _Layout:
         return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner))
 
     def _tree(self, found: Contraction, made) -> Tree:
-        depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
+        free = {a.name for a in found.axes if a.parallel}
 
         def band(loops, statements) -> Tree:
             members = [{s: found.names(s)[name] for s in statements} for name, _ in loops]
-            return _band(members, [step for _, step in loops], [int(name not in depth) for name, _ in loops])
+            return _band(members, [step for _, step in loops], [int(name in free) for name, _ in loops])
 
         def points(statement: Statement) -> Tree:
             loops = [(name, 1) for name in made.points if name in found.names(statement)]
