@@ -179,7 +179,9 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, st
     if way.transform:
         scheduled = stage(
             "schedule",
-            lambda: compute(scop, found, host, tile=options.tile, parallel=options.parallel, sizes=typical),
+            lambda: compute(
+                scop, found, host, tile=options.tile, parallel=options.parallel, sizes=typical, reductions=free
+            ),
         )
         tree, notes, sized = scheduled.tree, scheduled.notes, scheduled.sized
         if sized and sizes is not None:

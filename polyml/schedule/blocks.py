@@ -34,7 +34,8 @@ class Axis:
 
     stride: its place among the result's dimensions from the last one, for choosing between equals; -1 where it is not there.
     unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines. parallel: whether
-    threads may share it. leans: whether how far it or others run depends on one another.
+    threads may share it. leans: whether how far it or others run depends on one another. ordered: whether the sums along it
+    and the others must be added in the order of the axes.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Axis:
     unit: bool = False
     parallel: bool = True
     leans: bool = False
+    ordered: bool = False
 
     @property
     def count(self) -> int:
@@ -76,7 +78,9 @@ class _Choice:
     def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool):
         self._bytes, self._machine = element_bytes, machine
         self._threads = machine.cores if parallel else 1
-        by_role = {role: [a for a in axes if a.role is role] for role in LoopRole}
+        # loops of one iteration
+        self._single = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
+        by_role = {role: [a for a in axes if a.role is role and a not in self._single] for role in LoopRole}
         self._batch, self._rows = by_role[LoopRole.BATCH], by_role[LoopRole.ROWS]
         self._columns, self._depth = by_role[LoopRole.COLUMNS], by_role[LoopRole.DEPTH]
         (self._panel,) = by_role[LoopRole.PANEL]
@@ -84,7 +88,7 @@ class _Choice:
     def made(self) -> Blocks:
         width = self._panel_width()
         row = max(self._rows, key=self._as_row)
-        depth = self._depth
+        depth = self._depth = sorted(self._depth, key=lambda a: 0 if a.ordered else a.count)
         steps = self._deep(self._depth_limit(width))
         deep = self._product(steps)
         rows = [row, *sorted((a for a in self._rows if a is not row), key=lambda a: a.stride)]
@@ -95,7 +99,7 @@ class _Choice:
         columns = [self._panel, *sorted(self._columns, key=lambda a: a.stride)]
         third = min(SHARED_BYTES, self._machine.cache(3).size_bytes // 4)
         steps |= self._side(columns, max(third // (deep * self._bytes), width), width)
-        batch = [(a.name, 1) for a in self._batch]
+        batch = [(a.name, 1) for a in (*self._single, *self._batch)]
         shared, side = self._shared(rows, columns, row_count, width)
         own, others = (rows, columns) if side == "rows" else (columns, rows)
         tiles = {"own": self._split(own, steps), "others": self._split(others, steps), "depth": self._split(depth, steps)}
@@ -173,8 +177,8 @@ class _Choice:
         return steps
 
     def _deep(self, limit: int) -> dict[str, int]:
-        """Iterations per block of the depth's axes, from the innermost one. The sums keep their order: around an axis in
-        several blocks, all go one by one.
+        """Iterations per block of the depth's axes, from the innermost one. Around an axis in several blocks, all go one by
+        one: so sums keep their order.
         """
         steps: dict[str, int] = {}
         for axis in reversed(self._depth):

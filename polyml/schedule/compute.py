@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
+from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.contraction import has_contraction, map_contractions
@@ -42,10 +44,12 @@ def compute(
     tile: bool,
     parallel: bool,
     sizes: Mapping[str, int] | None = None,
+    reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    sizes: values of parameters to choose block sizes by; the schedule is legal for all.
+    sizes: values of parameters to choose block sizes by; the schedule is legal for all. reductions: the updates whose order
+    is free: contractions use that.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
@@ -54,9 +58,10 @@ def compute(
             affine, notes = affine_schedule(scop, dependences)
             tree, found, sized = affine, (), tile and has_contraction(scop)
             if sized:
-                tree, found = map_contractions(affine, scop, dependences, machine, sizes, parallel=parallel)
+                tree, found = map_contractions(affine, scop, dependences, machine, sizes, reductions, parallel=parallel)
+            free = {} if tree is affine else reductions
             tree, mapped = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
-            check_legal(tree, scop, dependences)
+            check_legal(tree, scop, dependences, free)
             check_parallel(tree, scop, dependences)
             return Scheduled(tree, notes + found + mapped, sized)
     except isl.Error as problem:

@@ -21,6 +21,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
+from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Scop, Statement
 from polyml.schedule.blocks import Axis, blocks
 from polyml.schedule.legality import check_legal, check_parallel
@@ -36,21 +37,23 @@ def map_contractions(
     dependences: Dependences,
     machine: CpuMachine,
     sizes: Mapping[str, int] | None,
+    reductions: Mapping[str, Reduction],
     *,
     parallel: bool,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
     """The schedule with its contractions laid out, under marks that say so; as it was where that would be illegal.
 
-    sizes: values of parameters to choose by; what comes out is right for all others too.
+    sizes: values of parameters to choose by; what comes out is right for all others too. reductions: the updates whose
+    order is free.
     """
-    layout = _Layout(scop, machine, sizes, parallel)
+    layout = _Layout(scop, machine, sizes, reductions, parallel)
     tree = parse_tree(str(schedule))
     laid_out = layout.tree(tree, tuple(scop.statements), frozenset())
     if laid_out is tree:
         return schedule, ()
     made = isl.Schedule(print_tree(laid_out))
     try:
-        check_legal(made, scop, dependences)
+        check_legal(made, scop, dependences, reductions)
         check_parallel(made, scop, dependences)
     except IllegalSchedule as problem:
         return schedule, (f"contractions not laid out: {problem.message}",)
@@ -100,8 +103,16 @@ class Contraction:
 
 
 class _Layout:
-    def __init__(self, scop: Scop, machine: CpuMachine, sizes: Mapping[str, int] | None, parallel: bool):
+    def __init__(
+        self,
+        scop: Scop,
+        machine: CpuMachine,
+        sizes: Mapping[str, int] | None,
+        reductions: Mapping[str, Reduction],
+        parallel: bool,
+    ):
         self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
+        self._reductions = reductions
         self.notes: list[str] = []
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
@@ -224,6 +235,7 @@ class _Layout:
                 unit=_is_unit(statement, p),
                 parallel=it in leaf.coincident,
                 leans=not polyhedra.is_product(statement.domain, [p]),
+                ordered=roles[it] is LoopRole.DEPTH and statement.name not in self._reductions,
             )
             for it, p in zip(free, positions)
         )

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
+from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule.tree import NODE, PARALLEL
 
 
-def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
+def check_legal(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> None:
     """Raise IllegalSchedule with a smallest witness unless
 
         coverage:   domain(theta) = the scop's instances
         once:       theta is single valued
         order:      forall s -> t in validity.  theta(s) <lex theta(t)
 
-    theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`.
+    theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`. Updates of one
+    element by one of `reductions` may come in any order.
     """
     order = schedule.get_map().intersect_domain(schedule.get_domain())
     instances = scop.domain
@@ -30,7 +37,7 @@ def check_legal(schedule: isl.Schedule, scop: Scop, dependences: Dependences) ->
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(extra)}, which is no instance", loc=scop.loc)
     if not order.is_single_valued():
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once", loc=scop.loc)
-    broken = violated(order, dependences.validity)
+    broken = violated(order, relaxed_validity(dependences, scop, reductions))
     if not broken.is_empty():
         found = polyhedra.witness(broken)
         source, sink = (polyhedra.instance_text(i) for i in found.instances)
