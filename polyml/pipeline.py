@@ -132,7 +132,7 @@ def compile(
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
-    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes, made.sized)
+    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes + made.program.notes, made.sized)
     compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:

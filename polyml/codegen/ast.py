@@ -99,7 +99,7 @@ class Program:
     """reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
 
     windows: of the local arrays that need memory for a part only. What the program means does not depend on them.
-    before: what runs before the checks at entry are done, for those that ask for elements.
+    before: what runs before the checks at entry are done, for those that ask for elements. notes: what was decided and why.
     """
 
     scop: Scop
@@ -107,6 +107,7 @@ class Program:
     reductions: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     before: tuple[Node, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def instances(nodes: tuple[Node, ...]) -> Iterator[Instance]:

@@ -63,6 +63,35 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Cycles of one step of the innermost loop: arithmetic, loads, stores of units that work side by side; slow, jumps after
+    them; issue, waits at least; loop of counting. instances run in a step, of which the share `used` is wanted.
+    """
+
+    arithmetic: float
+    loads: float
+    stores: float
+    slow: float
+    jumps: float
+    issue: float
+    waits: float
+    loop: float
+    instances: int
+    used: float
+
+    @property
+    def per_iteration(self) -> float:
+        units = (self.arithmetic, self.loads, self.stores)
+        busy = max(units) + SHARED_CYCLES * (sum(units) - max(units)) + self.slow + self.jumps
+        return (max(busy, self.issue, self.waits) + self.loop) / self.instances / self.used
+
+    def __str__(self) -> str:
+        named = ("arithmetic", "loads", "stores", "slow", "jumps", "issue", "waits", "loop")
+        parts = ", ".join(f"{name} {getattr(self, name):.3g}" for name in named if getattr(self, name))
+        return f"{self.per_iteration:.3g} cycles each ({parts}; {self.instances} at a time, {self.used:.0%} of them used)"
+
+
+@dataclass(frozen=True)
 class Operation:
     """One operation of an expression. quick: how many simple instructions; slow: cycles of others.
 
@@ -239,6 +268,11 @@ class CostModel:
 
     def per_iteration(self, shape: Shape) -> float | None:
         """Cycles per iteration of the chain (all inner loops included), None where registers do not suffice."""
+        terms = self.terms(shape)
+        return None if terms is None else terms.per_iteration
+
+    def terms(self, shape: Shape) -> Terms | None:
+        """What the cycles are made of."""
         counts = dict(shape.jams)
         held = 0
         loads = broadcasts = stores = jumps = 0.0
@@ -289,11 +323,18 @@ class CostModel:
             slow += operation.slow * copies * weight
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6
-        ports = (arithmetic * op, loads * load + broadcasts * 0.5, stores * store)
-        cycles = max(ports) + SHARED_CYCLES * (sum(ports) - max(ports)) + slow + jumps
-        cycles = max(cycles, 0.25 * (arithmetic + loads + broadcasts + stores))
-        cycles = max(cycles, self._waits(shape))
-        return (cycles + LOOP_CYCLES * depth) / shape.copies / self._used(shape)
+        return Terms(
+            arithmetic=arithmetic * op,
+            loads=loads * load + broadcasts * 0.5,
+            stores=stores * store,
+            slow=slow,
+            jumps=jumps,
+            issue=0.25 * (arithmetic + loads + broadcasts + stores),
+            waits=self._waits(shape),
+            loop=LOOP_CYCLES * depth,
+            instances=shape.copies,
+            used=self._used(shape),
+        )
 
     def _used(self, shape: Shape) -> float:
         """The share of lanes and copies that do work, where the loops are short."""

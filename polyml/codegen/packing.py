@@ -103,6 +103,7 @@ class _Packer:
         self._windows: dict[str, Window] = {}
         self._renamed: dict[tuple[str, tuple], str] = {}
         self._owned: set[str] = set()
+        self._notes: list[str] = []
 
     def program(self) -> Program:
         body = self._nodes(self._given.body, ())
@@ -113,7 +114,8 @@ class _Packer:
             scop, arrays={**scop.arrays, **self._arrays}, statements={**scop.statements, **self._statements}
         )
         windows = {**self._given.windows, **self._windows}
-        return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows)
+        notes = (*self._given.notes, *self._notes)
+        return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
 
     def _nodes(self, nodes: tuple[Node, ...], around: tuple[Around, ...]) -> tuple[Node, ...]:
         return tuple(made for node in nodes for made in self._node(node, around))
@@ -178,6 +180,8 @@ class _Packer:
         copies = [c for c in copies if not any(t.expr.is_const for t in self._pays(c, chain, level))]
         for copy in copies:
             self._declare(copy)
+            if self._sizes is not None:
+                self._note(copy)
         return copies
 
     def _uses(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[list[tuple[int, _Use]]]:
@@ -268,7 +272,7 @@ class _Packer:
         use = copy.uses[0]
         again = self._again(use, chain, copy.level)
         if self._sizes is not None:
-            times = prod(trips(loop, self._sizes) for loop in self._below(use, chain, copy.level) if loop.var not in use.moving)
+            times = self._times(use, copy)
             runs_along = copy.order[-1] == self._unit_dims[copy.window.array]
             least = LEAST_PANEL_USES if copy.panel is not None else LEAST_USES
             return [] if times >= (least if runs_along else LEAST_TURNED_USES) else [Compare(">=", const(-1))]
@@ -340,6 +344,19 @@ class _Packer:
         if lengths[-1] is not None:
             lengths[-1] = self._padded(lengths[-1] * source.element.size_bytes) // source.element.size_bytes
         self._windows[copy.name] = Window(tuple(low), tuple(lengths))
+
+    def _note(self, copy: _Copy) -> None:
+        array = self._given.scop.arrays[copy.window.array]
+        counts = [self._table.affine(e).evaluate(self._sizes) if n is None else n for e, n in zip(array.shape, copy.window.lengths)]
+        layout = f"in panels of {copy.panel.step}" if copy.panel is not None else "as loops go through them"
+        size = prod(counts) * array.element.size_bytes / 1024
+        uses = f"each read {self._times(copy.uses[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
+        self._notes.append(f"copies of {array.name}: {' x '.join(map(str, counts))}, {size:.0f} KiB, {layout}, {uses}")
+
+    def _times(self, use: _Use, copy: _Copy) -> int:
+        """How often an element of the copy is read at the sizes expected."""
+        below = self._below(use, copy.chain, copy.level)
+        return prod(trips(loop, self._sizes) for loop in below if loop.var not in use.moving)
 
     def _is_free(self, name: str) -> bool:
         """Whether nothing is called so, nor as the loops that fill the copy: names of the kernel are the user's."""

@@ -37,7 +37,7 @@ def vectorize(
     """The program with Jam and Unroll nodes where they pay. sizes: values of parameters to judge by."""
     vectorizer = _Vectorizer(program, machine, layouts, sizes)
     body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
-    return replace(program, body=body, before=before)
+    return replace(program, body=body, before=before, notes=(*program.notes, *dict.fromkeys(vectorizer.notes)))
 
 
 class _Vectorizer:
@@ -45,6 +45,7 @@ class _Vectorizer:
         self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None
     ):
         self._program, self._machine, self._sizes = program, machine, sizes or {}
+        self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
         slots = SlotMap.of(program, layouts)
@@ -77,11 +78,22 @@ class _Vectorizer:
         if imperfect and self._distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
             return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
         if best is not None and together <= apart:
+            self._note(nest, best[0])
             return reshape(nest, best[0])
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
         return inside
+
+    def _note(self, nest: Nest, shape: Shape) -> None:
+        """What was chosen and what it is thought to cost, where sizes decide about it."""
+        names = dict.fromkeys(statement.name for statement, _, _ in nest.statements())
+        if not self._sizes or self._rare or any(name.startswith("fill_") for name in names):
+            return
+        loops = [f"{nest.chain[v].var} by {count}" for v, count in shape.jams]
+        if shape.vector is not None:
+            loops.append(f"{nest.chain[shape.vector].var} by {shape.vectors} x {shape.lanes} lanes")
+        self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
 
     def _distributed(self, nest: Nest) -> float:
         """Cycles per iteration of the chain when each node of the body gets a loop of its own; infinite where it may not."""

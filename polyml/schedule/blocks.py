@@ -13,19 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from polyml.machine import CpuMachine
 from polyml.schedule.roles import LoopRole
 
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
+ROW_COUNTS = (8, 7, 6, 5, 4)  # rows of a register tile
 DEPTH_SHARE = 80  # percent of the first cache that one panel fills
+ROWS_SHARE = 50  # percent of the second cache that the block of rows fills
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
 SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
 MANY = 1000  # iterations of a loop of unknown length
 UNEVEN_SHARE = 96  # iterations that a thread takes at a time of a loop whose iterations differ in work
 CHUNKS = 4  # that each thread takes at least of the loop they share
-ROW_COUNTS = (8, 7, 6, 5, 4)  # of a register tile
+
+Loops = tuple[tuple[str, int], ...]  # over tiles: an axis's name, and how many iterations a tile has
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Loops over tiles from outside inwards, each an axis's name and its step, and the order of the loops inside.
+    """Loops over tiles from outside inwards, and the order of the loops inside them.
 
-    outer: around the loop that threads share (None: there is none). inner: inside it; points: over single iterations.
+    outer: around the loop that threads share (shared; None: there is none). inner: inside it; points: over single
+    iterations. notes: the sizes with what they were chosen by.
     """
 
-    outer: tuple[tuple[str, int], ...]
+    outer: Loops
     shared: tuple[str, int] | None
-    inner: tuple[tuple[str, int], ...]
+    inner: Loops
     points: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         tiles = [*self.outer, *([self.shared] if self.shared else []), *self.inner]
@@ -75,164 +80,172 @@ def blocks(axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, par
 
 
 class _Choice:
+    """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
+
     def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool):
         self._bytes, self._machine = element_bytes, machine
         self._threads = machine.cores if parallel else 1
-        # loops of one iteration
-        self._single = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
-        by_role = {role: [a for a in axes if a.role is role and a not in self._single] for role in LoopRole}
-        self._batch, self._rows = by_role[LoopRole.BATCH], by_role[LoopRole.ROWS]
-        self._columns, self._depth = by_role[LoopRole.COLUMNS], by_role[LoopRole.DEPTH]
-        (self._panel,) = by_role[LoopRole.PANEL]
+        self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
+        once = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
+        by_role = {role: [a for a in axes if a.role is role and a not in once] for role in LoopRole}
+        (panel,) = by_role[LoopRole.PANEL]
+        row = max(by_role[LoopRole.ROWS], key=_as_row)
+        self._batch = [*once, *by_role[LoopRole.BATCH]]
+        self._rows = [row, *sorted((a for a in by_role[LoopRole.ROWS] if a is not row), key=lambda a: a.stride)]
+        self._columns = [panel, *sorted(by_role[LoopRole.COLUMNS], key=lambda a: a.stride)]
+        self._depth = sorted(by_role[LoopRole.DEPTH], key=lambda a: 0 if a.ordered else a.count)
+        vectors = ceil(panel.count / self._lanes)
+        self._width = self._lanes * (vectors if vectors in (1, 3) else PANEL_VECTORS)
+        self._height = max(ROW_COUNTS, key=lambda n: _efficiency(row.count, n))
+        self._steps: dict[str, int] = {}
 
     def made(self) -> Blocks:
-        width = self._panel_width()
-        row = max(self._rows, key=self._as_row)
-        depth = self._depth = sorted(self._depth, key=lambda a: 0 if a.ordered else a.count)
-        steps = self._deep(self._depth_limit(width))
-        deep = self._product(steps)
-        rows = [row, *sorted((a for a in self._rows if a is not row), key=lambda a: a.stride)]
-        second = self._machine.cache(2).size_bytes
-        row_count = max(ROW_COUNTS, key=lambda n: _efficiency(row.count, n))
-        row_limit = max(second // 2 // (deep * self._bytes), row_count)
-        steps |= self._side(rows, row_limit, row_count)
-        columns = [self._panel, *sorted(self._columns, key=lambda a: a.stride)]
-        third = min(SHARED_BYTES, self._machine.cache(3).size_bytes // 4)
-        steps |= self._side(columns, max(third // (deep * self._bytes), width), width)
-        batch = [(a.name, 1) for a in (*self._single, *self._batch)]
-        shared, side = self._shared(rows, columns, row_count, width)
-        own, others = (rows, columns) if side == "rows" else (columns, rows)
-        tiles = {"own": self._split(own, steps), "others": self._split(others, steps), "depth": self._split(depth, steps)}
-        outer, inner = [*batch, *tiles["others"], *tiles["depth"]], tiles["own"]
-        if shared is not None and shared.role is LoopRole.BATCH:
-            first = (shared.name, 1)
-            outer, inner = [], [*(b for b in batch if b != first), *tiles["others"], *tiles["depth"], *tiles["own"]]
-        elif shared is not None:
-            step = self._share(shared, steps[shared.name], row_count if shared is row else width if shared is self._panel else 1)
-            first = (shared.name, step)
-            inner = [t for t in inner if t[0] != shared.name]
-        micro = [*columns[:0:-1], self._panel, *rows[:0:-1]]
-        if self._operands(rows, columns, steps, deep) <= second:
-            micro.sort(key=lambda a: -a.stride)
-        micro = [(a.name, width if a is self._panel else 1) for a in micro]
-        done = {shared.name} if shared is not None and first[1] == 1 else set()
-        micro = [t for t in micro if t[0] not in done]
-        points = [row.name, self._panel.name, *(a.name for a in depth)]
-        return Blocks(tuple(outer), None if shared is None else first, (*inner, *micro), tuple(points))
+        notes = self._choose_steps()
+        shared, side = self._shared()
+        own, others = (self._rows, self._columns) if side == "rows" else (self._columns, self._rows)
+        batch = [(a.name, 1) for a in self._batch]
+        around = [*self._split(others), *self._split(self._depth)]
+        first = None if shared is None else (shared.name, self._share(shared))
+        if shared in self._batch:
+            outer, inner = [], [*(b for b in batch if b != first), *around, *self._split(own)]
+        else:
+            outer, inner = [*batch, *around], [t for t in self._split(own) if first is None or t[0] != first[0]]
+        single = {first[0]} if first is not None and first[1] == 1 else set()
+        micro = [(a.name, self._width if a is self._columns[0] else 1) for a in self._tile_order() if a.name not in single]
+        points = (self._rows[0].name, self._columns[0].name, *(a.name for a in self._depth))
+        if shared is not None:
+            notes.append(f"threads share {shared.name}, {first[1]} at a time")
+        return Blocks(tuple(outer), first, (*inner, *micro), points, tuple(notes))
 
-    def _operands(self, rows: Sequence[Axis], columns: Sequence[Axis], steps: dict[str, int], deep: int) -> int:
-        """Bytes of both operands' copies."""
-        sides = (self._product({a.name: steps[a.name] for a in side}) for side in (rows, columns))
-        return sum(sides) * deep * self._bytes
+    # -- how far each loop runs at a time ------------------------------------------------------------------------------
 
-    def _lanes(self) -> int:
-        return self._machine.lanes(self._bytes)
+    def _choose_steps(self) -> list[str]:
+        first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
+        room = first * DEPTH_SHARE // 100
+        deep = self._deep(max(16, room // (self._width * self._bytes)))
+        notes = [
+            f"registers: about {self._height} of {self._rows[0].name} x {self._width} of {self._columns[0].name}",
+            f"a panel: {self._width} x {deep}, {_kib(self._width * deep * self._bytes)} of {_kib(room)} of the first cache",
+        ]
+        for what, side, unit, bytes_ in (
+            ("rows, second", self._rows, self._height, second * ROWS_SHARE // 100),
+            ("columns, third", self._columns, self._width, min(SHARED_BYTES, third // 4)),
+        ):
+            self._side(side, max(bytes_ // (deep * self._bytes), unit), unit)
+            sizes = [self._steps[a.name] for a in side]
+            shown = " x ".join(f"{n} of {a.name}" for n, a in zip(sizes, side))
+            notes.append(f"a block of {what} cache: {shown}, {_kib(prod(sizes) * deep * self._bytes)} of {_kib(bytes_)}")
+        return notes
 
-    def _line(self) -> int:
-        return self._machine.line_bytes // self._bytes
-
-    def _panel_width(self) -> int:
-        vectors = ceil(self._panel.count / self._lanes())
-        return self._lanes() * (vectors if vectors in (1, 3) else PANEL_VECTORS)
-
-    def _as_row(self, axis: Axis) -> tuple:
-        """How good the axis is as the rows of the register tile: few wasted, many, near each other in the result."""
-        return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), axis.stride != -1, -axis.stride
-
-    def _depth_limit(self, width: int) -> int:
-        return max(16, self._machine.cache(1).size_bytes * DEPTH_SHARE // 100 // (width * self._bytes))
-
-    def _divided(self, axes: Sequence[Axis], limit: int, multiple: int = 1) -> dict[str, int]:
-        """Iterations per block of each axis, the first one filling the limit first. A block of a whole axis is as long as it."""
-        steps: dict[str, int] = {}
-        for number, axis in enumerate(axes):
-            least = multiple if number == 0 else 1
-            room = max(least, limit)
-            if axis.extent is not None and axis.extent <= (room * STRETCH if room > 1 else 1):
-                steps[axis.name] = size = axis.extent
-            else:
-                unit = least if number == 0 and least > 1 else 8 if room >= 64 else 1
-                size = room
-                if axis.extent is not None:
-                    size = ceil(axis.extent / ceil(axis.extent / room))
-                steps[axis.name] = size = max(least, size // unit * unit if size + unit > room else ceil(size / unit) * unit)
-            limit = max(1, limit // max(1, size))
-        return steps
-
-    def _side(self, axes: Sequence[Axis], limit: int, multiple: int) -> dict[str, int]:
-        """Iterations per block of the axes of one side, of which the first one is in the register tile."""
-        line = self._line()
-        first, *others = axes
-        steps = self._divided([first], limit, multiple)
-        left = max(1, limit // steps[first.name])
-        ahead = {a.name: min(a.count, line) for a in others if a.unit and left >= line}
-        for size in ahead.values():
-            left = max(1, left // size)
-        steps |= self._divided([a for a in others if a.name not in ahead], left)
-        left = max(1, left // self._product({name: n for name, n in steps.items() if name != first.name}))
-        for axis in others:
-            if axis.name in ahead:
-                whole = axis.extent is not None and axis.extent <= ahead[axis.name] * left * STRETCH
-                steps[axis.name] = axis.extent if whole else ahead[axis.name] * left
-        return steps
-
-    def _deep(self, limit: int) -> dict[str, int]:
-        """Iterations per block of the depth's axes, from the innermost one. Around an axis in several blocks, all go one by
-        one: so sums keep their order.
+    def _deep(self, limit: int) -> int:
+        """Iterations per block of the depth's axes, from the innermost one; gives their product. Around an axis in several
+        blocks, all go one by one: so sums keep their order.
         """
-        steps: dict[str, int] = {}
-        for axis in reversed(self._depth):
-            steps |= self._divided([axis], limit)
-            whole = axis.extent is not None and steps[axis.name] == axis.extent
-            limit = limit // max(1, axis.count) if whole else 0
-        return steps
-
-    def _product(self, steps: dict[str, int]) -> int:
         total = 1
-        for size in steps.values():
-            total *= max(1, size)
+        for axis in reversed(self._depth):
+            self._divide([axis], limit)
+            whole = axis.extent is not None and self._steps[axis.name] == axis.extent
+            limit = limit // max(1, axis.count) if whole else 0
+            total *= max(1, self._steps[axis.name])
         return total
 
-    def _split(self, axes: Sequence[Axis], steps: dict[str, int]) -> list[tuple[str, int]]:
-        """The loops over blocks, without those of one block."""
-        return [(a.name, steps[a.name]) for a in axes if a.extent is None or steps[a.name] < a.extent]
+    def _side(self, axes: Sequence[Axis], limit: int, unit: int) -> None:
+        """Iterations per block of the axes of one side: first those of the register tile, then whole lines of operands."""
+        tile, *others = axes
+        self._divide([tile], limit, unit)
+        left = max(1, limit // self._steps[tile.name])
+        lines = [a for a in others if a.unit and left >= self._line]
+        for axis in lines:
+            self._steps[axis.name] = min(axis.count, self._line)
+            left = max(1, left // self._steps[axis.name])
+        rest = [a for a in others if a not in lines]
+        self._divide(rest, left)
+        left = max(1, left // prod(self._steps[a.name] for a in rest))
+        for axis in lines:
+            step = self._steps[axis.name] * left
+            whole = axis.extent is not None and axis.extent <= step * STRETCH
+            self._steps[axis.name] = axis.extent if whole else step
 
-    def _shared(self, rows: list[Axis], columns: list[Axis], row_count: int, width: int) -> tuple[Axis | None, str]:
-        """The axis that threads share, and whose side it is on."""
+    def _divide(self, axes: Sequence[Axis], limit: int, unit: int = 1) -> None:
+        """So many iterations of all axes together per block, the first one filling the limit first. unit: of which the
+        first one's are a multiple, unless the block is all of it.
+        """
+        for axis in axes:
+            room = max(unit, limit)
+            if axis.extent is not None and axis.extent <= (room * STRETCH if room > 1 else 1):
+                size = axis.extent
+            else:
+                size = room if axis.extent is None else ceil(axis.extent / ceil(axis.extent / room))
+                multiple = unit if unit > 1 else 8 if room >= 64 else 1
+                size = max(unit, size // multiple * multiple if size + multiple > room else ceil(size / multiple) * multiple)
+            self._steps[axis.name] = size
+            limit, unit = max(1, limit // max(1, size)), 1
+
+    def _split(self, axes: Sequence[Axis]) -> list[tuple[str, int]]:
+        """The loops over blocks, without those of one block."""
+        steps = [(a, self._steps[a.name]) for a in axes]
+        return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
+
+    def _tile_order(self) -> list[Axis]:
+        """The loops inside blocks, but for those of points: panels outside rows, or as the result lies in memory where the
+        second cache holds both operands.
+        """
+        micro = [*self._columns[:0:-1], self._columns[0], *self._rows[:0:-1]]
+        sides = (prod(self._steps[a.name] for a in side) for side in (self._rows, self._columns))
+        deep = prod(max(1, self._steps[a.name]) for a in self._depth)
+        if sum(sides) * deep * self._bytes <= self._machine.cache(2).size_bytes:
+            micro.sort(key=lambda a: -a.stride)
+        return micro
+
+    # -- threads -------------------------------------------------------------------------------------------------------
+
+    def _unit(self, axis: Axis) -> int:
+        """Iterations of the axis in a register tile."""
+        return self._height if axis is self._rows[0] else self._width if axis is self._columns[0] else 1
+
+    def _shared(self) -> tuple[Axis | None, str]:
+        """The axis that threads share, and whose side it is on: one with work for all of them, the outermost of a batch or
+        else of the rows if there is one.
+        """
         if self._threads == 1:
             return None, "rows"
-        wanted = CHUNKS * self._threads
-        for axis in self._batch:
-            if axis.count >= wanted and axis.parallel:
-                return axis, "rows"
-        units = {a: a.count / (row_count if a is rows[0] else 1) for a in rows}
-        units |= {a: a.count / (width if a is columns[0] else 1) for a in columns}
-        for side, axes in (("rows", rows), ("columns", columns)):
-            for axis in reversed(axes):
-                if units[axis] >= wanted and axis.parallel:
+        sides = {"rows": [*self._batch, *reversed(self._rows)], "columns": self._columns[::-1]}
+        units = {a: a.count / self._unit(a) for side in sides.values() for a in side if a.parallel}
+        for side, axes in sides.items():
+            for axis in axes:
+                if units.get(axis, 0) >= CHUNKS * self._threads:
                     return axis, side
-        units = {a: n for a, n in units.items() if a.parallel}
-        if not units:
+        candidates = [a for a in units if a not in self._batch and units[a] >= 2]
+        if not candidates:
             return None, "rows"
-        best = max(units, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
-        if units[best] < 2:
-            return None, "rows"
-        return best, "rows" if best in rows else "columns"
+        best = max(candidates, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
+        return best, "rows" if best in self._rows else "columns"
 
-    def _share(self, axis: Axis, step: int, unit: int) -> int:
+    def _share(self, axis: Axis) -> int:
         """The step of the shared axis, so small that every thread gets some."""
+        if axis in self._batch:
+            return 1
+        step, unit = self._steps[axis.name], self._unit(axis)
         if axis.leans:
-            step = min(step, UNEVEN_SHARE // unit * unit or unit)
+            step = min(step, max(unit, UNEVEN_SHARE // unit * unit))
         if axis.extent is None:
             return step
-        share = ceil(axis.extent / self._threads / unit) * unit
+        even = ceil(axis.extent / self._threads / unit) * unit
         if unit == 1:
-            share = max(1, axis.extent // (CHUNKS * self._threads))
-            if axis.unit:
-                share = max(share, min(self._line(), ceil(axis.extent / self._threads)))
-        return max(1, min(step, share))
+            least = min(self._line, even) if axis.unit else 1
+            even = max(least, axis.extent // (CHUNKS * self._threads))
+        return max(1, min(step, even))
+
+
+def _as_row(axis: Axis) -> tuple[float, int]:
+    """How good the axis is as the rows of the register tile: few wasted, many, near each other in the result."""
+    return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
 
 
 def _efficiency(extent: int, count: int) -> float:
     """The share of a register tile's work that is used, and of its loads that are saved."""
     return extent / (ceil(extent / count) * count) * count / (count + 1) if extent else 0.0
+
+
+def _kib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024:.0f} KiB"
