@@ -337,8 +337,9 @@ class Kernel:
         forms = self._forms.setdefault(place, {})
         if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
             return self._form(types, layouts, options, found, False, None)
-        chosen = self._form(types, layouts, options, found, False, forms.get(sizes.limits, sizes))
-        forms[sizes.limits if chosen.is_sized else None] = sizes
+        chosen = self._form(types, layouts, options, found, False, forms.setdefault(sizes.limits, sizes))
+        if not chosen.is_sized:
+            forms[None] = sizes
         return chosen
 
     def _form(

@@ -227,31 +227,33 @@ class _Packer:
 
     def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
         """The loop over tiles inside the copy's that moves along its last dimension: its tiles become panels, in which
-        that dimension is as short as a tile.
+        that dimension is as short as a tile. Not one whose tiles begin where a thread's share does.
         """
         dim = copy.order[-1]
         e = self._tests.subscripts((use.statement.reads[use.read], use.instance))[dim]
         point = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
         for tile in chain[copy.level + 1 :] if point is not None else ():
             along = point.lower[:1] == (var(tile.var),) and var(tile.var) + (tile.step - 1) in point.upper
-            if along and tile.step > 1 and tile.lower == (copy.window.low[dim],):
+            if along and tile.step > 1 and not tile.last and tile.lower == (copy.window.low[dim],):
                 return tile
         return None
 
     def _fits(self, copy: _Copy, use: _Use, chain: tuple[Loop, ...]) -> bool:
-        """Whether a cache holds the copy, and most of it is read."""
-        element = self._given.scop.arrays[copy.window.array].element
+        """Whether a cache holds the copy, of which all sizes are known, and most of it is read."""
         array = self._given.scop.arrays[copy.window.array]
         whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
         size = prod(n for n in copy.window.lengths if n is not None)
         inside = self._unknown(use, chain, copy.level)
         if size > MOST_UNREAD * _elements_read(use, inside, whole, self._tests):
             return False
-        size *= prod(self._table.affine(array.shape[d]).evaluate(self._sizes) for d in whole)
+        extents = [self._table.affine(array.shape[d]) for d in whole]
+        if any(not e.names <= self._sizes.keys() for e in extents):
+            return False
+        size *= prod(e.evaluate(self._sizes) for e in extents)
         limit = self._machine.cache(2).size_bytes
         if copy.panel is not None:
             limit = max(limit, self._machine.cache(3).size_bytes // 4)
-        return size * element.size_bytes <= limit
+        return size * array.element.size_bytes <= limit
 
     def _stays(self, use: _Use, copy: _Copy) -> bool:
         """Whether the read never leaves the window."""

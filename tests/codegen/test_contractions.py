@@ -171,3 +171,49 @@ def test_random_contractions(contraction, dtype, fp):
     C, A, B = operands(equation, extents, dtype)
     polyml.kernel(cache=False, threads=3, fp=fp)(loops(equation))(C, A, B)
     np.testing.assert_array_equal(C, np.einsum(equation, A, B))
+
+
+# What went wrong once
+
+
+def check(text: str, *arguments, **options) -> None:
+    """The kernel of that text on the arguments, compiled and as Python."""
+    kernel = define(text, "kernel")
+    wanted = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    kernel(*wanted)
+    polyml.kernel(cache=False, **options)(kernel)(*arguments)
+    for got, want in zip(arguments, wanted):
+        np.testing.assert_array_equal(got, want)
+
+
+def integers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(-4, 5, shape).astype(float)
+
+
+def test_panels_where_threads_shares_begin_anywhere():
+    text = """def kernel(C, A, B, V):
+    for e in range(C.shape[1]):
+        for b in range(C.shape[0]):
+            for a in range(C.shape[2]):
+                C[b, e, a] = V[e]
+                for k in range(A.shape[1]):
+                    C[b, e, a] += A[a, k, e]*B[b, k]
+"""
+    for extent in (9, 13, 14):
+        C, A, B, V = integers(20, extent, 5), integers(5, 3, extent), integers(20, 3), np.arange(float(extent))
+        check(text, C, A, B, V, threads=3)
+
+
+def test_a_local_array_whose_sizes_are_numbers_of_the_call():
+    text = """def kernel(C, A, B, n, m):
+    T = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            for k in range(A.shape[1]):
+                T[i, j] += A[i, k]*B[k, j]
+    for i in range(n):
+        for j in range(m):
+            for k in range(m):
+                C[i, j] += T[i, k]*B[0, j]
+"""
+    check(text, integers(9, 17), integers(9, 13), integers(13, 17), 9, 17)
