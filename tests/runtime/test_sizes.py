@@ -124,6 +124,15 @@ def test_past_so_many_forms_one_more_is_made_for_all_sizes(compiled, uncached, m
     assert len(compiled) == 4 and compiled[-1] is not None
 
 
+def test_calls_of_several_forms_in_turn_need_no_look_at_the_arguments(uncached, monkeypatch):
+    kernel, calls = polyml.kernel(product), [matrices(2, 3, n) for n in (60, 100, 200, 300, 600, 1200)]
+    for arrays in calls:
+        kernel(*arrays)
+    monkeypatch.setattr(kernel, "_arguments", None)
+    for arrays in 2 * calls:
+        kernel(*arrays)
+
+
 def test_threads_that_ask_at_once_make_no_more_forms(compiled, uncached, monkeypatch):
     monkeypatch.setattr(api, "FORMS", 2)
     kernel, failed = polyml.kernel(product), []
