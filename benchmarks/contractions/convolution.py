@@ -105,7 +105,7 @@ def problem(case: str, dtype: str) -> Problem:
     x = uniform(random, (own.batch, own.channels, own.size, own.size), dtype)
     w = uniform(random, (own.filters, own.channels, own.kernel, own.kernel), dtype)
     reference = cache(lambda: _sum_of_products(x.astype("f8"), w.astype("f8"), own))
-    bound = cache(lambda: ERROR * np.finfo(dtype).eps * float(_sum_of_products(np.abs(x), np.abs(w), own).max()))
+    bound = cache(lambda: ERROR * float(np.finfo(dtype).eps) * float(_sum_of_products(np.abs(x), np.abs(w), own).max()))
     flops = 2 * own.batch * own.filters * own.result_size**2 * own.depth
     if own.layout == "NHWC":
         x_here, w_here = (np.ascontiguousarray(a) for a in (x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0)))

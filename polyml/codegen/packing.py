@@ -226,11 +226,15 @@ class _Packer:
         return tuple(sorted(range(len(read)), key=place))
 
     def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
-        """The loop over tiles inside the copy's that moves along its last dimension: its tiles become panels, in which
-        that dimension is as short as a tile. Not one whose tiles begin where a thread's share does.
+        """The loop over tiles inside the copy's that moves along its last dimension, and along the rows of what is written:
+        its tiles become panels, in which that dimension is as short as a tile. Not one whose tiles begin where a thread's
+        share does.
         """
         dim = copy.order[-1]
         e = self._tests.subscripts((use.statement.reads[use.read], use.instance))[dim]
+        written = self._tests.subscripts((use.statement.write, use.instance))[-1:]
+        if not all(e.names & other.names for other in written):
+            return None
         point = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
         for tile in chain[copy.level + 1 :] if point is not None else ():
             along = point.lower[:1] == (var(tile.var),) and var(tile.var) + (tile.step - 1) in point.upper

@@ -260,7 +260,8 @@ class _Layout:
 
     def _laid_out(self, found: Contraction) -> Tree:
         made = self._blocks(found)
-        self.notes.append(f"contraction {found.main.name}: {made}")
+        roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
+        self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in made.notes)]
         if self._in_one_block(found):
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)

@@ -10,8 +10,10 @@ from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
-from polyml.schedule import mapping
+from polyml.schedule import contraction, mapping
+from polyml.schedule.blocks import Blocks
 from polyml.schedule.compute import compute
+from polyml.schedule.roles import LoopRole
 from tests.codegen.histories import History
 from tests.codegen.loop_nests import arguments_for
 from tests.codegen.samples import scop_of
@@ -24,6 +26,20 @@ def small_tiles(patch):
     floor, scaled = mapping._floor, mapping._scaled_floor
     patch.setattr(mapping, "_floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
     patch.setattr(mapping, "_scaled_floor", lambda band, sizes: scaled(band, SMALL_TILES[: len(sizes)]))
+    patch.setattr(contraction, "blocks", blocks_of(14, 7, 3, 4))
+
+
+def blocks_of(columns, panel, depth, rows):
+    """Blocks of these sizes for every contraction."""
+
+    def blocks(axes, element_bytes, machine, *, parallel):
+        names = {role: [a.name for a in axes if a.role is role] for role in LoopRole}
+        (wide,), (first, *others) = names[LoopRole.PANEL], names[LoopRole.ROWS]
+        single = [(n, 1) for n in (*names[LoopRole.COLUMNS], *others)]
+        outer = [*((n, 1) for n in names[LoopRole.BATCH]), (wide, columns), *((n, depth) for n in names[LoopRole.DEPTH][:1])]
+        return Blocks(tuple(outer), (first, rows), (*single, (wide, panel)), (first, wide, *names[LoopRole.DEPTH]))
+
+    return blocks
 
 
 @cache

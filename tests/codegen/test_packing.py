@@ -16,9 +16,8 @@ from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
 from polyml.schedule import contraction, mapping
-from polyml.schedule.blocks import Blocks
 from polyml.schedule.compute import compute
-from polyml.schedule.roles import LoopRole
+from tests.codegen.forms import blocks_of
 from tests.codegen.loop_nests import batched
 from tests.codegen.loop_nests import matmul as plain
 from tests.codegen.native import WIDE, native
@@ -104,19 +103,6 @@ def small(monkeypatch):
     monkeypatch.setattr(packing, "LEAST_USES", 2)
     monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
     monkeypatch.setattr(contraction, "blocks", blocks_of(8, 4, 3, 4))
-
-
-def blocks_of(columns, panel, depth, rows):
-    """Blocks of these sizes for every contraction."""
-
-    def blocks(axes, element_bytes, machine, *, parallel):
-        names = {role: [a.name for a in axes if a.role is role] for role in LoopRole}
-        (wide,), (first, *others) = names[LoopRole.PANEL], names[LoopRole.ROWS]
-        single = [(n, 1) for n in (*names[LoopRole.COLUMNS], *others)]
-        outer = [*((n, 1) for n in names[LoopRole.BATCH]), (wide, columns), *((n, depth) for n in names[LoopRole.DEPTH][:1])]
-        return Blocks(tuple(outer), (first, rows), (*single, (wide, panel)), (first, wide, *names[LoopRole.DEPTH]))
-
-    return blocks
 
 
 def packed(kernel, preset=WIDE[-1]):

@@ -164,7 +164,7 @@ def test_loops_of_a_convolution_and_its_reference_are_the_definition(layout, str
     want = np.array([[[[
         (wide[n, :, stride * i : stride * i + 3, stride * j : stride * j + 3] * w[f]).sum() for j in range(size)
     ] for i in range(size)] for f in range(3)] for n in range(2)])  # fmt: skip
-    assert np.allclose(convolution._reference(x, w, own), want)
+    assert np.allclose(convolution._sum_of_products(x, w, own), want)
     if layout == "NHWC":
         x, w, want = x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0), want.transpose(0, 2, 3, 1)
     y = np.zeros(want.shape)
