@@ -1,0 +1,148 @@
+"""Which nests are contractions, what each of their loops is, and where the statements around them end up."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from polyml import machine
+from polyml.model.dependence import dependences
+from polyml.schedule.compute import compute
+from polyml.schedule.contraction import contraction_roles, has_contraction
+from polyml.schedule.legality import check_legal, check_parallel
+from polyml.schedule.roles import LoopRole
+from polyml.schedule.tree import PARALLEL, POINT, TILE
+from tests.codegen.samples import scop_of
+from tests.codegen.test_contractions import convolution_nchw, convolution_nhwc, define
+from tests.schedule.scheduling import path_to
+
+B, R, D, P, C = LoopRole.BATCH, LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL, LoopRole.COLUMNS
+STOPS = {"i": "C.shape[0]", "j": "C.shape[1]", "k": "n"}
+
+
+def nest(loops, body):
+    """The body in the loops, each a name and where it stops."""
+    lines = [f"{'    ' * d}for {name} in range({stop}):" for d, (name, stop) in enumerate(loops, 1)]
+    return define("\n".join(["def kernel(C, A, B, n):", *lines, f"{'    ' * (len(loops) + 1)}{body}\n"]), "kernel")
+
+
+def scop(kernel, **ranks):
+    """The kernel's SCoP for arrays of these ranks, and a number n if it takes one."""
+    names = kernel.__code__.co_varnames[: kernel.__code__.co_argcount]
+    return scop_of(kernel, {name: 3 if name == "n" else np.zeros([3] * ranks.get(name, 2)) for name in names})
+
+
+def roles(kernel, **ranks):
+    (statement,) = scop(kernel, **ranks).statements.values()
+    return contraction_roles(statement, statement.iterators)
+
+
+@pytest.mark.parametrize("b", ["B[k, j]", "B[j, k]"])
+@pytest.mark.parametrize("a", ["A[i, k]", "A[k, i]"])
+def test_a_product_of_matrices_in_all_transpositions_and_orders_of_loops(a, b):
+    for order in permutations("ijk"):
+        loops = [(name, STOPS[name]) for name in order]
+        assert roles(nest(loops, f"C[i, j] += {a}*{b}")) == {"i": R, "j": P, "k": D}
+
+
+def test_the_panel_runs_along_the_rows_of_what_is_written():
+    loops = [("i", "C.shape[1]"), ("j", "C.shape[0]"), ("k", "n")]
+    assert roles(nest(loops, "C[j, i] += A[i, k]*B[k, j]")) == {"i": P, "j": R, "k": D}
+
+
+def test_batches_and_further_rows_columns_and_depths():
+    loops = [(name, "n") for name in "abcdef"]
+    kernel = nest(loops, "C[a, b, c, d] += A[a, b, e, f]*B[f, e, d, c, a]")
+    assert roles(kernel, C=4, A=4, B=5) == {"a": B, "b": R, "c": C, "d": P, "e": D, "f": D}
+
+
+def test_convolutions_by_their_layouts():
+    kinds = {"Y": 4, "X": 4, "W": 4}
+    assert roles(convolution_nhwc, **kinds) == {"n": R, "h": R, "w": R, "o": P, "r": D, "s": D, "c": D}
+    assert roles(convolution_nchw, **kinds) == {"n": C, "o": R, "h": C, "w": P, "c": D, "r": D, "s": D}
+
+
+@pytest.mark.parametrize(
+    ("body", "ranks"),
+    [
+        ("C[i, j] += A[i, j]", {}),  # no operand is the same along the panel
+        ("C[i, j, k] += A[i, k]*B[k, j]", {"C": 3}),  # nothing is summed
+        ("C[i, k] += A[i, k]*B[k, j]", {}),  # a sum of one operand, scaled
+        ("C[i, 2*j] += A[i, k]*B[k, j]", {}),  # no loop goes from element to element
+        ("C[i, i] += A[i, k]*B[k, j]", {}),
+        ("C[0, j] += A[0, k]*B[k, j]", {}),  # a row: no rows
+        ("C[i, 0] += A[i, k]*B[k, 0]", {}),  # a column
+        ("C[i, j] = C[i, j - 1] + C[i - 1, j]", {}),
+    ],
+)
+def test_what_is_no_contraction(body, ranks):
+    loops = [("i", "C.shape[0]"), ("j", "C.shape[1]"), ("k", "n")]
+    kernel = nest(loops, body)
+    assert roles(kernel, **ranks) is None and not has_contraction(scop(kernel, **ranks))
+
+
+def test_loops_around_are_left_out_of_the_roles():
+    (statement,) = scop(nest([("t", "n"), *STOPS.items()], "C[i, j] += A[i, k]*B[k, j]")).statements.values()
+    assert contraction_roles(statement, ("i", "j", "k")) == {"i": R, "j": P, "k": D}
+    assert contraction_roles(statement, ("j", "k")) is None
+
+
+def layer(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            C[i, j] *= 2
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+            C[i, j] = max(C[i, j], 0)
+
+
+def scheduled(kernel, *, parallel=True, tile=True, sizes=True, **extents):
+    found = scop(kernel)
+    typical = {p.name: extents.get(p.name, 1000) for p in found.parameters} if sizes else None
+    deps = dependences(found)
+    made = compute(found, deps, machine.preset("avx2"), tile=tile, parallel=parallel, sizes=typical)
+    check_legal(made.tree, found, deps)
+    check_parallel(made.tree, found, deps)
+    return made
+
+
+def marks(made, statement):
+    return [step.mark for step in path_to(made.tree, statement)]
+
+
+def test_what_is_done_with_each_element_runs_in_the_tiles_of_a_short_depth():
+    made = scheduled(layer, A_1=100)
+    outer = [path_to(made.tree, s)[:-1] for s in ("S0", "S1", "S2")]
+    assert outer[0] == outer[1] == outer[2] and [step.mark for step in outer[0]] == [PARALLEL, TILE]
+
+
+def test_and_in_nests_of_its_own_around_a_depth_of_several_blocks():
+    made = scheduled(layer, A_1=5000)
+    assert marks(made, "S1") == [TILE, PARALLEL, TILE, POINT]
+    assert marks(made, "S0") == marks(made, "S2") == [PARALLEL, POINT]
+
+
+def test_no_loop_goes_to_threads_where_that_is_not_wanted():
+    assert PARALLEL not in marks(scheduled(layer, parallel=False), "S1")
+
+
+def test_sizes_decide_about_contractions_that_may_be_tiled_alone():
+    assert scheduled(layer).sized and scheduled(layer, sizes=False).sized
+    assert not scheduled(layer, tile=False).sized
+    assert not scheduled(nest([("i", "n"), ("j", "n"), ("k", "n")], "C[i, j] += A[i, j] + k")).sized
+
+
+def test_a_companion_may_touch_the_result_in_another_order_of_loops():
+    def kernel(C, A, B):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += A[i, k] * B[k, j]
+        for p in range(C.shape[1]):
+            for q in range(C.shape[0]):
+                C[q, p] = C[q, p] * 2
+
+    made = scheduled(kernel, A_1=50)
+    first, second = ([step.members for step in path_to(made.tree, s)[:-1]] for s in ("S0", "S1"))
+    renamed = str.maketrans("ij", "qp")
+    assert second == [tuple(m.translate(renamed) for m in members) for members in first]
