@@ -23,7 +23,7 @@ from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Scop, Statement
-from polyml.schedule.blocks import Axis, blocks
+from polyml.schedule.blocks import Axis, blocks, is_worth_blocks
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.strides import accesses, goes_to_neighbours, moves
@@ -244,7 +244,7 @@ class _Layout:
             )
             for it, p in zip(free, positions)
         )
-        return axes if all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL)) else None
+        return axes if is_worth_blocks(axes) else None
 
     def _extent(self, statement: Statement, position: int) -> int | None:
         """About how many iterations a loop has at the sizes expected."""
@@ -299,11 +299,6 @@ class _Layout:
             if loops:
                 inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
         return inside
-
-
-def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
-    """Whether there is more than one iteration of the role: else the nest is a product of a matrix and a vector."""
-    return any(a.count > 1 for a in axes if a.role is role)
 
 
 def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:
