@@ -41,7 +41,8 @@ class Shape:
 
     vector: index of the loop whose iterations are lanes, None: plain numbers. vectors: registers of them side by side,
     interleaved: instruction by instruction, as one long vector.
-    jams: how many iterations of other loops run together; unrolled: those of them that keep their order.
+    jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
+    these loops, how many of the iterations that are left over at the end run together.
     """
 
     start: int
@@ -52,6 +53,7 @@ class Shape:
     jams: tuple[tuple[int, int], ...] = ()
     unrolled: frozenset[int] = frozenset()
     interleaved: bool = False
+    rests: tuple[tuple[int, int], ...] = ()
 
     @property
     def copies(self) -> int:
@@ -236,6 +238,7 @@ class CostModel:
         self._known = first_values((*around, *nest.chain), sizes)
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
         self.trips = [trips(loop, self._known) for loop in nest.chain]
+        self.knows_sizes = bool(sizes)
         self._registers, self._unit_dims = registers, unit_dims
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
@@ -350,6 +353,12 @@ class CostModel:
             used=self._used(shape),
         )
 
+    def left_over(self, loop: int, count: int) -> int:
+        """How many iterations of a loop are left over at its end, `count` at a time: of all its tiles or of one."""
+        ends = [e for e in self.nest.chain[loop].upper if e.names and e.names <= self._known.keys()]
+        last = max((e.evaluate(self._known) for e in ends), default=None)
+        return max(self.trips[loop] % count, 0 if last is None else (last + 1) % count)
+
     def _used(self, shape: Shape) -> float:
         """The share of lanes and copies that do work, where the loops are short."""
         share = 1.0
@@ -359,7 +368,9 @@ class CostModel:
             share = length / (length // block * block + rest * (REST_VECTOR_COST if shape.vectors > 1 else 1.0))
         for loop, count in shape.jams:
             length = max(1, self.trips[loop])
-            share *= length / (length // count * count + length % count * max(1.0, count * REST_COST))
+            rest = length % count
+            alone = max(1.0, count * REST_COST) if rest == 1 or not self.knows_sizes else REST_VECTOR_COST
+            share *= length / (length // count * count + rest * alone)
         return share
 
     def _innermost_trips(self, touch: TouchIn, shape: Shape) -> int:

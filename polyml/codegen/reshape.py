@@ -52,6 +52,7 @@ class _Order:
     ordered: tuple[bool, ...]
     reduces: bool  # the lane loop is innermost and carries a reduction: its remainder is plain
     interleaved: bool  # vectors side by side are one of as many lanes
+    rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
     body: tuple[Node, ...]
 
 
@@ -72,6 +73,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
         tuple(v in shape.unrolled for v in order),
         reduces and not nest.free(shape.vector, fixed),
         shape.interleaved,
+        tuple(dict(shape.rests).get(v, 1) for v in order),
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -175,6 +177,8 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
     first = extremum("max", lower)
     end = extremum("min", upper)
     sizes = [count, 1] if plan.reduces and count > 1 and lanes > 1 else [count]
+    if lanes == 1 and plan.rests[level] > 1:
+        sizes.append(plan.rests[level])
     for size in sizes:
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"

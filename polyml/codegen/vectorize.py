@@ -144,9 +144,16 @@ class _Vectorizer:
             chosen = min((p for p in priced if p[0] <= least * TOLERANCE), key=lambda p: (p[1], p[0]))
             cycles, _, shape = chosen
             if _fits(nest, shape):
-                return shape, cycles
+                return self._with_rests(model, shape), cycles
             priced.remove(chosen)
         return None
+
+    def _with_rests(self, model: CostModel, shape: Shape) -> Shape:
+        """The shape in which several iterations that are left over run together as well, where sizes say how many."""
+        if not self._sizes or self._rare or shape.lanes == 1 or shape.unrolled:
+            return shape
+        rests = ((loop, model.left_over(loop, count)) for loop, count in shape.jams)
+        return replace(shape, rests=tuple((loop, rest) for loop, rest in rests if rest > 1))
 
     def _plain(self, nest: Nest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""
