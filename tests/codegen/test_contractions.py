@@ -255,3 +255,9 @@ def test_a_local_array_whose_sizes_are_numbers_of_the_call():
                 C[i, j] += T[i, k]*B[0, j]
 """
     check(text, integers(9, 17), integers(9, 13), integers(13, 17), 9, 17)
+
+
+@pytest.mark.parametrize("name", ["panel3", "c0", "last0", "A_tile0", "p", "S0", "mod", "α"])
+def test_a_number_may_have_any_name(name):
+    text = update(f"C[i, j] += A[i, k]*B[k, j]*{name}").replace("x)", f"{name})")
+    check(text, integers(19, 18), integers(19, 33), integers(33, 18), 3, threads=2)
