@@ -33,6 +33,7 @@ from polyml.frontend import syntax
 from polyml.frontend.types import infer
 from polyml.model import text as model_text
 from polyml.model.dependence import Dependences, dependences
+from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
 from polyml.model.reduction import reductions, term_by_term
@@ -121,12 +122,16 @@ def compile(
         scop = stage("scalars", lambda: expand(scop))
     found = stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
+    typical = None if sizes is None else _typical(scop, sizes)
+    if transform and typical is not None:
+        scop, found = stage("scalars", lambda: expand_arrays(scop, found, free, typical))
+        free = stage("reductions", lambda: reductions(scop, options.fp))
     scop = term_by_term(scop, free)
     made = None
     notes: tuple[str, ...] = ()
     for way in _ways(options, transform, aliased):
         try:
-            made = _generate(way, scop, found, free, host, layouts, options, aliased, sizes, stage)
+            made = _generate(way, scop, found, free, host, layouts, options, aliased, sizes, typical, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             notes += (f"{way.name} given up: {reason}",)
@@ -173,10 +178,9 @@ class _Made:
     sized: bool
 
 
-def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, stage) -> _Made:
+def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, typical, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
     tree, notes, sized = scop.schedule, (_reason(options, aliased),), False
-    typical = None if sizes is None else _typical(scop, sizes)
     if way.transform:
         scheduled = stage(
             "schedule",

@@ -363,6 +363,61 @@ def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
     return found
 
 
+def between(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
+    """{ S[i] -> T[j] }: the pairs of two statements."""
+    space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
+    return relation.extract_map(space.align_params(relation.get_space()))
+
+
+def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
+    """{ S[i] -> T[j] } of all pairs whose first dimensions agree, in the space of `pairs`."""
+    found = isl.Map.universe(pairs.get_space())
+    for dim in range(depth):
+        found = found.equate(_D.in_, dim, _D.out, dim)
+    return found
+
+
+def is_box(domain: isl.Set) -> bool:
+    """Whether no dimension bounds another."""
+    return all(is_product(domain, [d]) for d in range(domain.dim(_D.set)))
+
+
+def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
+    """{ [] -> [(e)] } at values of the parameters; 0 where it is not defined."""
+    found = value.intersect_params(_sizes_set(sizes)).max_val()
+    return found.to_python() if found.is_int() else 0
+
+
+def last_of(writes: Sequence[tuple[isl.Map, int]], name: str) -> tuple[isl.Set, list[isl.PwAff]] | None:
+    """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[e] } and, for each, the greatest of these
+    dimensions over all that write it. None where that is not one expression.
+    """
+    found = None
+    for written, depth in writes:
+        outermost = written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
+        found = outermost if found is None else found.union(outermost)
+    last = found.set_tuple_name(_D.in_, name).lexmax().coalesce()
+    values = []
+    for dim in range(last.dim(_D.out)):
+        one = last.project_out(_D.out, dim + 1, last.dim(_D.out) - dim - 1).project_out(_D.out, 0, dim)
+        values.append(one.dim_max(0).coalesce())
+    if any(v.n_piece() != 1 for v in values):
+        return None
+    return last.domain(), [v.gist(last.domain()) for v in values]
+
+
+def with_iterators(domain: isl.Set, names: Sequence[str]) -> isl.Set:
+    """The set with its dimensions named."""
+    for dim, name in enumerate(names):
+        domain = domain.set_dim_name(_D.set, dim, name)
+    return domain
+
+
+def on_domain(value: isl.PwAff, domain: isl.Set) -> isl.PwAff:
+    """{ [] -> [(e)] } over the parameters as { S[i] -> [(e)] }."""
+    return value.insert_domain(domain.get_space().align_params(value.get_space()))
+
+
 def length(domain: isl.Set, dim: int) -> int | None:
     """How far apart the least and the greatest value of a dimension of a set without parameters are, both counted; None
     where there is none.

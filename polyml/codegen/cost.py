@@ -6,7 +6,7 @@ throughputs are those of a current x86 core with two 256-bit or one 512-bit mult
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -164,16 +164,28 @@ def _lanes_may(value) -> bool:
     return not (isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT)
 
 
-def trips(loop: Loop, sizes: Mapping[str, int]) -> int:
-    """How often the loop runs: exact where two bounds differ by a constant, or by sizes expected, else a guess."""
+def trips(loop: Loop, known: Mapping[str, int]) -> int:
+    """How often the loop runs: exact where two bounds differ by a constant, or by values that are known, else a guess."""
     best = None
     for low in loop.lower:
         for high in loop.upper:
             difference = high - low
-            if difference.names <= sizes.keys():
-                count = max(0, difference.evaluate(sizes) // loop.step + 1)
+            if difference.names <= known.keys():
+                count = max(0, difference.evaluate(known) // loop.step + 1)
                 best = count if best is None else min(best, count)
     return DEFAULT_TRIPS if best is None else min(best, 4 * DEFAULT_TRIPS)
+
+
+def first_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes expected, the first values of the variables of nested loops, and where shares end; none without sizes."""
+    known = dict(sizes)
+    for loop in loops if sizes else ():
+        lows, highs = ([e.evaluate(known) for e in side if e.names <= known.keys()] for side in (loop.lower, loop.upper))
+        if lows:
+            known[loop.var] = max(lows)
+        if highs and loop.last:
+            known[loop.last] = min(highs)
+    return known
 
 
 @dataclass(frozen=True)
@@ -219,9 +231,11 @@ class CostModel:
         registers: int,
         sizes: Mapping[str, int] = MappingProxyType({}),
     ):
-        self.nest, self._sizes = nest, sizes
+        self.nest = nest
+        around = (node for node in nest.shared if isinstance(node, Loop))
+        self._known = first_values((*around, *nest.chain), sizes)
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
-        self.trips = [trips(loop, sizes) for loop in nest.chain]
+        self.trips = [trips(loop, self._known) for loop in nest.chain]
         self._registers, self._unit_dims = registers, unit_dims
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
@@ -259,7 +273,7 @@ class CostModel:
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0
         for loop in inner:
-            total *= trips(loop, self._sizes)
+            total *= trips(loop, self._known)
         return total
 
     def instances(self) -> float:
@@ -350,7 +364,7 @@ class CostModel:
 
     def _innermost_trips(self, touch: TouchIn, shape: Shape) -> int:
         if touch.inner:
-            return trips(touch.inner[-1], self._sizes)
+            return trips(touch.inner[-1], self._known)
         return 1 if shape.innermost is None else self.trips[shape.innermost]
 
     def _stays(self, reach: Reach, shape: Shape) -> bool:

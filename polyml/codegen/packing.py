@@ -26,7 +26,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
-from polyml.codegen.cost import trips
+from polyml.codegen.cost import first_values, trips
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, floor_div, var
 from polyml.codegen.slots import SlotMap
 from polyml.machine import CpuMachine
@@ -216,7 +216,7 @@ class _Packer:
         """The dimensions as the loops around go through them, and last the one along which the written row runs."""
         write = self._tests.subscripts((use.statement.write, use.instance))
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
-        along = write[-1].names if write else frozenset()
+        along = (write[-1].names if write else frozenset()) - self._of_one_iteration(use)
         last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in write[:-1])]
         places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
@@ -224,6 +224,12 @@ class _Packer:
             return d in last[-1:], max((places.get(name, -1) for name in read[d].names), default=-1)
 
         return tuple(sorted(range(len(read)), key=place))
+
+    def _of_one_iteration(self, use: _Use) -> set[str]:
+        """The variables of loops that run once at the sizes expected."""
+        loops = [n for n in use.around if isinstance(n, Loop)]
+        known = first_values(loops, self._sizes or {})
+        return {n.var for n in loops if trips(n, known) == 1}
 
     def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
         """The loop over tiles inside the copy's that moves along its last dimension, and along the rows of what is written:
@@ -361,8 +367,9 @@ class _Packer:
 
     def _times(self, use: _Use, copy: _Copy) -> int:
         """How often an element of the copy is read at the sizes expected."""
+        known = first_values((n for n in use.around if isinstance(n, Loop)), self._sizes)
         below = self._below(use, copy.chain, copy.level)
-        return prod(trips(loop, self._sizes) for loop in below if loop.var not in use.moving)
+        return prod(trips(loop, known) for loop in below if loop.var not in use.moving)
 
     def _is_free(self, name: str) -> bool:
         """Whether nothing is called so, nor as the loops that fill the copy: names of the kernel are the user's."""

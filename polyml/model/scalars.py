@@ -31,25 +31,26 @@ def expand(scop: Scop) -> Scop:
         return scop
     paths = loop_paths(scop.schedule)
     context = polyhedra.on_parameters(scop.context, polyhedra.parameter_names(scop.domain))
-    ranges: dict[isl.Set, tuple | None] = {}
+    known: dict[isl.Set, tuple | None] = {}
     arrays, statements = dict(scop.arrays), dict(scop.statements)
     for scalar in scalars:
-        users = [s for s in scop.statements.values() if _uses(s, scalar.name)]
+        users = [s for s in scop.statements.values() if uses(s, scalar.name)]
         domain = _defined_domain(scalar.name, users, paths, context)
         if domain is None:
             continue
-        if domain not in ranges:
-            ranges[domain] = _ranges(domain, context)
-        if ranges[domain] is None:
+        if domain not in known:
+            known[domain] = ranges(domain, context)
+        if known[domain] is None:
             continue
-        starts, extents = ranges[domain]
+        starts, extents = known[domain]
         arrays[scalar.name] = replace(scalar, shape=extents)
         for user in users:
             statements[user.name] = _expanded(statements[user.name], scalar.name, starts)
     return replace(scop, arrays=arrays, statements=statements)
 
 
-def _uses(statement: Statement, name: str) -> bool:
+def uses(statement: Statement, name: str) -> bool:
+    """Whether the statement touches the array."""
     return statement.write.array == name or any(a.array == name for a in statement.reads)
 
 
@@ -58,14 +59,15 @@ def _defined_domain(name: str, users: list[Statement], paths, context: isl.Set) 
 
     None where no loop does.
     """
-    for depth in range(_common_depth([paths[s.name] for s in users]), 0, -1):
+    for depth in range(common_depth([paths[s.name] for s in users]), 0, -1):
         domain = _defined_at(name, users, depth, context)
         if domain is not None:
             return domain
     return None
 
 
-def _common_depth(paths: list[tuple[int, ...]]) -> int:
+def common_depth(paths: list[tuple[int, ...]]) -> int:
+    """How many outer loops the paths (see `order.loop_paths`) have in common."""
     depth = 0
     while all(len(p) > depth for p in paths) and len({p[depth] for p in paths}) == 1:
         depth += 1
@@ -88,7 +90,7 @@ def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set)
     return first.coalesce()
 
 
-def _ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
+def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
     """(first values, numbers of values) of the dimensions over the parameters; None if a first value has cases."""
     starts, extents = [], []
     for dim in range(polyhedra.dimensions(domain)):

@@ -26,7 +26,9 @@ STRETCH = 1.3  # by how much a block may grow so that there is one instead of tw
 SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
 MANY = 1000  # iterations of a loop of unknown length
 DIAGONAL = 64  # iterations per block of rows and depth that bound one another
+VECTOR_SHARE = 1024  # iterations that a thread takes at a time of a product of a matrix and a vector
 UNEVEN_SHARE = 96  # iterations that a thread takes at a time of a loop whose iterations differ in work
+MANY_TIMES = 16  # as much as another loop has of what threads could take makes it the one that they share
 CHUNKS = 4  # that each thread takes at least of the loop they share
 
 Loops = tuple[tuple[str, int], ...]  # over tiles: an axis's name, and how many iterations a tile has
@@ -76,8 +78,30 @@ class Blocks:
 
 
 def blocks(axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool) -> Blocks:
-    """For axes of which one is a PANEL, and some ROWS and DEPTH."""
+    """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration."""
+    if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
+        return _of_vector(axes, machine.line_bytes // element_bytes, machine.cores if parallel else 1)
     return _Choice(axes, element_bytes, machine, parallel).made()
+
+
+def is_worth_blocks(axes: Sequence[Axis]) -> bool:
+    """Whether the depth, and rows or panel, have more than one iteration."""
+    return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
+
+
+def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
+    return any(a.count > 1 for a in axes if a.role is role)
+
+
+def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
+    """A product of a matrix and a vector reads every element once: threads share its rows or columns, no more."""
+    free = [a for a in axes if a.role is not LoopRole.DEPTH]
+    main = max((a for a in free if a.parallel), key=lambda a: a.count)
+    others = tuple((a.name, 1) for a in free if a is not main)
+    share = max(1, min(ceil(main.count / threads / line) * line, VECTOR_SHARE))
+    points = (main.name, *(a.name for a in axes if a.role is LoopRole.DEPTH))
+    note = f"a product with a vector: threads share {main.name}, {share} at a time"
+    return Blocks((), (main.name, share), others, points, (note,))
 
 
 class _Choice:
@@ -218,7 +242,7 @@ class _Choice:
         units = {a: a.count / self._unit(a) for side in sides.values() for a in side if a.parallel}
         for side, axes in sides.items():
             for axis in axes:
-                if units.get(axis, 0) >= CHUNKS * self._threads:
+                if units.get(axis, 0) >= CHUNKS * self._threads and MANY_TIMES * units[axis] >= max(units.values()):
                     return axis, side
         candidates = [a for a in units if a not in self._batch and units[a] >= 2]
         if not candidates:

@@ -23,7 +23,7 @@ from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Scop, Statement
-from polyml.schedule.blocks import Axis, blocks
+from polyml.schedule.blocks import Axis, blocks, is_worth_blocks
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.strides import accesses, goes_to_neighbours, moves
@@ -46,18 +46,21 @@ def map_contractions(
     sizes: values of parameters to choose by; what comes out is right for all others too. reductions: the updates whose
     order is free.
     """
-    layout = _Layout(scop, machine, sizes, reductions, parallel)
-    tree = parse_tree(str(schedule))
-    laid_out = layout.tree(tree, tuple(scop.statements), frozenset())
-    if laid_out is tree:
-        return schedule, ()
-    made = isl.Schedule(print_tree(laid_out))
-    try:
-        check_legal(made, scop, dependences, reductions)
-        check_parallel(made, scop, dependences)
-    except IllegalSchedule as problem:
-        return schedule, (f"contractions not laid out: {problem.message}",)
-    return made, tuple(layout.notes)
+    tree, notes = parse_tree(str(schedule)), ()
+    for joins in ("both", "before", "none"):
+        layout = _Layout(scop, machine, sizes, reductions, parallel, joins)
+        laid_out = layout.tree(tree, tuple(scop.statements), frozenset())
+        if laid_out is tree:
+            return schedule, notes
+        made = isl.Schedule(print_tree(laid_out))
+        try:
+            check_legal(made, scop, dependences, reductions)
+            check_parallel(made, scop, dependences)
+        except IllegalSchedule as problem:
+            notes = (f"contractions not laid out: {problem.message}",)
+        else:
+            return made, tuple(layout.notes)
+    return schedule, notes
 
 
 def has_contraction(scop: Scop) -> bool:
@@ -110,9 +113,10 @@ class _Layout:
         sizes: Mapping[str, int] | None,
         reductions: Mapping[str, Reduction],
         parallel: bool,
+        joins: str,
     ):
         self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
-        self._reductions = reductions
+        self._reductions, self._joins = reductions, joins  # on which sides neighbours in a sequence may become companions
         self.notes: list[str] = []
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
@@ -121,7 +125,7 @@ class _Layout:
             names = polyhedra.set_names(isl.UnionSet(node["filter"]))
         if "sequence" in node or "set" in node:
             key = "sequence" if "sequence" in node else "set"
-            parts = self._joined(node[key], fixed) if key == "sequence" else node[key]
+            parts = self._joined(node[key], fixed) if key == "sequence" and self._joins != "none" else node[key]
             parts = [self.tree(part, names, fixed) for part in parts]
             if len(parts) == 1:
                 return parts[0]["child"]
@@ -151,7 +155,8 @@ class _Layout:
             found = self._contraction(parts[first:stop], (), fixed)
             while found is not None and first > 0 and (more := self._contraction(parts[first - 1 : stop], (), fixed)):
                 first, found = first - 1, more
-            while found is not None and stop < len(parts) and (more := self._contraction(parts[first : stop + 1], (), fixed)):
+            behind = len(parts) if self._joins == "both" else stop
+            while found is not None and stop < behind and (more := self._contraction(parts[first : stop + 1], (), fixed)):
                 stop, found = stop + 1, more
             if stop - first > 1 and self._in_one_block(found):
                 parts[first:stop] = [{"filter": _filter(found.statements), "child": self._laid_out(found)}]
@@ -239,7 +244,7 @@ class _Layout:
             )
             for it, p in zip(free, positions)
         )
-        return axes if all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL)) else None
+        return axes if is_worth_blocks(axes) else None
 
     def _extent(self, statement: Statement, position: int) -> int | None:
         """About how many iterations a loop has at the sizes expected."""
@@ -294,11 +299,6 @@ class _Layout:
             if loops:
                 inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
         return inside
-
-
-def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
-    """Whether there is more than one iteration of the role: else the nest is a product of a matrix and a vector."""
-    return any(a.count > 1 for a in axes if a.role is role)
 
 
 def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:

@@ -1,0 +1,110 @@
+"""Arrays filled anew in every iteration of outer loops: which are expanded, and that all values stay."""
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.model.dependence import dependences
+from polyml.model.expansion import expand_arrays
+from polyml.model.reduction import reductions
+from polyml.runtime import sizes
+from tests.codegen.samples import scop_of
+
+
+def per_row(A, C, s):
+    for r in range(A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(A.shape[2]):
+                s[p] = 0
+                for k in range(A.shape[2]):
+                    s[p] += A[r, q, k] * C[k, p]
+            for p in range(A.shape[2]):
+                A[r, q, p] = s[p]
+
+
+def only_started_once(A, C, s):
+    for p in range(A.shape[2]):
+        s[p] = 0
+    for r in range(A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(A.shape[2]):
+                for k in range(A.shape[2]):
+                    s[p] += A[r, q, k] * C[k, p]
+
+
+def in_part(A, C, s):
+    for r in range(A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(1, A.shape[2]):
+                s[p] = 0
+                for k in range(A.shape[2]):
+                    s[p] += A[r, q, k] * C[k, p]
+            for p in range(A.shape[2]):
+                A[r, q, p] = s[p]
+
+
+def read_by_the_next(A, C, s):
+    for r in range(1, A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(A.shape[2]):
+                s[p] = 0
+                for k in range(A.shape[2]):
+                    s[p] += A[r - 1, q, k] * C[k, p]
+            for p in range(A.shape[2]):
+                A[r, q, p] = s[p]
+
+
+def shorter_and_shorter(A, C, s):
+    for r in range(A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(r, A.shape[2]):
+                s[p] = 0
+                for k in range(A.shape[2]):
+                    s[p] += A[r, q, k] * C[k, p]
+            for p in range(r, A.shape[2]):
+                A[r, q, p] = s[p]
+
+
+def arguments(r, q, p):
+    random = np.random.default_rng(r + q + p)
+    return [random.integers(-3, 4, shape).astype(float) for shape in ((r, q, p), (p, p), (p + 1,))]
+
+
+def expanded(kernel, most=2**30):
+    names = ("A", "C", "s")
+    scop = scop_of(kernel, dict(zip(names, arguments(4, 5, 6))))
+    found = dependences(scop)
+    values = dict.fromkeys((p.name for p in scop.parameters), 6)
+    return scop, expand_arrays(scop, found, reductions(scop, "reassociate"), values)[0]
+
+
+def test_what_is_filled_anew_gets_elements_for_every_iteration():
+    before, after = expanded(per_row)
+    (name,) = set(after.arrays) - set(before.arrays)
+    assert len(after.arrays[name].shape) == 3
+    assert len(after.statements) == len(before.statements) + 1
+
+
+@pytest.mark.parametrize("kernel", [only_started_once, in_part, read_by_the_next, shorter_and_shorter])
+def test_what_passes_values_on_stays(kernel):
+    """Or what is last written by iterations that no single expression gives."""
+    before, after = expanded(kernel)
+    assert after is before
+
+
+def test_much_memory_is_not_taken(monkeypatch):
+    monkeypatch.setattr("polyml.model.expansion.MOST_BYTES", 6**3 * 8 - 1)
+    before, after = expanded(per_row)
+    assert after is before
+
+
+@pytest.mark.parametrize("kernel", [per_row, only_started_once, in_part, read_by_the_next, shorter_and_shorter])
+def test_values_stay_in_all_arrays(kernel, monkeypatch):
+    monkeypatch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
+    compiled = polyml.kernel(cache=False, threads=2)(kernel)
+    for extents in ((4, 5, 6), (1, 1, 1), (0, 5, 6), (4, 0, 6), (3, 2, 0), (5, 9, 17)):
+        got, wanted = arguments(*extents), arguments(*extents)
+        compiled(*got)
+        kernel(*wanted)
+        for a, b in zip(got, wanted):
+            np.testing.assert_array_equal(a, b)
