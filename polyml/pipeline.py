@@ -35,6 +35,7 @@ from polyml.model import text as model_text
 from polyml.model.dependence import Dependences, dependences
 from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
+from polyml.model.interface import ArrayResult
 from polyml.model.reduction import reductions, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
@@ -254,7 +255,8 @@ def _artifact(
     notes: tuple[str, ...],
     sized: bool,
 ) -> Artifact:
-    written = {s.write.array for s in scop.statements.values()}
+    called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # by the caller
+    written = {called.get(s.write.array) for s in scop.statements.values()}
     returned = [a for a in scop.arrays.values() if a.role is Role.RESULT]
     return Artifact(
         name=scop.name,
@@ -265,7 +267,7 @@ def _artifact(
         object_code=code,
         checks=tuple(record(c) for c in scop.checks),
         parameters=scop.parameters,
-        results=scop.results,
+        results=tuple(replace(r, array=called.get(r.array, r.array)) if isinstance(r, ArrayResult) else r for r in scop.results),
         result_is_tuple=scop.result_is_tuple,
         result_arrays=tuple(
             ResultArray(

@@ -6,6 +6,7 @@ import islpy as isl
 import numpy as np
 import pytest
 
+import polyml
 from polyml import pipeline
 from polyml.codegen.ast import Jam, loops
 from polyml.codegen.interpret import run
@@ -19,6 +20,7 @@ from polyml.model.interface import ScalarResult
 from polyml.polyhedra import CONTEXT, set_names
 from polyml.runtime import load
 from tests.codegen.native import Native
+from tests.frontend.define import define
 
 
 def smooth(A, B, steps):
@@ -239,3 +241,14 @@ def test_stages_that_the_settings_name_are_dumped(tmp_path):
     texts = [path.read_text() for path in sorted(tmp_path.iterdir())]
     assert len(texts) == 2
     assert made.stages["ast"]().strip() in texts[0] and made.llvm.strip() in texts[1]
+
+
+@pytest.mark.parametrize("name", ["S0", "mod", "floor", "rat", "α"])
+def test_arguments_may_have_names_that_isl_has_a_meaning_for(name):
+    array = define(f"def kernel({name}, B):\n    {name}[1:] += B[1:]*{name}.shape[0]\n    return {name}, B\n", "kernel")
+    number = define(f"def kernel({name}, B):\n    for i in range({name}):\n        B[i] += {name}\n    return {name}\n", "kernel")
+    for element in (float, complex):
+        A, B = np.arange(4).astype(element), np.ones(4, element)
+        same, other = polyml.kernel(cache=False)(array)(A, B)
+        assert same is A and other is B and A.tolist() == [0, 5, 6, 7]
+        assert polyml.kernel(cache=False)(number)(3, B) == 3 and B.tolist() == [4, 4, 4, 1]

@@ -331,8 +331,8 @@ class _Packer:
             for read, copy in copies.items():
                 subscripts = [reads[read].subscripts[d] for d in copy.order]
                 if copy.panel is not None:
-                    start = f"panel{len(iterators)}"
-                    iterators = (*iterators, start)
+                    taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
+                    iterators = (*iterators, next(name for n in count() if (name := f"panel{n}") not in taken))
                     subscripts = _in_panels(subscripts, made, statement, iterators, copy.panel.step)
                 reads[read] = _access(copy.name, tuple(subscripts))
             self._statements[made] = replace(statement, name=made, iterators=iterators, reads=tuple(reads))

@@ -64,13 +64,15 @@ class SlotMap:
         scop = program.scop
         data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()
         word, layout = 1, iter(layouts)
-        for name, kind in zip(scop.params, scop.types):
+        own = {a.source_name or a.name: a.name for a in scop.arrays.values() if a.role is Role.ARGUMENT}
+        for param, kind in zip(scop.params, scop.types):
             if not isinstance(kind, ArrayType):
-                for number in parts_of(name) if kind.dtype.is_complex else (name,):
+                for number in parts_of(param) if kind.dtype.is_complex else (param,):
                     numbers[number] = word
                     word += 1
                 continue
-            data[name], shapes[name] = word, word + 1
+            name = own.get(param, param)
+            data[name], shapes[param] = word, word + 1
             order = next(layout)
             steps: list[Stride] = [SlotStride(word + 1 + kind.ndim + d) for d in range(kind.ndim)]
             if kind.ndim and order != "A":
@@ -98,7 +100,7 @@ class SlotMap:
         for p in scop.parameters:
             if p.extreme:
                 continue
-            parameters[p.name] = numbers[p.name] if p.array is None else shapes[p.array] + p.dim
+            parameters[p.name] = numbers[p.argument or p.name] if p.array is None else shapes[p.array] + p.dim
         return SlotMap(word, data, strides, parameters, numbers, frozenset(unaligned))
 
     def parameter(self, name: str) -> int:

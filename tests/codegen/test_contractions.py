@@ -173,7 +173,37 @@ def test_random_contractions(contraction, dtype, fp):
     np.testing.assert_array_equal(C, np.einsum(equation, A, B))
 
 
-# What went wrong once
+# What else nests of three loops do
+
+
+def update(body: str, *, k: str = "A.shape[1]", before: str = "pass", after: str = "pass") -> str:
+    """A kernel of loops over the result's elements i, j, around a sum over k."""
+    return f"""def kernel(C, A, B, x):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            {before}
+            for k in range({k}):
+                {body}
+            {after}
+"""
+
+
+NESTS = {
+    "offsets": update("C[i, j] += A[i + 1, k]*B[k, j + 2]"),
+    "steps": update("C[i, j] += A[2*i, k]*B[k, 3*j]"),
+    "from the end": update("C[i, j] += A[A.shape[0] - 1 - i, k]*B[k, -1 - j]"),
+    "quotients and remainders": update("C[i, j] += A[i//2, k]*B[k, j % 5]"),
+    "windows": update("C[i, j] += A[2*i + k, j]*B[k, j]", k="5"),
+    "skewed": update("C[i, j] += A[i + j, k]*B[k, j]"),
+    "three factors": update("C[i, j] -= A[i, k]*B[k, j]*x[k]"),
+    "a condition on loops": update("if i > j + 2 or k > 3: C[i, j] += A[i, k]*B[k, j]"),
+    "a condition on data": update("if B[k, j] > 0: C[i, j] += A[i, k]*B[k, j]"),
+    "a lower triangle": update("C[i, j] += A[i, k]*B[k, j]", k="i + 1", after="C[i, j] = C[i, j]*2"),
+    "an upper triangle": update("C[i, j] += A[i, k]*B[k, j]", k="i, A.shape[1]"),
+    "in place": update("C[i, j] -= A[i, k]*C[k, j]", k="i", after="C[i, j] = min(max(C[i, j], -3), 3)"),
+    "another sum first": update("C[i, j] += A[i, k]*B[k, j]", before="for l in range(3): C[i, j] += B[l, j]"),
+    "a sum and a maximum": update("C[i, j] = max(C[i, j] + A[i, k]*B[k, j], x[i])"),
+}  # fmt: skip
 
 
 def check(text: str, *arguments, **options) -> None:
@@ -188,6 +218,14 @@ def check(text: str, *arguments, **options) -> None:
 
 def integers(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).integers(-4, 5, shape).astype(float)
+
+
+@pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
+def test_nests_that_are_nearly_contractions(text):
+    check(text, integers(19, 18), integers(63, 33), integers(33, 63), integers(63), threads=3)
+
+
+# What went wrong once
 
 
 def test_panels_where_threads_shares_begin_anywhere():
@@ -217,3 +255,9 @@ def test_a_local_array_whose_sizes_are_numbers_of_the_call():
                 C[i, j] += T[i, k]*B[0, j]
 """
     check(text, integers(9, 17), integers(9, 13), integers(13, 17), 9, 17)
+
+
+@pytest.mark.parametrize("name", ["panel3", "c0", "last0", "A_tile0", "p", "S0", "mod", "α"])
+def test_a_number_may_have_any_name(name):
+    text = update(f"C[i, j] += A[i, k]*B[k, j]*{name}").replace("x)", f"{name})")
+    check(text, integers(19, 18), integers(19, 33), integers(33, 18), 3, threads=2)

@@ -9,7 +9,7 @@ from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
 from polyml.model.extract import extract
 from polyml.model.scop import Role
-from tests.codegen.test_contractions import define
+from tests.frontend.define import define
 
 PRODUCT = ("T = A @ B",)  # of C's size
 RUNNING = ("T = np.zeros_like(C)", "for i in range(1, C.shape[0]):", "    T[i] += T[i - 1] + A[i]")

@@ -13,7 +13,8 @@ from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.tree import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
-from tests.codegen.test_contractions import convolution_nchw, convolution_nhwc, define
+from tests.codegen.test_contractions import convolution_nchw, convolution_nhwc
+from tests.frontend.define import define
 from tests.schedule.scheduling import path_to
 
 B, R, D, P, C = LoopRole.BATCH, LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL, LoopRole.COLUMNS
