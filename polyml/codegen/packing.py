@@ -32,9 +32,10 @@ from polyml.codegen.slots import SlotMap
 from polyml.machine import CpuMachine
 from polyml.model.scop import Access, Array, Load, Role, Statement
 
-LEAST_USES = 48  # times that an element is read for which copying it pays
-LEAST_PANEL_USES = 16  # the same of an operand that is copied in panels, which registers read line by line
-LEAST_TURNED_USES = 4  # the same where vectors cannot run along what it has as its rows
+LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
+LEAST_TILE_USES = 256  # where they are, of what register tiles read number by number
+LEAST_PANEL_USES = 128  # and vector by vector
+LEAST_TURNED_USES = 4  # and where vectors cannot run along what it has as its rows
 MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
 LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
 
@@ -286,7 +287,7 @@ class _Packer:
         if self._sizes is not None:
             times = self._times(use, copy)
             runs_along = copy.order[-1] == self._unit_dims[copy.window.array]
-            least = LEAST_PANEL_USES if copy.panel is not None else LEAST_USES
+            least = LEAST_PANEL_USES if copy.panel is not None else LEAST_TILE_USES
             return [] if times >= (least if runs_along else LEAST_TURNED_USES) else [Compare(">=", const(-1))]
         unknown = self._unknown(use, chain, level)
         lengths = [high - low + 1 for low in again.lower for high in again.upper]

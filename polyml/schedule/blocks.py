@@ -22,6 +22,7 @@ PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile hol
 ROW_COUNTS = (8, 7, 6, 5, 4)  # rows of a register tile
 DEPTH_SHARE = 80  # percent of the first cache that one panel fills
 ROWS_SHARE = 50  # percent of the second cache that the block of rows fills
+FEW_PANELS = 4  # that are in the second cache rather than the first
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
 SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
 MANY = 1000  # iterations of a loop of unknown length
@@ -147,10 +148,13 @@ class _Choice:
     def _choose_steps(self) -> list[str]:
         first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
         room = first * DEPTH_SHARE // 100
+        columns = prod(a.count for a in self._columns)
+        if columns <= FEW_PANELS * self._width:  # the rows' operand is read once or twice: the longer, the better
+            room = max(room, second * ROWS_SHARE // 100 * self._width // max(columns, self._width))
         deep = self._deep(max(16, room // (self._width * self._bytes)))
         notes = [
             f"registers: about {self._height} of {self._rows[0].name} x {self._width} of {self._columns[0].name}",
-            f"a panel: {self._width} x {deep}, {_kib(self._width * deep * self._bytes)} of {_kib(room)} of the first cache",
+            f"a panel: {self._width} x {deep}, {_kib(self._width * deep * self._bytes)} of {_kib(room)}",
         ]
         for what, side, unit, bytes_ in (
             ("rows, second", self._rows, self._height, second * ROWS_SHARE // 100),
