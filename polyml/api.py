@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from polyml.frontend.parts import Part
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
-_RECENT = FORMS  # entries tried natively before Python looks at the arguments
+_RECENT = 8  # entries tried natively before Python looks at the arguments
 _MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
 _NEVER = object()
 
