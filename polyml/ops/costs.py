@@ -14,8 +14,7 @@ from polyml.machine import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices
-ROWS_SHARE = 0.9  # the same in the direct loops over rows of at least LONG_ROW pixels
-LONG_ROW = 40
+ROWS_SHARE = 0.85  # the same in the direct loops over rows of pixels
 DEPTHWISE_SHARE = 0.06  # the same in sums per channel
 COPY_BYTES_PER_S = 40e9  # read and written
 TRANSPOSED_BYTES_PER_S = 15e9  # filters that change their layout
@@ -28,7 +27,8 @@ NEAR_SHARE = 0.25
 FOURIER_FLOP_PER_S = 4e9  # of 2.5 n log2 n for a real transform of n points, on one thread, and what is copied for it
 FOURIER_S = 4e-7  # for each besides
 CALL_S = 8e-6  # of a kernel, with views of its arguments
-PIXELS = 8  # of a register tile
+PIXELS = (8, 7, 6, 5, 4)  # of a register tile
+MEMORY_BYTES_PER_S = 28e9  # that all threads together read and write beyond the caches
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Costs:
         right sides of a call, as many as products where not given.
         """
         flop = 2 * times * count * rows * columns * depth
-        share = PRODUCT_SHARE * self._filled(columns) * rows / (PIXELS * ceil(rows / PIXELS))
+        share = PRODUCT_SHARE * self._filled(columns) * _in_tiles(rows)
         a_bytes = (count if a_count is None else a_count) * rows * depth * self.element_bytes
         b_bytes = (count if b_count is None else b_count) * depth * columns * self.element_bytes
         seconds = flop / (share * self.flop_per_s) + times * (self._operand(a_bytes) + self._operand(b_bytes))
@@ -86,7 +86,7 @@ class Costs:
 
     def loops(self, name: str, flop: int, row: int, columns: int) -> Term:
         """The direct loops, sums in registers along rows of pixels."""
-        share = ROWS_SHARE * self._filled(columns) * min(1, row / LONG_ROW) ** 1.5
+        share = ROWS_SHARE * self._filled(columns) * _in_tiles(row)
         seconds = flop / (share * self.flop_per_s)
         return Term(name, seconds, f"{_si(flop, 'FLOP')} at {share:.0%} of the peak, rows of {row} pixels")
 
@@ -113,8 +113,15 @@ class Costs:
         return Term(name, seconds, f"{_si(size_bytes, 'B')} at {_si(size_bytes / seconds, 'B/s')}")
 
     def _operand(self, size_bytes: int) -> float:
-        is_near = size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
-        return size_bytes / ((NEAR_BYTES_PER_S if is_near else FAR_BYTES_PER_S) * self.threads)
+        return size_bytes / self._rate(size_bytes, NEAR_BYTES_PER_S if self._is_near(size_bytes) else FAR_BYTES_PER_S)
+
+    def _is_near(self, size_bytes: int) -> bool:
+        return size_bytes <= NEAR_SHARE * self.machine.cache(3).size_bytes
+
+    def _rate(self, size_bytes: int, bytes_per_s: float) -> float:
+        """Of all threads: in caches as many times as much as of one, in memory hardly more."""
+        together = bytes_per_s * self.threads
+        return together if self._is_near(size_bytes) else min(together, MEMORY_BYTES_PER_S)
 
     def fourier(self, name: str, count: int, side: int) -> Term:
         """Real transforms of side^2 points; they run on one thread."""
@@ -130,7 +137,7 @@ class Costs:
         return Term(name, count * CALL_S, f"{count} calls")
 
     def _bytes(self, name: str, size_bytes: int, bytes_per_s: float) -> Term:
-        rate = bytes_per_s * self.threads
+        rate = self._rate(size_bytes, bytes_per_s)
         return Term(name, size_bytes / rate, f"{_si(size_bytes, 'B')} at {_si(rate, 'B/s')}")
 
     def _filled(self, columns: int) -> float:
@@ -152,6 +159,11 @@ def block_bytes(threads: int) -> int:
 @lru_cache
 def _costs(element_bytes: int, threads: int) -> Costs:
     return Costs(host(), element_bytes, threads)
+
+
+def _in_tiles(rows: int) -> float:
+    """The share of register tiles that so many rows fill."""
+    return max(rows / (n * ceil(rows / n)) for n in PIXELS)
 
 
 def _many(count: int) -> str:

@@ -38,12 +38,17 @@ def content_key(
         return None
     parts = (
         function.__code__.co_filename, str(first), "".join(lines), captured, " ".join(map(str, types)),
-        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), repr(sizes), toolchain(),
+        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), _sizes_key(sizes), toolchain(),
     )  # fmt: skip
     digest = hashlib.sha256()
     for part in parts:
         digest.update(f"{len(part)} {part}\n".encode())
     return digest.hexdigest()
+
+
+def _sizes_key(sizes: Sizes | None) -> str:
+    """Forms for the same limits may stand for one another, whatever sizes they were made for."""
+    return "" if sizes is None else f"{sizes.extents is None} {sizes.limits}"
 
 
 @cache

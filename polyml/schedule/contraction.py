@@ -46,21 +46,36 @@ def map_contractions(
     sizes: values of parameters to choose by; what comes out is right for all others too. reductions: the updates whose
     order is free.
     """
-    tree, notes = parse_tree(str(schedule)), ()
-    for joins in ("both", "before", "none"):
-        layout = _Layout(scop, machine, sizes, reductions, parallel, joins)
-        laid_out = layout.tree(tree, tuple(scop.statements), frozenset())
-        if laid_out is tree:
-            return schedule, notes
-        made = isl.Schedule(print_tree(laid_out))
+    tree = parse_tree(str(schedule))
+
+    def laid_out(joins: str, only: frozenset[str]) -> tuple[isl.Schedule | None, tuple[str, ...], frozenset[str]]:
+        """The schedule, None if there is none or it is illegal; notes; the statements that were laid out."""
+        layout = _Layout(scop, machine, sizes, reductions, parallel, joins, only)
+        made = layout.tree(tree, tuple(scop.statements), frozenset())
+        if made is tree:
+            return None, (), frozenset()
+        order = isl.Schedule(print_tree(made))
         try:
-            check_legal(made, scop, dependences, reductions)
-            check_parallel(made, scop, dependences)
+            check_legal(order, scop, dependences, reductions)
+            check_parallel(order, scop, dependences)
         except IllegalSchedule as problem:
-            notes = (f"contractions not laid out: {problem.message}",)
-        else:
-            return made, tuple(layout.notes)
-    return schedule, notes
+            return None, (f"contraction of {', '.join(sorted(layout.found))} not laid out: {problem.message}",), layout.found
+        return order, tuple(layout.notes), layout.found
+
+    everything, refused = frozenset(scop.statements), ()
+    for joins in ("both", "before", "none"):
+        made, notes, found = laid_out(joins, everything)
+        if made is not None or not found:
+            return made or schedule, notes
+        refused = notes
+    if len(found) > 1:  # those that are legal alone
+        apart = {name: laid_out("none", frozenset({name})) for name in sorted(found)}
+        refused = tuple(note for order, notes, _ in apart.values() if order is None for note in notes)
+        good = frozenset(name for name, (order, _, _) in apart.items() if order is not None)
+        made, notes, _ = laid_out("none", good) if good else (None, (), frozenset())
+        if made is not None:
+            return made, (*notes, *refused)
+    return schedule, refused
 
 
 def has_contraction(scop: Scop) -> bool:
@@ -114,10 +129,13 @@ class _Layout:
         reductions: Mapping[str, Reduction],
         parallel: bool,
         joins: str,
+        only: frozenset[str],
     ):
         self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
         self._reductions, self._joins = reductions, joins  # on which sides neighbours in a sequence may become companions
+        self._only = only  # statements that may be contractions
         self.notes: list[str] = []
+        self.found: frozenset[str] = frozenset()
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
         """The node with contractions below laid out. names: its statements; fixed: "S.i" of the loops around it."""
@@ -223,7 +241,7 @@ class _Layout:
         """The statement's loops inside those that are fixed, if it is a contraction of them."""
         statement = leaf.statement
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
-        if len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
+        if statement.name not in self._only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
             return None
         roles = contraction_roles(statement, free)
         if roles is None:
@@ -266,6 +284,7 @@ class _Layout:
     def _laid_out(self, found: Contraction) -> Tree:
         made = self._blocks(found)
         roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
+        self.found |= {found.main.name}
         self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in made.notes)]
         if self._in_one_block(found):
             return self._tree(found, made)

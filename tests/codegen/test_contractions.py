@@ -261,3 +261,26 @@ def test_a_local_array_whose_sizes_are_numbers_of_the_call():
 def test_a_number_may_have_any_name(name):
     text = update(f"C[i, j] += A[i, k]*B[k, j]*{name}").replace("x)", f"{name})")
     check(text, integers(19, 18), integers(19, 33), integers(33, 18), 3, threads=2)
+
+
+def one_in_place(C, D, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+    for i in range(D.shape[0]):
+        for j in range(D.shape[1]):
+            for k in range(D.shape[0] - 1, -1, -1):
+                D[i, j] += B[i, k] * D[k, j]
+
+
+def test_a_contraction_that_must_keep_its_order_does_not_hinder_another():
+    random = np.random.default_rng(0)
+    C, D, A, B = (random.integers(-2, 3, (12, 12)).astype(float) for _ in range(4))
+    wanted = C.copy(), D.copy()
+    compiled = polyml.kernel(cache=False, threads=2)(one_in_place)
+    compiled(C, D, A, B)
+    one_in_place(*wanted, A, B)
+    np.testing.assert_array_equal(C, wanted[0])
+    np.testing.assert_array_equal(D, wanted[1])
+    assert "contraction S0" in compiled.explain() and "contraction of S1 not laid out" in compiled.explain()
