@@ -263,7 +263,7 @@ def test_a_number_may_have_any_name(name):
     check(text, integers(19, 18), integers(19, 33), integers(33, 18), 3, threads=2)
 
 
-def one_in_place(C, D, A, B):
+def one_in_place(C, D, A, B, E):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
             for k in range(A.shape[1]):
@@ -271,16 +271,17 @@ def one_in_place(C, D, A, B):
     for i in range(D.shape[0]):
         for j in range(D.shape[1]):
             for k in range(D.shape[0] - 1, -1, -1):
-                D[i, j] += B[i, k] * D[k, j]
+                D[i, j] += E[i, k] * D[k, j]
 
 
 def test_a_contraction_that_must_keep_its_order_does_not_hinder_another():
     random = np.random.default_rng(0)
-    C, D, A, B = (random.integers(-2, 3, (12, 12)).astype(float) for _ in range(4))
+    C, A, B = (random.integers(-2, 3, (12, 12)).astype(float) for _ in range(3))
+    D, E = (random.integers(-2, 3, (11, 11)).astype(float) for _ in range(2))
     wanted = C.copy(), D.copy()
     compiled = polyml.kernel(cache=False, threads=2)(one_in_place)
-    compiled(C, D, A, B)
-    one_in_place(*wanted, A, B)
+    compiled(C, D, A, B, E)
+    one_in_place(*wanted, A, B, E)
     np.testing.assert_array_equal(C, wanted[0])
     np.testing.assert_array_equal(D, wanted[1])
     assert "contraction S0" in compiled.explain() and "contraction of S1 not laid out" in compiled.explain()
