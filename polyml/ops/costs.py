@@ -14,13 +14,14 @@ from polyml.machine import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices
+MANY_PRODUCTS_SHARE = 0.6  # of several smaller ones in one call
 ROWS_SHARE = 0.85  # the same in the direct loops over rows of pixels
 DEPTHWISE_SHARE = 0.06  # the same in sums per channel
 COPY_BYTES_PER_S = 40e9  # read and written
 TRANSPOSED_BYTES_PER_S = 15e9  # filters that change their layout
 GATHERED_BYTES_PER_S = 80e9  # written to a block that stays in a cache
 SCATTERED_BYTES_PER_S = 8e9  # the same from every second pixel, or a farther one, of rows of pixels
-TRANSFORM_BYTES_PER_S = 60e9  # read and written by Winograd's transforms
+TRANSFORM_BYTES_PER_S = 35e9  # read and written by Winograd's transforms
 NEAR_BYTES_PER_S = 25e9  # operands of products, read and packed, of at most NEAR_SHARE of the last cache
 FAR_BYTES_PER_S = 11e9  # larger ones, also where they are written
 NEAR_SHARE = 0.25
@@ -76,7 +77,7 @@ class Costs:
         right sides of a call, as many as products where not given.
         """
         flop = 2 * times * count * rows * columns * depth
-        share = PRODUCT_SHARE * self._filled(columns) * _in_tiles(rows)
+        share = (PRODUCT_SHARE if count == 1 else MANY_PRODUCTS_SHARE) * self._filled(columns) * _in_tiles(rows)
         a_bytes = (count if a_count is None else a_count) * rows * depth * self.element_bytes
         b_bytes = (count if b_count is None else b_count) * depth * columns * self.element_bytes
         seconds = flop / (share * self.flop_per_s) + times * (self._operand(a_bytes) + self._operand(b_bytes))
