@@ -386,13 +386,10 @@ class Kernel:
         name, artifact = None, None
         if cache is not None:
             with _timed(timings, "cache"):
-                names = {
-                    each: key.content_key(self.py_func, found.content, types, layouts, options, aliased, each)
-                    for each in (None, sizes)
-                }
-                name, artifact = names[sizes], _from_cache(cache, names[sizes])
+                name = key.content_key(self.py_func, found.content, types, layouts, options, aliased)
+                artifact = _from_cache(cache, key.sized_key(name, sizes))
                 if artifact is None and sizes is not None:
-                    artifact = _from_cache(cache, names[None])
+                    artifact = _from_cache(cache, name)
                     artifact = None if artifact is not None and artifact.sized else artifact
         from_cache, reason = artifact is not None, None
         if artifact is None:
@@ -408,7 +405,7 @@ class Kernel:
                 preparation().join()
                 code = load.load(artifact.object_code, artifact.entry)
             if name is not None and not from_cache:
-                cache.put(name if artifact.sized else names[None], artifact.to_bytes())
+                cache.put(key.sized_key(name, sizes) if artifact.sized else name, artifact.to_bytes())
         self.timings, self.from_cache = timings, from_cache
         return Specialisation(types, layouts, options, artifact, code, timings, from_cache, reason, sizes)
 

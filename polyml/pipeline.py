@@ -124,8 +124,10 @@ def compile(
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
     typical = None if sizes is None else _typical(scop, sizes)
     if transform and typical is not None:
-        scop, found = stage("scalars", lambda: expand_arrays(scop, found, free, typical))
-        free = stage("reductions", lambda: reductions(scop, options.fp))
+        wider, found = stage("scalars", lambda: expand_arrays(scop, found, free, typical))
+        if wider is not scop:
+            scop = wider
+            free = stage("reductions", lambda: reductions(scop, options.fp))
     scop = term_by_term(scop, free)
     made = None
     notes: tuple[str, ...] = ()

@@ -29,6 +29,7 @@ from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import first_values, trips
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, floor_div, var
 from polyml.codegen.slots import SlotMap
+from polyml.dtypes import DType
 from polyml.machine import CpuMachine
 from polyml.model.scop import Access, Array, Load, Role, Statement
 
@@ -388,21 +389,12 @@ class _Packer:
         """for each panel, and each element of it that the array has: copy it."""
         window, width, dim = copy.window, copy.panel.step, copy.order[-1]
         source = self._given.scop.arrays[window.array]
-        name = f"fill_{copy.name}"
+        name = _fill_name(copy)
         iterators = (*(f"i{d}" for d in range(len(window.low))), "p")
-        tuple_text = f"{name}[{', '.join(iterators)}]"
-        subscripts = [isl.PwAff(f"{{ {tuple_text} -> [({i})] }}") for i in iterators]
-        start = subscripts.pop()
+        *subscripts, start = _subscripts(name, iterators)
         read = tuple(start.add(e) if d == dim else e for d, e in enumerate(subscripts))
         written = [start.scale_down_val(isl.Val(width)).floor(), *(subscripts[d] for d in copy.order)]
-        self._statements[name] = Statement(
-            name=name,
-            iterators=iterators,
-            domain=isl.Set(f"{{ {tuple_text} }}"),
-            write=_access(copy.name, tuple(written)),
-            reads=(_access(window.array, read),),
-            value=Load(0, source.element),
-        )
+        self._statements[name] = _filling(copy, iterators, tuple(written), read, source.element)
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
         panel = f"{copy.name}_p"
         inside: tuple[Node, ...] = (Instance(name, tuple(map(var, (*loops, panel)))),)
@@ -429,18 +421,11 @@ class _Packer:
             return self._fill_panels(copy)
         window = copy.window
         source = self._given.scop.arrays[window.array]
-        name = f"fill_{copy.name}"
+        name = _fill_name(copy)
         iterators = tuple(f"i{d}" for d in range(len(window.low)))
-        tuple_text = f"{name}[{', '.join(iterators)}]"
-        subscripts = tuple(isl.PwAff(f"{{ {tuple_text} -> [({i})] }}") for i in iterators)
-        self._statements[name] = Statement(
-            name=name,
-            iterators=iterators,
-            domain=isl.Set(f"{{ {tuple_text} }}"),
-            write=_access(copy.name, tuple(subscripts[d] for d in copy.order)),
-            reads=(_access(window.array, subscripts),),
-            value=Load(0, source.element),
-        )
+        subscripts = _subscripts(name, iterators)
+        written = tuple(subscripts[d] for d in copy.order)
+        self._statements[name] = _filling(copy, iterators, written, subscripts, source.element)
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
         inside: tuple[Node, ...] = (Instance(name, tuple(map(var, loops))),)
         for d in reversed(range(len(loops))):
@@ -475,6 +460,34 @@ class _Packer:
 def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
     relation = polyhedra.relation(subscripts[0].get_domain_space(), array, subscripts)
     return Access(array=array, relation=relation, subscripts=subscripts)
+
+
+def _fill_name(copy: _Copy) -> str:
+    return f"fill_{copy.name}"
+
+
+def _subscripts(name: str, iterators: tuple[str, ...]) -> tuple[isl.PwAff, ...]:
+    """Each iterator as a subscript."""
+    return tuple(isl.PwAff(f"{{ {name}[{', '.join(iterators)}] -> [({i})] }}") for i in iterators)
+
+
+def _filling(
+    copy: _Copy,
+    iterators: tuple[str, ...],
+    written: tuple[isl.PwAff, ...],
+    read: tuple[isl.PwAff, ...],
+    element: DType,
+) -> Statement:
+    """The statement that copies one element."""
+    name = _fill_name(copy)
+    return Statement(
+        name=name,
+        iterators=iterators,
+        domain=isl.Set(f"{{ {name}[{', '.join(iterators)}] }}"),
+        write=_access(copy.name, written),
+        reads=(_access(copy.window.array, read),),
+        value=Load(0, element),
+    )
 
 
 def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:

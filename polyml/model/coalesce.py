@@ -14,18 +14,13 @@ from dataclasses import dataclass, replace
 
 from polyml.model import affine as af
 from polyml.model.contract import covers
-from polyml.model.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads
+from polyml.model.nest import Assign, Guard, Loop, Nest, Node, Read, Value, assigns, map_leaves, reads, touched, with_body
 from polyml.model.scop import Role
 
 
 def coalesce(nest: Nest) -> Nest:
     """The nest without such arrays. Not for arguments that may share memory."""
-    body = _block(nest.body, nest, False)
-    if body is nest.body:
-        return nest
-    used = {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
-    arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL}
-    return replace(nest, body=body, arrays=arrays)
+    return with_body(nest, _block(nest.body, nest, False))
 
 
 @dataclass(frozen=True)
@@ -77,25 +72,21 @@ def _is_free(copy: _Copy, nodes: list[Node], position: int, nest: Nest, in_loop:
     """
     if in_loop and sum(_count(a, copy.target) for a in assigns(nest.body)) > 1:
         return False
-    before = [_touched(node) for node in nodes[:position]]
+    before = [touched((node,)) for node in nodes[:position]]
     everywhere = sum(_count(a, copy.source) for a in assigns(nest.body))
     here = sum(_count(a, copy.source) for node in nodes[: position + 1] for a in assigns((node,)))
     if everywhere != here:
         return False
-    first = next((k for k, touched in enumerate(before) if copy.source in touched), None)
-    return first is not None and not any(copy.target in touched for touched in before[first:])
+    first = next((k for k, names in enumerate(before) if copy.source in names), None)
+    return first is not None and not any(copy.target in names for names in before[first:])
 
 
 def _count(assign: Assign, name: str) -> int:
     return (assign.array == name) + sum(read.array == name for read in reads(assign.value))
 
 
-def _touched(node: Node) -> set[str]:
-    return {name for a in assigns((node,)) for name in (a.array, *(r.array for r in reads(a.value)))}
-
-
 def _renamed(node: Node, copy: _Copy) -> Node:
-    if copy.source not in _touched(node):
+    if copy.source not in touched((node,)):
         return node
     if not isinstance(node, Assign):
         return replace(node, body=tuple(_renamed(inner, copy) for inner in node.body))

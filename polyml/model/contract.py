@@ -35,6 +35,7 @@ from polyml.model.nest import (
     size,
     substituted,
     subvalues,
+    with_body,
 )
 from polyml.model.scop import Role
 from polyml.model.values import may_raise
@@ -45,12 +46,7 @@ _SIZE_LIMIT = 200  # nodes of the value that results
 
 def contract(nest: Nest) -> Nest:
     """The nest without such arrays. Not for arguments that may share memory."""
-    body = _Contraction(nest).block(nest.body)
-    if body is nest.body:
-        return nest
-    used = {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
-    arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL}
-    return replace(nest, body=body, arrays=arrays)
+    return with_body(nest, _Contraction(nest).block(nest.body))
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,9 @@ def _with_array(
     if copy is None:
         return None
     statements[copy.name] = copy
-    order: Block | str = copy.name
+    order = Block((copy.name,))
     for dim in reversed(range(len(copy.iterators))):
-        order = band(order if isinstance(order, Block) else Block((order,)), dim, 1)
-        order = Block((order,))
+        order = Block((band(order, dim, 1),))
     tail = schedule_tree(order, statements, scop.context)
     return replace(scop, arrays=arrays, statements=statements, schedule=scop.schedule.sequence(tail))
 

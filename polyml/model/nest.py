@@ -142,6 +142,20 @@ class Nest:
     contents: tuple[Requirement, ...] = ()  # of the elements of index arrays
 
 
+def with_body(nest: Nest, body: tuple[Node, ...]) -> Nest:
+    """The nest with another body, without local arrays that this one does not touch."""
+    if body is nest.body:
+        return nest
+    used = touched(body)
+    arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL}
+    return replace(nest, body=body, arrays=arrays)
+
+
+def touched(body: tuple[Node, ...]) -> set[str]:
+    """The arrays that are read or written inside."""
+    return {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
+
+
 def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
     """The value with some variables replaced, all at once."""
 

@@ -28,7 +28,6 @@ def content_key(
     layouts: tuple[str, ...],
     options: Options,
     aliased: bool,
-    sizes: Sizes | None,
 ) -> str | None:
     """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
     options, compiler and CPU. None where the text is nowhere to be found."""
@@ -38,17 +37,21 @@ def content_key(
         return None
     parts = (
         function.__code__.co_filename, str(first), "".join(lines), captured, " ".join(map(str, types)),
-        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), _sizes_key(sizes), toolchain(),
+        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), toolchain(),
     )  # fmt: skip
+    return _digest(parts)
+
+
+def sized_key(name: str | None, sizes: Sizes | None) -> str | None:
+    """The name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
+    return name if name is None or sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits}"))
+
+
+def _digest(parts: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(f"{len(part)} {part}\n".encode())
     return digest.hexdigest()
-
-
-def _sizes_key(sizes: Sizes | None) -> str:
-    """Forms for the same limits may stand for one another, whatever sizes they were made for."""
-    return "" if sizes is None else f"{sizes.extents is None} {sizes.limits}"
 
 
 @cache

@@ -23,7 +23,7 @@ from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Scop, Statement
-from polyml.schedule.blocks import Axis, blocks, is_worth_blocks
+from polyml.schedule.blocks import Axis, Blocks, blocks, is_worth_blocks
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.strides import accesses, goes_to_neighbours, moves
@@ -176,7 +176,7 @@ class _Layout:
             behind = len(parts) if self._joins == "both" else stop
             while found is not None and stop < behind and (more := self._contraction(parts[first : stop + 1], (), fixed)):
                 stop, found = stop + 1, more
-            if stop - first > 1 and self._in_one_block(found):
+            if stop - first > 1 and _in_one_block(found, self._blocks(found)):
                 parts[first:stop] = [{"filter": _filter(found.statements), "child": self._laid_out(found)}]
                 position = first
             position += 1
@@ -271,12 +271,7 @@ class _Layout:
         domain = polyhedra.fix(statement.domain, self._sizes)
         return polyhedra.length(domain, position)
 
-    def _in_one_block(self, found: Contraction) -> bool:
-        depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
-        made = self._blocks(found)
-        return not any(name in depth for name, _ in (*made.outer, *made.inner))
-
-    def _blocks(self, found: Contraction):
+    def _blocks(self, found: Contraction) -> Blocks:
         arrays = [self._scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
         size_bytes = max(a.element.size_bytes for a in arrays)
         return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel)
@@ -286,7 +281,7 @@ class _Layout:
         roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
         self.found |= {found.main.name}
         self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in made.notes)]
-        if self._in_one_block(found):
+        if _in_one_block(found, made):
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)
         parts = [(s, self._tree(alone, made) if s is found.main else self._apart(found, s)) for s in found.statements]
@@ -299,7 +294,7 @@ class _Layout:
         inner = [it for it in statement.iterators if it in along.values()]
         return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner))
 
-    def _tree(self, found: Contraction, made) -> Tree:
+    def _tree(self, found: Contraction, made: Blocks) -> Tree:
         free = {a.name for a in found.axes if a.parallel}
 
         def band(loops, statements) -> Tree:
@@ -313,11 +308,17 @@ class _Layout:
         inside = points(found.main)
         if len(found.statements) > 1:
             inside = {"sequence": [{"filter": _filter([s]), "child": points(s)} for s in found.statements]}
-        for mark, loops in ((TILE, made.inner), (PARALLEL if self._parallel else TILE, made.shared), (TILE, made.outer)):
-            loops = [loops] if loops and isinstance(loops[0], str) else loops
+        shared = () if made.shared is None else (made.shared,)
+        for mark, loops in ((TILE, made.inner), (PARALLEL if self._parallel else TILE, shared), (TILE, made.outer)):
             if loops:
                 inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
         return inside
+
+
+def _in_one_block(found: Contraction, made: Blocks) -> bool:
+    """Whether no loop over tiles goes along the depth."""
+    depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
+    return not any(name in depth for name, _ in (*made.outer, *made.inner))
 
 
 def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:

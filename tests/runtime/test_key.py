@@ -39,7 +39,7 @@ def content_key(made=None, types=("f64[:]",), layouts=("C",), options=Options(),
     made = made or function()
     found = captures(made)
     assert found.portable
-    return key.content_key(made, found.content, tuple(map(parse_type, types)), layouts, options, aliased, None)
+    return key.content_key(made, found.content, tuple(map(parse_type, types)), layouts, options, aliased)
 
 
 def test_the_same_function_has_the_same_key():
@@ -138,7 +138,7 @@ def test_another_process_finds_the_same_key(pytestconfig):
 def test_a_function_without_text_has_no_key():
     made = function()
     linecache.cache.pop("/virtual/f.py")
-    assert key.content_key(made, "", (), (), Options(), False, None) is None
+    assert key.content_key(made, "", (), (), Options(), False) is None
 
 
 # What is captured
