@@ -34,9 +34,13 @@ from polyml.machine import CpuMachine
 from polyml.model.scop import Access, Array, Load, Role, Statement
 
 LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
-LEAST_TILE_USES = 256  # where they are, of what register tiles read number by number
-LEAST_PANEL_USES = 128  # and vector by vector
-LEAST_TURNED_USES = 4  # and where vectors cannot run along what it has as its rows
+LEAST_USES_SIZED = 256  # where they are
+LEAST_ALIASED_USES = 48  # the same of arrays whose rows compete for the same places of the first cache
+LEAST_FAR_USES = 8  # and of arrays of more than half of the last cache, whose rows must be read from memory as they lie there
+LEAST_TURNED_USES = 4  # and where the loops of a register tile do not run along its rows
+NEVER = 2**62
+PAGE_BYTES = 4096  # a power of two of which rows that are multiples compete for the same places of the first cache
+PANELS_AT_ONCE = 16  # that are filled row by row, so that rows of the array are read as they lie in memory
 MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diagonal, or around columns of a flat matrix
 LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
 
@@ -215,11 +219,16 @@ class _Packer:
         return {name for n in self._below(use, chain, level) for name in (n.var, n.last)}
 
     def _order(self, use: _Use) -> tuple[int, ...]:
-        """The dimensions as the loops around go through them, and last the one along which the written row runs."""
+        """The dimensions as the loops around go through them, and last the one along which the written row runs; where
+        there is none, the one whose elements are neighbours, if what is written moves along it.
+        """
         write = self._tests.subscripts((use.statement.write, use.instance))
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
         along = (write[-1].names if write else frozenset()) - self._of_one_iteration(use)
         last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in write[:-1])]
+        unit = self._unit_dim(use.window.array)
+        if not last and unit is not None and any(read[unit].names & e.names for e in write):
+            last = [unit]
         places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
         def place(d: int) -> tuple[bool, int]:
@@ -234,19 +243,18 @@ class _Packer:
         return {n.var for n in loops if trips(n, known) == 1}
 
     def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
-        """The loop over tiles inside the copy's that moves along its last dimension, and along the rows of what is written:
-        its tiles become panels, in which that dimension is as short as a tile. Not one whose tiles begin where a thread's
-        share does.
+        """The loop over tiles inside the copy's that moves along its last dimension, and along what is written: its tiles
+        become panels, in which that dimension is as short as a tile. Not one whose tiles begin where a thread's share does.
         """
         dim = copy.order[-1]
         e = self._tests.subscripts((use.statement.reads[use.read], use.instance))[dim]
-        written = self._tests.subscripts((use.statement.write, use.instance))[-1:]
-        if not all(e.names & other.names for other in written):
+        written = self._tests.subscripts((use.statement.write, use.instance))
+        if not any(e.names & other.names for other in written):
             return None
         point = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
         for tile in chain[copy.level + 1 :] if point is not None else ():
             along = point.lower[:1] == (var(tile.var),) and var(tile.var) + (tile.step - 1) in point.upper
-            if along and tile.step > 1 and not tile.last and tile.lower == (copy.window.low[dim],):
+            if along and tile.step > 1 and _begins_on_step(tile, copy.window.low[dim], chain):
                 return tile
         return None
 
@@ -262,9 +270,7 @@ class _Packer:
         if any(not e.names <= self._sizes.keys() for e in extents):
             return False
         size *= prod(e.evaluate(self._sizes) for e in extents)
-        limit = self._machine.cache(2).size_bytes
-        if copy.panel is not None:
-            limit = max(limit, self._machine.cache(3).size_bytes // 4)
+        limit = max(self._machine.cache(2).size_bytes, self._machine.cache(3).size_bytes // 4)
         return size * array.element.size_bytes <= limit
 
     def _stays(self, use: _Use, copy: _Copy) -> bool:
@@ -287,13 +293,42 @@ class _Packer:
         again = self._again(use, chain, copy.level)
         if self._sizes is not None:
             times = self._times(use, copy)
-            runs_along = copy.order[-1] == self._unit_dims[copy.window.array]
-            least = LEAST_PANEL_USES if copy.panel is not None else LEAST_TILE_USES
-            return [] if times >= (least if runs_along else LEAST_TURNED_USES) else [Compare(">=", const(-1))]
+            return [] if times >= self._least_uses(copy) else [Compare(">=", const(-1))]
         unknown = self._unknown(use, chain, level)
         lengths = [high - low + 1 for low in again.lower for high in again.upper]
         tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
         return [t for t in tests if not (t.expr.is_const and t.expr.const >= 0)]
+
+    def _least_uses(self, copy: _Copy) -> int:
+        """Times that an element is read for which copying it pays, where sizes are known."""
+        array, unit = self._given.scop.arrays[copy.window.array], self._unit_dim(copy.window.array)
+        if copy.order[-1] != unit or copy.panel is not None and not self._is_along_row(copy):
+            return LEAST_TURNED_USES
+        extents = [self._table.affine(e) for e in array.shape]
+        if all(e.names <= self._sizes.keys() for e in extents):
+            counts = [e.evaluate(self._sizes) for e in extents]
+            is_aliased = counts[unit] * array.element.size_bytes % PAGE_BYTES == 0
+            if copy.panel is None and not is_aliased and self._is_read_in_rows(copy):
+                return NEVER
+            if 2 * prod(counts) * array.element.size_bytes > self._machine.cache(3).size_bytes:
+                return LEAST_FAR_USES
+            if is_aliased and copy.panel is not None:
+                return LEAST_ALIASED_USES
+        return LEAST_USES_SIZED
+
+    def _is_read_in_rows(self, copy: _Copy) -> bool:
+        """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only."""
+        use = copy.uses[0]
+        written = {name for e in self._tests.subscripts((use.statement.write, use.instance)) for name in e.names}
+        read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
+        return sum(not e.names & written for e in read) == 1
+
+    def _is_along_row(self, copy: _Copy) -> bool:
+        """Whether the copy's last dimension is that along which the written row runs."""
+        use = copy.uses[0]
+        write = self._tests.subscripts((use.statement.write, use.instance))[-1:]
+        read = self._tests.subscripts((use.statement.reads[use.read], use.instance))[copy.order[-1]]
+        return any(read.names & e.names for e in write)
 
     # -- the code ------------------------------------------------------------------------------------------------------
 
@@ -380,13 +415,15 @@ class _Packer:
         return not any(t == name or t.startswith(f"{name}_") for t in taken)
 
     def _padded(self, row_bytes: int) -> int:
-        """Rows of whole cache lines, long ones of an odd number of them."""
+        """Rows of whole cache lines, long ones of an odd number of them; short ones that none of two lines holds."""
         line = self._machine.line_bytes
+        if row_bytes <= line:
+            return 1 << (row_bytes - 1).bit_length()
         lines = -(-row_bytes // line)
         return (lines + 1 - lines % 2 if lines >= LONG_ROW else lines) * line
 
     def _fill_panels(self, copy: _Copy) -> Node:
-        """for each panel, and each element of it that the array has: copy it."""
+        """for some panels: for each row of them: for each panel, and each element of it that the array has: copy it."""
         window, width, dim = copy.window, copy.panel.step, copy.order[-1]
         source = self._given.scop.arrays[window.array]
         name = _fill_name(copy)
@@ -396,19 +433,35 @@ class _Packer:
         written = [start.scale_down_val(isl.Val(width)).floor(), *(subscripts[d] for d in copy.order)]
         self._statements[name] = _filling(copy, iterators, tuple(written), read, source.element)
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
-        panel = f"{copy.name}_p"
-        inside: tuple[Node, ...] = (Instance(name, tuple(map(var, (*loops, panel)))),)
-        for d in reversed(copy.order):
-            last = self._table.affine(source.shape[d]) - 1
-            low, high = self._ends(window, d)
-            if d == dim:
-                inside = (Loop(loops[d], (const(0),), (const(width - 1), last - var(panel)), 1, inside),)
-                continue
-            lower, upper = self._needed(copy, d)
-            inside = (Loop(loops[d], (*low, *lower, const(0)), (*high, *upper, last), 1, inside),)
-        (low, high), (_, upper) = self._ends(window, dim), self._needed(copy, dim)
+        panel, group = f"{copy.name}_p", f"{copy.name}_g"
         last = self._table.affine(source.shape[dim]) - 1
-        return Loop(panel, low or (const(0),), (*high, *upper, last), width, inside, parallel=copy.is_shared, role="tile")
+        (low, high), (_, upper) = self._ends(window, dim), self._needed(copy, dim)
+        along = (*high, *upper, last)
+        element = (Instance(name, tuple(map(var, (*loops, panel)))),)
+        part = Loop(loops[dim], (const(0),), (const(width - 1), last - var(panel)), 1, element)
+        inside: tuple[Node, ...] = (part,)
+        step = width * (PANELS_AT_ONCE if self._is_unit(copy, dim) else 1)
+        if step > width:
+            whole, ends = replace(part, upper=(const(width - 1),)), (*along, var(group) + (step - width))
+            left_over = floor_div(last + 1, width) * width
+            inside = (
+                Loop(panel, (var(group),), (*ends, last - (width - 1)), width, (whole,)),
+                Loop(panel, (var(group), left_over), ends, width, (part,)),
+            )
+        for d in reversed(copy.order[:-1]):
+            (first, end), (lower, upper) = self._ends(window, d), self._needed(copy, d)
+            edge = self._table.affine(source.shape[d]) - 1
+            inside = (Loop(loops[d], (*first, *lower, const(0)), (*end, *upper, edge), 1, inside),)
+        outer = group if step > width else panel
+        return Loop(outer, low or (const(0),), along, step, inside, parallel=copy.is_shared, role="tile")
+
+    def _is_unit(self, copy: _Copy, dim: int) -> bool:
+        """Whether the array's elements along the dimension are neighbours."""
+        return self._unit_dim(copy.window.array) == dim
+
+    def _unit_dim(self, array: str) -> int | None:
+        """The dimension along which the array's elements are neighbours, where that is known."""
+        return self._unit_dims[array] if self._sizes is not None else None
 
     def _ends(self, window: _Box, dim: int) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
         """The first and the last index of a window that is not all of the array."""
@@ -558,6 +611,16 @@ def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: Con
         if ends is not None and loop.var in use.moving:
             total *= (ends[1] - ends[0]).const // loop.step + 1
     return total
+
+
+def _begins_on_step(tile: Loop, low: Lin, chain: tuple[Loop, ...]) -> bool:
+    """Whether the tiles begin at low and multiples of their step after it: it does, or a loop over tiles of them does."""
+    if tile.last:
+        return False
+    if tile.lower == (low,):
+        return True
+    around = next((n for n in chain if tile.lower == (var(n.var),)), None)
+    return around is not None and around.step % tile.step == 0 and _begins_on_step(around, low, chain)
 
 
 def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:

@@ -185,16 +185,23 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
-        body = _loop(plan, level + 1, (*active, together))
         length = end - first + 1
-        if not length.is_const or length.const >= width:
+        if length.is_const and width <= length.const < 2 * width:
+            nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
+        elif not length.is_const or length.const >= width:
+            body = _loop(plan, level + 1, (*active, together))
             nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body))
         whole = extremum("max", [const(0), floor_div(length, width)])
         first = first + whole * width
-    if (end - first + 1).is_const and (end - first).const < 0:
+    left = end - first + 1
+    if left.is_const and left.const <= 0:
         return tuple(nodes)
     if lanes > 1 and not plan.reduces:
         together = Together(loop.var, first, 1, lanes, end, plan.ordered[level])
+        if left.is_const:  # the narrowest vector that holds them
+            narrow = 1 << (left.const - 1).bit_length()
+            limit = end if narrow > left.const else None
+            return (*nodes, *_loop(plan, level + 1, (*active, replace(together, lanes=narrow, limit=limit))))
         once = f"{loop.var}_{level}m"
         together = replace(together, base=var(once))
         body = _loop(plan, level + 1, (*active, together))

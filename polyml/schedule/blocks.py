@@ -1,11 +1,13 @@
 """Block sizes of a contraction: which loops go around which, and how far each runs at a time.
 
-    for the panel's blocks: for the depth's blocks:               operand of the panel, copied once, stays in the third cache
-        parallel for the rows' blocks:                            operand of the rows, copied by each thread, in the second
-            for panels: for rows in the point loops: for depth:   one panel in the first, the result's tile in registers
+    for the rows' blocks: for the depth's blocks:        operand of the rows stays in the third cache
+        parallel for the columns' blocks:                operand of the columns, copied by each thread, in the second
+            for a register tile's rows:                  these rows stay in the first
+                for panels: for rows, columns, depth:    the result's tile in registers, its rows written one after another
 
-Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; block sizes as in Low et
-al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 43(2), 2016; contractions of many dimensions as in
+Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008, have the two sides the
+other way around, for results stored by columns; block sizes after Low et al., "Analytical modeling is enough for
+high-performance BLIS", ACM TOMS 43(2), 2016; contractions of many dimensions as in
 Springer and Bientinesi, "Design of a high-performance GEMM-like tensor-tensor multiplication", ACM TOMS 44(3), 2018.
 """
 
@@ -19,10 +21,11 @@ from polyml.machine import CpuMachine
 from polyml.schedule.roles import LoopRole
 
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
-ROW_COUNTS = (8, 7, 6, 5, 4)  # rows of a register tile
-DEPTH_SHARE = 80  # percent of the first cache that one panel fills
-ROWS_SHARE = 50  # percent of the second cache that the block of rows fills
-FEW_PANELS = 4  # that are in the second cache rather than the first
+ROW_COUNTS = (8, 7, 6, 5, 4, 3)  # rows of a register tile
+FIRST_SHARE = 60  # percent of the first cache that the rows of a register tile fill
+SECOND_SHARE = 50  # percent of the second cache that the block of columns fills
+FLAT_SHARE = 25  # and that all columns fill where the depth may be long because they are few
+FEW_ROWS = 128  # for which columns that come from memory are read in long pieces, so the depth is short
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
 SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
 MANY = 1000  # iterations of a loop of unknown length
@@ -122,7 +125,9 @@ class _Choice:
         self._depth = sorted(by_role[LoopRole.DEPTH], key=lambda a: 0 if a.ordered else a.count)
         vectors = ceil(panel.count / self._lanes)
         self._width = self._lanes * (vectors if vectors in (1, 3) else PANEL_VECTORS)
-        self._height = max(ROW_COUNTS, key=lambda n: _efficiency(row.count, n))
+        vectors = self._width // self._lanes
+        fitting = [n for n in ROW_COUNTS if (n + 1) * vectors + 2 <= machine.vector_registers]
+        self._height = max(fitting, key=lambda n: _efficiency(row.count, n))
         self._steps: dict[str, int] = {}
 
     def made(self) -> Blocks:
@@ -137,7 +142,7 @@ class _Choice:
         else:
             outer, inner = [*batch, *around], [t for t in self._split(own) if first is None or t[0] != first[0]]
         single = {first[0]} if first is not None and first[1] == 1 else set()
-        micro = [(a.name, self._width if a is self._columns[0] else 1) for a in self._tile_order() if a.name not in single]
+        micro = [(a.name, self._unit(a)) for a in self._tile_order() if a.name not in single]
         points = (self._rows[0].name, self._columns[0].name, *(a.name for a in self._depth))
         if shared is not None:
             notes.append(f"threads share {shared.name}, {first[1]} at a time")
@@ -147,18 +152,18 @@ class _Choice:
 
     def _choose_steps(self) -> list[str]:
         first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
-        room = first * DEPTH_SHARE // 100
-        columns = prod(a.count for a in self._columns)
-        if columns <= FEW_PANELS * self._width:  # the rows' operand is read once or twice: the longer, the better
-            room = max(room, second * ROWS_SHARE // 100 * self._width // max(columns, self._width))
-        deep = self._deep(max(16, room // (self._width * self._bytes)))
+        rows, columns, depth = (prod(a.count for a in axes) for axes in (self._rows, self._columns, self._depth))
+        room = max(first * FIRST_SHARE // 100, second * FLAT_SHARE // 100 * self._height // columns)
+        if rows <= FEW_ROWS and self._columns[0].count >= FEW_ROWS * 8 and 2 * columns * depth * self._bytes > third:
+            room = max(room * self._height // max(rows, self._height), FEW_ROWS * self._bytes)
+        deep = self._deep(max(16, room // (self._height * self._bytes)))
         notes = [
             f"registers: about {self._height} of {self._rows[0].name} x {self._width} of {self._columns[0].name}",
-            f"a panel: {self._width} x {deep}, {_kib(self._width * deep * self._bytes)} of {_kib(room)}",
+            f"rows of a register tile: {self._height} x {deep}, {_kib(self._height * deep * self._bytes)} of {_kib(room)}",
         ]
         for what, side, unit, bytes_ in (
-            ("rows, second", self._rows, self._height, second * ROWS_SHARE // 100),
-            ("columns, third", self._columns, self._width, min(SHARED_BYTES, third // 4)),
+            ("columns, second", self._columns, self._width, second * SECOND_SHARE // 100),
+            ("rows, third", self._rows, self._height, min(SHARED_BYTES, third // 4)),
         ):
             self._side(side, max(bytes_ // (deep * self._bytes), unit), unit)
             sizes = [self._steps[a.name] for a in side]
@@ -168,8 +173,14 @@ class _Choice:
 
     def _deep(self, limit: int) -> int:
         """Iterations per block of the depth's axes, from the innermost one; gives their product. Around an axis in several
-        blocks, all go one by one: so sums keep their order.
+        blocks, all go one by one: so sums keep their order. Where that is free, whole lines of operands are in a block.
         """
+        *outer, inner = self._depth
+        lines = prod(min(a.count, self._line) for a in outer if a.unit)
+        if lines > 1 and not any(a.ordered for a in self._depth) and prod(a.count for a in self._depth) > limit:
+            self._divide([inner], max(limit // lines, self._line))
+            self._side([inner, *reversed(outer)], limit, 1)
+            return prod(max(1, self._steps[a.name]) for a in self._depth)
         total = 1
         for axis in reversed(self._depth):
             self._divide([axis], limit)
@@ -181,7 +192,8 @@ class _Choice:
     def _side(self, axes: Sequence[Axis], limit: int, unit: int) -> None:
         """Iterations per block of the axes of one side: first those of the register tile, then whole lines of operands."""
         tile, *others = axes
-        self._divide([tile], limit, unit)
+        if tile.name not in self._steps:
+            self._divide([tile], limit, unit)
         left = max(1, limit // self._steps[tile.name])
         lines = [a for a in others if a.unit and left >= self._line]
         for axis in lines:
@@ -220,14 +232,9 @@ class _Choice:
         return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
 
     def _tile_order(self) -> list[Axis]:
-        """The loops inside blocks, but for those of points: panels outside rows, or as the result lies in memory where the
-        second cache holds both operands.
-        """
-        micro = [*self._columns[:0:-1], self._columns[0], *self._rows[:0:-1]]
-        sides = (prod(self._steps[a.name] for a in side) for side in (self._rows, self._columns))
-        deep = prod(max(1, self._steps[a.name]) for a in self._depth)
-        if sum(sides) * deep * self._bytes <= self._machine.cache(2).size_bytes:
-            micro.sort(key=lambda a: -a.stride)
+        """The loops inside blocks, over register tiles."""
+        micro = [*self._rows[:0:-1], self._rows[0], *self._columns[:0:-1], self._columns[0]]
+        micro.sort(key=lambda a: -a.stride)
         return micro
 
     # -- threads -------------------------------------------------------------------------------------------------------
@@ -238,11 +245,11 @@ class _Choice:
 
     def _shared(self) -> tuple[Axis | None, str]:
         """The axis that threads share, and whose side it is on: one with work for all of them, the outermost of a batch or
-        else of the rows if there is one.
+        else of the columns if there is one.
         """
         if self._threads == 1:
-            return None, "rows"
-        sides = {"rows": [*self._batch, *reversed(self._rows)], "columns": self._columns[::-1]}
+            return None, "columns"
+        sides = {"columns": [*self._batch, *reversed(self._columns)], "rows": self._rows[::-1]}
         units = {a: a.count / self._unit(a) for side in sides.values() for a in side if a.parallel}
         for side, axes in sides.items():
             for axis in axes:
@@ -250,7 +257,7 @@ class _Choice:
                     return axis, side
         candidates = [a for a in units if a not in self._batch and units[a] >= 2]
         if not candidates:
-            return None, "rows"
+            return None, "columns"
         best = max(candidates, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
         return best, "rows" if best in self._rows else "columns"
 

@@ -28,7 +28,7 @@ from polyml.schedule.tree import (
 )
 
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
-ROW_STRIP = 256  # the same where they are neighbours in memory
+ROW_STRIP = 1024  # the same where they are neighbours in memory
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
 PANELS = 16  # that a thread takes at a time where only their loop is parallel
 UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyml import machine
 from polyml.machine import CacheLevel
-from polyml.schedule.blocks import FEW_PANELS, STRETCH, Axis, blocks
+from polyml.schedule.blocks import FEW_ROWS, STRETCH, Axis, blocks
 from polyml.schedule.roles import LoopRole
 
 R, D, P = LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL
@@ -102,28 +102,27 @@ def test_the_shared_loop_of_a_large_product_has_work_for_every_thread(n, m, k, e
 @pytest.mark.parametrize("name", ["sse2", "avx2", "avx512"])
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(2, 5000), st.integers(2, 5000), st.integers(2, 5000))
-def test_a_panel_fits_the_first_cache_and_a_block_of_rows_the_second(name, element_bytes, n, m, k):
+def test_rows_of_a_tile_fit_the_first_cache_and_a_block_of_columns_the_second(name, element_bytes, n, m, k):
     host = machine.preset(name)
     axes = (Axis("i", R, n, 1), Axis("j", P, m, 0), Axis("k", D, k, parallel=False))
     made = blocks(axes, element_bytes, host, parallel=False)
-    steps = {"i": n, "j": m, "k": k}
-    block = steps | dict(reversed(made.outer)) | {a: s for a, s in made.inner if a != "j"}
-    width = next(step for axis, step in reversed(made.inner) if axis == "j")
+    (_, height), (_, width) = made.inner[-2:]
+    block = {"i": n, "j": m, "k": k} | dict(reversed([*made.outer, *made.inner[:-2]]))
     slack = STRETCH * 1.1
-    home = host.cache(2 if m <= FEW_PANELS * width else 1)  # few panels are in the second one
-    assert width * block["k"] * element_bytes <= slack * home.size_bytes
-    assert block["i"] * block["k"] * element_bytes <= slack * host.cache(2).size_bytes
-    assert block["k"] * block["j"] * element_bytes <= slack * host.cache(3).size_bytes
+    home = host.cache(2 if m <= 128 else 1)  # few columns: a longer depth
+    assert height * block["k"] * element_bytes <= slack * home.size_bytes
+    assert block["j"] * block["k"] * element_bytes <= slack * max(host.cache(2).size_bytes, FEW_ROWS * width * element_bytes)
+    assert block["k"] * block["i"] * element_bytes <= slack * host.cache(3).size_bytes
 
 
 def test_a_small_product_is_one_block():
     axes = (Axis("i", R, 40, 1), Axis("j", P, 40, 0), Axis("k", D, 40, parallel=False))
     made = blocks(axes, 8, AVX2, parallel=False)
-    assert (made.outer, made.shared, made.inner, made.points) == ((), None, (("j", 8),), ("i", "j", "k"))
+    assert (made.outer, made.shared, made.inner, made.points) == ((), None, (("i", 5), ("j", 8)), ("i", "j", "k"))
 
 
 def test_the_blocks_of_a_large_product_are_those_of_the_literature():
     axes = (Axis("i", R, 4000, 1), Axis("j", P, 4000, 0), Axis("k", D, 4000, parallel=False))
     made = blocks(axes, 8, replace(AVX2, cores=2), parallel=True)
-    assert [name for name, _ in made.outer] == ["j", "k"] and made.shared[0] == "i"
-    assert prod(step for _, step in made.outer) > 10_000 and made.inner == (("j", 8),)
+    assert [name for name, _ in made.outer] == ["i", "k"] and made.shared[0] == "j"
+    assert prod(step for _, step in made.outer) > 10_000 and made.inner == (("i", 6), ("j", 8))
