@@ -186,7 +186,7 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
         length = end - first + 1
-        if length.is_const and width <= length.const < 2 * width:
+        if not plan.reduces and length.is_const and width <= length.const < 2 * width:  # once: partial sums want a loop
             nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
         elif not length.is_const or length.const >= width:
             body = _loop(plan, level + 1, (*active, together))
