@@ -493,3 +493,25 @@ def _without(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
     for d in dims:
         domain = domain.eliminate(_D.set, d, 1)
     return domain
+
+
+def in_whole_tiles(domain: isl.Set, dim: int, step: int) -> isl.Set:
+    """The points for which what bounds one dimension together with others holds in all of their tile along it. Tiles begin
+    at multiples of the step.
+
+    >>> in_whole_tiles(isl.Set("{ S[i, k] : 0 <= k < i < 9 }"), 0, 4)
+    Set("{ S[i, k] : i <= 8 and 0 <= k < i and 4*floor((i)/4) > k }")
+    """
+    others = [d for d in range(domain.dim(_D.set)) if d != dim]
+    product = _without(domain, others).intersect(_without(domain, [dim]))
+    outside = domain.gist(product).complement()
+    return domain.subtract(outside.apply(_same_tile(domain, dim, step))).coalesce()
+
+
+def _same_tile(domain: isl.Set, dim: int, step: int) -> isl.Map:
+    """Pairs of points that differ in one dimension only, by less than a tile."""
+    names = [f"i{d}" for d in range(domain.dim(_D.set))]
+    moved = [*names[:dim], "o", *names[dim + 1 :]]
+    name = domain.get_tuple_name()
+    same = f"floor(i{dim}/{step}) = floor(o/{step})"
+    return isl.Map(f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())

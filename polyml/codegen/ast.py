@@ -60,7 +60,8 @@ class Jam:
 
     Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each
     other does not matter. lanes > 1: consecutive iterations share a vector register. limit: iterations above it do not
-    happen (a masked remainder). Bounds of loops in the body do not depend on var.
+    happen (a masked remainder), which may depend on the variables of jams around; one always does. Bounds of loops in the
+    body do not depend on var.
     """
 
     var: str

@@ -178,13 +178,17 @@ def trips(loop: Loop, known: Mapping[str, int]) -> int:
     return DEFAULT_TRIPS if best is None else min(best, 4 * DEFAULT_TRIPS)
 
 
-def first_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes expected, the first values of the variables of nested loops, and where shares end; none without sizes."""
+def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes expected, values in the middle of what the variables of nested loops take, and where shares end; none without
+    sizes.
+    """
     known = dict(sizes)
     for loop in loops if sizes else ():
         lows, highs = ([e.evaluate(known) for e in side if e.names <= known.keys()] for side in (loop.lower, loop.upper))
         if lows:
             known[loop.var] = max(lows)
+        if lows and highs:
+            known[loop.var] += max(0, min(highs) - max(lows)) // 2 // loop.step * loop.step
         if highs and loop.last:
             known[loop.last] = min(highs)
     return known
@@ -235,7 +239,7 @@ class CostModel:
     ):
         self.nest = nest
         around = (node for node in nest.shared if isinstance(node, Loop))
-        self._known = first_values((*around, *nest.chain), sizes)
+        self._known = middle_values((*around, *nest.chain), sizes)
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
         self.trips = [trips(loop, self._known) for loop in nest.chain]
         self.knows_sizes = bool(sizes)

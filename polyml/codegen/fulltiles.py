@@ -5,7 +5,8 @@
                                                             else:
                                                                 as before
 
-In a full tile every loop has a constant length, so it needs no remainders; and what the test says lets the loops of a
+In a full tile every loop has a constant length, so it needs no remainders, but for the innermost one, which also ends where
+its array does; and what the test says lets the loops of a
 triangular nest be independent where the partial tiles on the diagonal are not.
 """
 
@@ -50,7 +51,7 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
     condition, boxes = found
     inside = body
     for each, box in zip(reversed(chain), reversed(boxes)):
-        inside = (replace(each, lower=(box.low,), upper=(box.high,), body=inside),)
+        inside = (replace(each, lower=box.lower, upper=box.upper, body=inside),)
     return Guard(condition, inside), Guard(negate(condition), (loop,), rare=True)
 
 
@@ -62,10 +63,21 @@ def _leans(chain: tuple[Loop, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _Box:
-    """The bounds of one loop that come from its tile: high - low is a constant."""
+    """The bounds of one loop that come from its tile: high - low is a constant; and those beside that are the same for all
+    iterations of the loops around.
+    """
 
     low: Lin
     high: Lin
+    others: tuple[tuple[Lin, ...], tuple[Lin, ...]] = ((), ())
+
+    @property
+    def lower(self) -> tuple[Lin, ...]:
+        return self.low, *self.others[0]
+
+    @property
+    def upper(self) -> tuple[Lin, ...]:
+        return self.high, *self.others[1]
 
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
@@ -77,14 +89,16 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
         box = _box(loop, inside)
         if box is None or loop.step != 1:
             return None
+        if loop is chain[-1]:
+            box = replace(box, others=tuple(_beside(side, end, inside) for side, end in ((loop.lower, box.low), (loop.upper, box.high))))
         for bound in loop.lower:
-            if bound != box.low:
+            if bound not in box.lower:
                 highest = _extreme(bound, boxes, largest=True)
                 if highest is None:
                     return None
                 tests.append(Compare(">=", box.low - highest))
         for bound in loop.upper:
-            if bound != box.high:
+            if bound not in box.upper:
                 lowest = _extreme(bound, boxes, largest=False)
                 if lowest is None:
                     return None
@@ -100,6 +114,11 @@ def _box(loop: Loop, inside: set[str]) -> _Box | None:
             if (high - low).is_const and not low.names & inside:
                 return _Box(low, high)
     return None
+
+
+def _beside(bounds: tuple[Lin, ...], end: Lin, inside: set[str]) -> tuple[Lin, ...]:
+    """The other bounds that no loop of the chain moves."""
+    return tuple(bound for bound in bounds if bound != end and bound.names.isdisjoint(inside))
 
 
 def _extreme(bound: Lin, boxes: dict[str, _Box], largest: bool) -> Lin | None:

@@ -26,17 +26,19 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
-from polyml.codegen.cost import first_values, trips
+from polyml.codegen.cost import middle_values, trips
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, floor_div, var
 from polyml.codegen.slots import SlotMap
-from polyml.dtypes import DType
+from polyml.frontend import syntax
 from polyml.machine import CpuMachine
-from polyml.model.scop import Access, Array, Load, Role, Statement
+from polyml.model.nest import children, map_leaves, subvalues, with_children
+from polyml.model.scop import Access, Array, Load, Role, ScalarArg, Statement, Value
 
 LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
 LEAST_USES_SIZED = 256  # where they are
 LEAST_ALIASED_USES = 48  # the same of arrays whose rows compete for the same places of the first cache
 LEAST_FAR_USES = 8  # and of arrays of more than half of the last cache, whose rows must be read from memory as they lie there
+LEAST_MADE_USES = 16  # and of copies that hold a product of the element
 LEAST_TURNED_USES = 4  # and where the loops of a register tile do not run along its rows
 NEVER = 2**62
 PAGE_BYTES = 4096  # a power of two of which rows that are multiples compete for the same places of the first cache
@@ -79,12 +81,14 @@ class _Use:
 
 @dataclass
 class _Copy:
-    """A window with memory of its own. order: the array's dimensions as the copy stores them. level: in the body of which
+    """A window with memory of its own. value: what the copy holds of each element, in which Load is the element: itself,
+    or what a statement makes of it with numbers that never change (`alpha*A[i, k]`), so that it is made once. order: the array's dimensions as the copy stores them. level: in the body of which
     loop of the chain it is filled, -1: before all of them. panel: see `_panel`. is_shared: a loop inside goes to threads.
     """
 
     name: str
     window: _Box
+    value: Value
     order: tuple[int, ...]
     level: int
     chain: tuple[Loop, ...]
@@ -163,20 +167,21 @@ class _Packer:
 
     def _copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
         written = {self._given.scop.statements[i.statement].write.array for i in instances(chain[-1].body)}
-        found: dict[_Box, _Copy] = {}
+        found: dict[tuple, _Copy] = {}
         for uses in self._uses(chain, around):
             for level, use in uses:
                 if use.window.array in written or not use.window.lengths or self._again(use, chain, level) is None:
                     continue
-                copy = found.get(use.window)
+                order, value = self._order(use), _with_numbers(use)
+                key = (use.window, order, str(value))
+                copy = found.get(key)
                 if copy is None:
-                    order = self._order(use)
-                    copy = _Copy("", use.window, order, level, chain)
+                    copy = _Copy("", use.window, _alone(value, use.read), order, level, chain)
                     copy.panel = self._panel(use, copy, chain)
                     copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
                     if not self._fits(copy, use, chain):
                         continue
-                    found[use.window] = copy
+                    found[key] = copy
                 elif copy.level != level:
                     continue
                 copy.uses.append(use)
@@ -239,7 +244,7 @@ class _Packer:
     def _of_one_iteration(self, use: _Use) -> set[str]:
         """The variables of loops that run once at the sizes expected."""
         loops = [n for n in use.around if isinstance(n, Loop)]
-        known = first_values(loops, self._sizes or {})
+        known = middle_values(loops, self._sizes or {})
         return {n.var for n in loops if trips(n, known) == 1}
 
     def _panel(self, use: _Use, copy: _Copy, chain: tuple[Loop, ...]) -> Loop | None:
@@ -253,7 +258,8 @@ class _Packer:
             return None
         point = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
         for tile in chain[copy.level + 1 :] if point is not None else ():
-            along = point.lower[:1] == (var(tile.var),) and var(tile.var) + (tile.step - 1) in point.upper
+            begins, ends = ([e - var(tile.var) for e in side] for side in (point.lower, point.upper))
+            along = any(e.is_const and e.const >= 0 for e in begins) and any(e.is_const and e.const < tile.step for e in ends)
             if along and tile.step > 1 and _begins_on_step(tile, copy.window.low[dim], chain):
                 return tile
         return None
@@ -302,6 +308,8 @@ class _Packer:
     def _least_uses(self, copy: _Copy) -> int:
         """Times that an element is read for which copying it pays, where sizes are known."""
         array, unit = self._given.scop.arrays[copy.window.array], self._unit_dim(copy.window.array)
+        if not isinstance(copy.value, Load):
+            return LEAST_MADE_USES
         if copy.order[-1] != unit or copy.panel is not None and not self._is_along_row(copy):
             return LEAST_TURNED_USES
         extents = [self._table.affine(e) for e in array.shape]
@@ -364,15 +372,16 @@ class _Packer:
         key = (name, tuple((read, copy.name) for read, copy in copies.items()))
         if key not in self._renamed:
             made = f"{name}_from_{'_'.join(copy.name for copy in copies.values())}"
-            reads, iterators = list(statement.reads), statement.iterators
+            reads, iterators, value = list(statement.reads), statement.iterators, statement.value
             for read, copy in copies.items():
+                value = _replaced(value, _with_numbers_in(statement, read), Load(read, copy.value.dtype))
                 subscripts = [reads[read].subscripts[d] for d in copy.order]
                 if copy.panel is not None:
                     taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
                     iterators = (*iterators, next(name for n in count() if (name := f"panel{n}") not in taken))
                     subscripts = _in_panels(subscripts, made, statement, iterators, copy.panel.step)
                 reads[read] = _access(copy.name, tuple(subscripts))
-            self._statements[made] = replace(statement, name=made, iterators=iterators, reads=tuple(reads))
+            self._statements[made] = replace(statement, name=made, iterators=iterators, reads=tuple(reads), value=value)
             if name in self._reductions:
                 self._reductions[made] = replace(self._reductions[name], statement=made)
             self._renamed[key] = made
@@ -404,7 +413,7 @@ class _Packer:
 
     def _times(self, use: _Use, copy: _Copy) -> int:
         """How often an element of the copy is read at the sizes expected."""
-        known = first_values((n for n in use.around if isinstance(n, Loop)), self._sizes)
+        known = middle_values((n for n in use.around if isinstance(n, Loop)), self._sizes)
         below = self._below(use, copy.chain, copy.level)
         return prod(trips(loop, known) for loop in below if loop.var not in use.moving)
 
@@ -431,7 +440,7 @@ class _Packer:
         *subscripts, start = _subscripts(name, iterators)
         read = tuple(start.add(e) if d == dim else e for d, e in enumerate(subscripts))
         written = [start.scale_down_val(isl.Val(width)).floor(), *(subscripts[d] for d in copy.order)]
-        self._statements[name] = _filling(copy, iterators, tuple(written), read, source.element)
+        self._statements[name] = _filling(copy, iterators, tuple(written), read)
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
         panel, group = f"{copy.name}_p", f"{copy.name}_g"
         last = self._table.affine(source.shape[dim]) - 1
@@ -478,7 +487,7 @@ class _Packer:
         iterators = tuple(f"i{d}" for d in range(len(window.low)))
         subscripts = _subscripts(name, iterators)
         written = tuple(subscripts[d] for d in copy.order)
-        self._statements[name] = _filling(copy, iterators, written, subscripts, source.element)
+        self._statements[name] = _filling(copy, iterators, written, subscripts)
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
         inside: tuple[Node, ...] = (Instance(name, tuple(map(var, loops))),)
         for d in reversed(range(len(loops))):
@@ -529,7 +538,6 @@ def _filling(
     iterators: tuple[str, ...],
     written: tuple[isl.PwAff, ...],
     read: tuple[isl.PwAff, ...],
-    element: DType,
 ) -> Statement:
     """The statement that copies one element."""
     name = _fill_name(copy)
@@ -539,8 +547,51 @@ def _filling(
         domain=isl.Set(f"{{ {name}[{', '.join(iterators)}] }}"),
         write=_access(copy.name, written),
         reads=(_access(copy.window.array, read),),
-        value=Load(0, element),
+        value=copy.value,
     )
+
+
+def _with_numbers_in(statement: Statement, read: int) -> Value:
+    """The largest part of the statement's value in which an element of an array meets numbers only that never change, and
+    that has its type; the element itself where it is read several times.
+    """
+    path = _path_to(statement.value, read)
+    if sum(isinstance(v, Load) and v.access == read for v in subvalues(statement.value)) != 1:
+        return path[-1]
+    found = path[-1]
+    for value in reversed(path[:-1]):
+        if not isinstance(value, syntax.Binary) or value.op not in ("*", "+", "-") or not value.dtype.is_float or value.dtype != path[-1].dtype:
+            break
+        other = value.left if value.right is found else value.right
+        if any(not isinstance(leaf, (ScalarArg, syntax.Const, syntax.Cast)) for leaf in subvalues(other)):
+            break
+        found = value
+    return found
+
+
+def _with_numbers(use: _Use) -> Value:
+    return _with_numbers_in(use.statement, use.read)
+
+
+def _path_to(value: Value, read: int) -> list[Value]:
+    """From the value down to the load of a read; [] where it is not there."""
+    if isinstance(value, Load):
+        return [value] if value.access == read else []
+    for operand in children(value):
+        if below := _path_to(operand, read):
+            return [value, *below]
+    return []
+
+
+def _alone(value: Value, read: int) -> Value:
+    """The value with the element as its only read, the first."""
+    return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
+
+
+def _replaced(value: Value, part: Value, by: Value) -> Value:
+    if value is part:
+        return by
+    return with_children(value, tuple(_replaced(operand, part, by) for operand in children(value)))
 
 
 def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
@@ -594,7 +645,8 @@ def _moving(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str
     moving = frozenset().union(*(e.names for e in subscripts))
     for loop in reversed(loops):
         if loop.var in moving:
-            moving |= frozenset().union(*(e.names for e in (*loop.lower, *loop.upper)))
+            ends = _tile_of(loop) or (*loop.lower, *loop.upper)
+            moving |= frozenset().union(*(e.names for e in ends))
     return moving
 
 

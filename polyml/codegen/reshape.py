@@ -120,18 +120,22 @@ def _loop(plan: _Order, level: int, active: tuple[Together, ...]) -> tuple[Node,
     if level == len(plan.loops):
         return _body(plan.body, active)
     loop = plan.loops[level]
-    return _split(loop, active, lambda low, high, now: _ranged(plan, level, low, high, now))
+    lanes = 1 if plan.reduces else plan.lanes[level]
+    return _split(loop, active, lambda low, high, now, limit: _ranged(plan, level, low, high, now, limit), lanes)
 
 
-def _split(loop: Loop, active: tuple[Together, ...], make) -> tuple[Node, ...]:
+def _split(loop: Loop, active: tuple[Together, ...], make, lanes: int) -> tuple[Node, ...]:
     """A loop whose bounds may depend on what runs together: the range all share, and before and after it one by one.
 
-    make(lower, upper, active) gives the loop over one range.
+    make(lower, upper, active, limit) gives the loop over one range. limit: the last vector of it goes as far as what runs
+    together does, each with a mask of its own; None: all of it ends at upper.
     """
     lower, upper = loop.lower, loop.upper
     involved = [t for t in active if any(t.var in e.names for e in (*lower, *upper))]
     if not involved:
-        return make(lower, upper, active)
+        return make(lower, upper, active, None)
+    if any(t.limit is not None and any(other.var in t.limit.names for other in active) for t in involved):
+        raise CannotReshape("a bound depends on a vector whose mask depends on what runs together")
     if loop.step != 1:
         raise CannotReshape("the steps of a strided loop start elsewhere in iterations that run together")
     if any(t.ordered for t in involved):
@@ -140,12 +144,15 @@ def _split(loop: Loop, active: tuple[Together, ...], make) -> tuple[Node, ...]:
     common_high = tuple(_extreme(e, involved, "min") for e in upper)
     others = tuple(t for t in active if t not in involved)
     start, stop = extremum("max", common_low), extremum("min", common_high)
-    before = _one_by_one(involved, make(lower, (*upper, start - 1), others))
-    after_start = extremum("max", [stop + 1, start])
-    after = _one_by_one(involved, make((*lower, after_start), upper, others))
-    middle = make(common_low, common_high, active)
+    before = _one_by_one(involved, make(lower, (*upper, start - 1), others, None))
     same_low = all(e.names.isdisjoint({t.var for t in involved}) for e in lower)
     same_high = all(e.names.isdisjoint({t.var for t in involved}) for e in upper)
+    limit, after_start = None, extremum("max", [stop + 1, start])
+    if lanes > 1 and same_low and not same_high:
+        length = extremum("max", [const(0), stop - start + 1])
+        limit, after_start = extremum("min", upper), start + floor_div(length + (lanes - 1), lanes) * lanes
+    middle = make(common_low, common_high, active, limit)
+    after = _one_by_one(involved, make((*lower, after_start), upper, others, None))
     return (*(() if same_low else before), *middle, *(() if same_high else after))
 
 
@@ -167,8 +174,10 @@ def _one_by_one(involved: list[Together], inside: tuple[Node, ...]) -> tuple[Nod
     return inside
 
 
-def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, ...], active) -> tuple[Node, ...]:
-    """One loop of the order over a range that nothing running together changes."""
+def _ranged(
+    plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, ...], active: tuple[Together, ...], limit: Lin | None
+) -> tuple[Node, ...]:
+    """One loop of the order over a range that nothing running together changes, but for how far its last vector goes."""
     loop, count, lanes = plan.loops[level], plan.counts[level], plan.lanes[level]
     block = count * lanes
     if block == 1:
@@ -197,11 +206,11 @@ def _ranged(plan: _Order, level: int, lower: tuple[Lin, ...], upper: tuple[Lin, 
     if left.is_const and left.const <= 0:
         return tuple(nodes)
     if lanes > 1 and not plan.reduces:
-        together = Together(loop.var, first, 1, lanes, end, plan.ordered[level])
-        if left.is_const:  # the narrowest vector that holds them
+        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level])
+        if left.is_const and limit is None:  # the narrowest vector that holds them
             narrow = 1 << (left.const - 1).bit_length()
-            limit = end if narrow > left.const else None
-            return (*nodes, *_loop(plan, level + 1, (*active, replace(together, lanes=narrow, limit=limit))))
+            last = end if narrow > left.const else None
+            return (*nodes, *_loop(plan, level + 1, (*active, replace(together, lanes=narrow, limit=last))))
         once = f"{loop.var}_{level}m"
         together = replace(together, base=var(once))
         body = _loop(plan, level + 1, (*active, together))
@@ -235,10 +244,10 @@ def _body(nodes: tuple[Node, ...], active: tuple[Together, ...]) -> tuple[Node, 
 
 
 def _inner_loop(node: Loop, active: tuple[Together, ...]) -> tuple[Node, ...]:
-    def make(lower, upper, now):
+    def make(lower, upper, now, limit):
         return (replace(node, lower=lower, upper=upper, body=_body(node.body, now)),)
 
-    return _split(node, active, make)
+    return _split(node, active, make, 1)
 
 
 def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[Node, ...]:

@@ -84,7 +84,7 @@ def copies(jams: list[Jam]) -> Iterator[Copy]:
         if lane is None:
             yield Copy(values, None, 1, None, 0)
             continue
-        last = None if lane.limit is None else lane.limit - values[lane.var]
+        last = None if lane.limit is None else lane.limit.substitute(values) - values[lane.var]
         yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)])
 
 

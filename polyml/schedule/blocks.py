@@ -81,11 +81,14 @@ class Blocks:
         return " > ".join([*(f"{name} by {step}" for name, step in tiles), ", ".join(self.points)])
 
 
-def blocks(axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool) -> Blocks:
-    """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration."""
+def blocks(axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool, products: int = 1) -> Blocks:
+    """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration.
+
+    products: of how many pairs of operands the sum is.
+    """
     if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
         return _of_vector(axes, machine.line_bytes // element_bytes, machine.cores if parallel else 1)
-    return _Choice(axes, element_bytes, machine, parallel).made()
+    return _Choice(axes, element_bytes, machine, parallel, products).made()
 
 
 def is_worth_blocks(axes: Sequence[Axis]) -> bool:
@@ -111,8 +114,8 @@ def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
 class _Choice:
     """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
 
-    def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool):
-        self._bytes, self._machine = element_bytes, machine
+    def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int):
+        self._bytes, self._machine = element_bytes * products, machine  # of each step of the depth, per row or column
         self._threads = machine.cores if parallel else 1
         self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
         once = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]

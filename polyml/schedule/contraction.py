@@ -31,6 +31,9 @@ from polyml.schedule.tree import PARALLEL, POINT, TILE
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 
+DIAGONALS = ("first", "last", "within")  # what a diagonal cuts of a register tile's depth, to the rest of it
+
+
 def map_contractions(
     schedule: isl.Schedule,
     scop: Scop,
@@ -50,17 +53,21 @@ def map_contractions(
 
     def laid_out(joins: str, only: frozenset[str]) -> tuple[isl.Schedule | None, tuple[str, ...], frozenset[str]]:
         """The schedule, None if there is none or it is illegal; notes; the statements that were laid out."""
-        layout = _Layout(scop, machine, sizes, reductions, parallel, joins, only)
-        made = layout.tree(tree, tuple(scop.statements), frozenset())
-        if made is tree:
-            return None, (), frozenset()
-        order = isl.Schedule(print_tree(made))
-        try:
-            check_legal(order, scop, dependences, reductions)
-            check_parallel(order, scop, dependences)
-        except IllegalSchedule as problem:
-            return None, (f"contraction of {', '.join(sorted(layout.found))} not laid out: {problem.message}",), layout.found
-        return order, tuple(layout.notes), layout.found
+        for diagonal in DIAGONALS:
+            layout = _Layout(scop, machine, sizes, reductions, parallel, joins, only, diagonal)
+            made = layout.tree(tree, tuple(scop.statements), frozenset())
+            if made is tree:
+                return None, (), frozenset()
+            order = isl.Schedule(print_tree(made))
+            try:
+                check_legal(order, scop, dependences, reductions)
+                check_parallel(order, scop, dependences)
+                return order, tuple(layout.notes), layout.found
+            except IllegalSchedule as problem:
+                reason = problem.message
+            if not layout.has_diagonal:
+                break
+        return None, (f"contraction of {', '.join(sorted(layout.found))} not laid out: {reason}",), layout.found
 
     everything, refused = frozenset(scop.statements), ()
     for joins in ("both", "before", "none"):
@@ -130,10 +137,13 @@ class _Layout:
         parallel: bool,
         joins: str,
         only: frozenset[str],
+        diagonal: str,
     ):
         self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
         self._reductions, self._joins = reductions, joins  # on which sides neighbours in a sequence may become companions
         self._only = only  # statements that may be contractions
+        self._diagonal = diagonal  # one of DIAGONALS
+        self.has_diagonal = False
         self.notes: list[str] = []
         self.found: frozenset[str] = frozenset()
 
@@ -274,7 +284,8 @@ class _Layout:
     def _blocks(self, found: Contraction) -> Blocks:
         arrays = [self._scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
         size_bytes = max(a.element.size_bytes for a in arrays)
-        return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel)
+        moving = [a for a in found.main.reads if a.subscripts and not _same(a, found.main.write)]
+        return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel, products=max(1, len(moving) // 2))
 
     def _laid_out(self, found: Contraction) -> Tree:
         made = self._blocks(found)
@@ -305,14 +316,36 @@ class _Layout:
             loops = [(name, 1) for name in made.points if name in found.names(statement)]
             return {"mark": POINT, "child": band(loops, [statement])}
 
-        inside = points(found.main)
-        if len(found.statements) > 1:
-            inside = {"sequence": [{"filter": _filter([s]), "child": points(s)} for s in found.statements]}
+        parts = [
+            {"filter": where, "child": points(s)}
+            for s in found.statements
+            for where in (self._parts(found, made) if s is found.main else (_filter([s]),))
+        ]
+        inside = parts[0]["child"] if len(parts) == 1 else {"sequence": parts}
         shared = () if made.shared is None else (made.shared,)
         for mark, loops in ((TILE, made.inner), (PARALLEL if self._parallel else TILE, shared), (TILE, made.outer)):
             if loops:
                 inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
         return inside
+
+
+    def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
+        """Filters of the contraction's instances, in their order: those that all rows and columns of their register tile
+        have, and what a diagonal leaves besides.
+        """
+        main, steps = found.main, dict((*made.outer, *made.inner))
+        if self._diagonal == "within" or not any(a.leans for a in found.axes if a.role is LoopRole.DEPTH):
+            return (_filter([main]),)
+        common = main.domain
+        for name in made.points[:2]:
+            if name in steps:
+                common = polyhedra.in_whole_tiles(common, main.iterators.index(name), steps[name])
+        rest = main.domain.subtract(common).coalesce()
+        if rest.is_empty() or common.is_empty():
+            return (_filter([main]),)
+        self.has_diagonal = True
+        rest, common = (str(isl.UnionSet.from_set(part)) for part in (rest, common))
+        return (rest, common) if self._diagonal == "first" else (common, rest)
 
 
 def _in_one_block(found: Contraction, made: Blocks) -> bool:
