@@ -285,3 +285,58 @@ def test_a_contraction_that_must_keep_its_order_does_not_hinder_another():
     np.testing.assert_array_equal(C, wanted[0])
     np.testing.assert_array_equal(D, wanted[1])
     assert "contraction S0" in compiled.explain() and "contraction of S1 not laid out" in compiled.explain()
+
+
+TRIANGLES = {
+    "left operand above": ("C", "range(n)", "range(m)", "range(i + 1, n)", "C[i, j] += A[i, k] * B[k, j]"),
+    "left operand below, turned": ("C", "range(n)", "range(m)", "range(i)", "C[i, j] += A[k, i] * B[k, j]"),
+    "in place, from above": ("B", "range(n)", "range(m)", "range(i + 1, n)", "B[i, j] += A[k, i] * B[k, j]"),
+    "in place, backwards": ("B", "range(n - 1, -1, -1)", "range(m)", "range(i)", "B[i, j] += A[i, k] * B[k, j]"),
+    "solved from above": ("B", "range(n)", "range(m)", "range(i)", "B[i, j] -= A[i, k] * B[k, j]"),
+    "right operand": ("C", "range(n)", "range(m)", "range(j, n)", "C[i, j] += A[i, k] * B[k, j]"),
+    "both": ("C", "range(n)", "range(i, m)", "range(i, min(j + 1, n))", "C[i, j] += A[i, k] * B[k, j]"),
+    "result": ("C", "range(n)", "range(min(i + 1, m))", "range(n)", "C[i, j] += alpha * A[i, k] * A[j, k]"),
+    "result, two products": ("C", "range(n)", "range(min(i + 1, m))", "range(n)", "C[i, j] += A[j, k] * alpha * B[i, k] + B[j, k] * alpha * A[i, k]"),
+    "result above": ("C", "range(n)", "range(i, m)", "range(n)", "C[i, j] += A[i, k] * (2.0 - alpha * B[k, j])"),
+    "parallelogram": ("C", "range(n)", "range(m)", "range(max(0, i - 5), min(n, i + 7))", "C[i, j] += A[k, i] * B[k, j]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fp", ["reassociate", "strict"])
+@pytest.mark.parametrize("form", TRIANGLES)
+def test_triangles(form, fp):
+    """What diagonals cut of register tiles, at sizes around those of tiles; numbers are whole, so that all orders agree."""
+    written, rows, columns, depth, update = TRIANGLES[form]
+    text = (
+        "def triangle(n, m, alpha, C, A, B):\n"
+        f"    for i in {rows}:\n        for j in {columns}:\n            for k in {depth}:\n                {update}\n"
+    )
+    f = define(text, "triangle")
+    k = polyml.kernel(cache=False, fp=fp, fallback="error")(f)
+    for n, m in ((33, 18), (16, 40), (17, 17), (9, 35), (24, 3), (1, 1), (40, 1)):
+        random = np.random.default_rng(n * m)
+        C, A, B = (random.integers(-2, 3, (41, 41)).astype("f8") for _ in range(3))
+        if written == "B":  # or numbers grow beyond what is exact
+            A[:] = np.where(random.random(A.shape) < 0.1, A, 0)
+        wanted = C.copy(), A, B.copy()
+        f(n, m, 3.0, wanted[0], A, wanted[2])
+        k(n, m, 3.0, C, A, B)
+        assert np.array_equal(C, wanted[0]) and np.array_equal(B, wanted[2]), (n, m)
+
+
+def test_a_product_with_a_number_is_made_once_in_a_copy():
+    def scaled(C, A, B, alpha):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += alpha * A[i, k] * B[k, j]
+
+    k = polyml.kernel(cache=False, fp="strict")(scaled)
+    random = np.random.default_rng(0)
+    C, A, B = random.random((40, 37)), random.random((40, 33)), random.random((33, 37))
+    wanted = C.copy()
+    for step in range(33):  # in the same order, with the same roundings but for that of fused multiply-adds
+        wanted += (0.1 * A[:, step : step + 1]) * B[step]
+    k(C, A, B, 0.1)
+    assert np.allclose(C, wanted, rtol=1e-14, atol=0)
+    assert "= alpha*A[" in k.inspect_ast()
