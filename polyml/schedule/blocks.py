@@ -27,9 +27,8 @@ SECOND_SHARE = 50  # percent of the second cache that the block of columns fills
 FLAT_SHARE = 25  # and that all columns fill where the depth may be long because they are few
 FEW_ROWS = 128  # for which columns that come from memory are read in long pieces, so the depth is short
 STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
-SHARED_BYTES = 4 * 2**20  # of the copy that all threads read, at most
+SHARED_BYTES = 4 * 2**20  # of a block of rows in the third cache, at most
 MANY = 1000  # iterations of a loop of unknown length
-DIAGONAL = 64  # iterations per block of rows and depth that bound one another
 VECTOR_SHARE = 1024  # iterations that a thread takes at a time of a product of a matrix and a vector
 UNEVEN_SHARE = 96  # iterations that a thread takes at a time of a loop whose iterations differ in work
 MANY_TIMES = 16  # as much as another loop has of what threads could take makes it the one that they share
@@ -215,7 +214,7 @@ class _Choice:
         first one's are a multiple, unless the block is all of it.
         """
         for axis in axes:
-            room = max(unit, min(limit, DIAGONAL) if self._is_on_diagonal(axis) else limit)
+            room = max(unit, limit)
             if axis.extent is not None and axis.extent <= (room * STRETCH if room > 1 else 1):
                 size = axis.extent
             else:
@@ -224,10 +223,6 @@ class _Choice:
                 size = max(unit, size // multiple * multiple if size + multiple > room else ceil(size / multiple) * multiple)
             self._steps[axis.name] = size
             limit, unit = max(1, limit // max(1, size)), 1
-
-    def _is_on_diagonal(self, axis: Axis) -> bool:
-        """Whether rows and depth bound one another: tiles that a diagonal cuts are slow, so they are to be few."""
-        return axis.leans and all(any(a.leans for a in side) for side in (self._rows, self._depth)) and axis not in self._columns
 
     def _split(self, axes: Sequence[Axis]) -> list[tuple[str, int]]:
         """The loops over blocks, without those of one block."""
