@@ -14,13 +14,13 @@ from polyml.machine import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices
-MANY_PRODUCTS_SHARE = 0.6  # of several smaller ones in one call
+MANY_PRODUCTS_SHARE = 0.7  # of several smaller ones in one call
 ROWS_SHARE = 0.85  # the same in the direct loops over rows of pixels
 DEPTHWISE_SHARE = 0.06  # the same in sums per channel
 COPY_BYTES_PER_S = 40e9  # read and written
 TRANSPOSED_BYTES_PER_S = 15e9  # filters that change their layout
 GATHERED_BYTES_PER_S = 80e9  # written to a block that stays in a cache
-SCATTERED_BYTES_PER_S = 8e9  # the same from every second pixel, or a farther one, of rows of pixels
+SCATTERED_BYTES_PER_S = 5e9  # the same from every second pixel, a farther one, or another image, of rows of pixels
 TRANSFORM_BYTES_PER_S = 35e9  # read and written by Winograd's transforms
 NEAR_BYTES_PER_S = 25e9  # operands of products, read and packed, of at most NEAR_SHARE of the last cache
 FAR_BYTES_PER_S = 11e9  # larger ones, also where they are written

@@ -46,7 +46,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     found = [costs.copy("image with its zeros", 2 * g.x_bytes)] if g.is_padded else []
     found.append(costs.operand("image read", g.x_bytes))
     matrix_bytes = g.pixels * g.groups * g.depth * g.element_bytes
-    by_runs = g.layout == "NHWC" or g.stride[1] == 1
+    by_runs = g.layout == "NHWC" or g.stride[1] == 1 and images == 1
     found.append(costs.gathered("blocks of the matrix", matrix_bytes, by_runs=by_runs))
     sides = (pixels, g.group_out) if g.layout == "NHWC" else (g.group_out, pixels)
     found.append(costs.product("products", g.groups, *sides, g.depth, times=count))
