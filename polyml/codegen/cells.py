@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from polyml.codegen.integers import Lin
 from polyml.codegen.values import Val
 
+MOST_APART = 4  # elements that lanes are apart in a row of memory for which the row is loaded whole
+
 
 @dataclass(frozen=True)
 class Place:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from polyml import polyhedra
 from polyml.codegen.ast import Instance, Loop
+from polyml.codegen.cells import MOST_APART
 from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
@@ -196,7 +197,9 @@ def middle_values(loops: Iterable[Loop], sizes: Mapping[str, int]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Reach:
-    """How one touch moves with each chain variable: lane step 0 (stays), 1 or -1 (neighbours), 2 (further)."""
+    """How one touch moves with each chain variable: lane step 0 (stays), 1 or -1 (neighbours), 2 (further), 2 + k (k apart in
+    a row of memory, at most MOST_APART).
+    """
 
     touch: TouchIn
     moves: tuple[int | None, ...]  # None: not linear
@@ -215,6 +218,8 @@ class Reach:
                 moves.append(0)
             elif moving == [unit] and abs(steps[unit]) == 1:
                 moves.append(steps[unit])
+            elif moving == [unit] and 2 <= steps[unit] <= MOST_APART:
+                moves.append(2 + steps[unit])
             else:
                 moves.append(2)
         return Reach(touch, tuple(moves))
@@ -309,7 +314,9 @@ class CostModel:
                 number *= shape.vectors
                 lines *= shape.vectors
             each = 1.0
-            if lane_move is None or abs(lane_move) == 2:
+            if lane_move is not None and lane_move > 2 and not touch.writes:
+                each = lane_move - 1.5  # loads, and a shuffle beside them
+            elif lane_move is None or abs(lane_move) >= 2:
                 each = shape.lanes * (1.5 if not touch.writes else 2.5)
             weight = self.weight(touch.inner)
             stays = self._stays(reach, shape)

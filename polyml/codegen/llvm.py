@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, loops, substitute
-from polyml.codegen.cells import Cells, Place
+from polyml.codegen.cells import MOST_APART, Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, var
 from polyml.codegen.ir import Block, Function
@@ -330,6 +330,23 @@ class Body:
         lane_step, stride = moving[0]
         return lane_step if stride == self.scop.arrays[place.array].element.size_bytes and abs(lane_step) == 1 else 0
 
+    def _apart(self, place: Place) -> int:
+        """How many elements neighbouring lanes are apart in a row of memory, where it is a few; else 0."""
+        size_bytes = self.scop.arrays[place.array].element.size_bytes
+        moving = [(s, t) for s, t in zip(place.strides, self.module.slots.strides(place.array)) if s]
+        (step, stride), *others = moving
+        return step if not others and stride == size_bytes and 2 <= step <= MOST_APART else 0
+
+    def _loaded_apart(self, place: Place, apart: int) -> str:
+        """Lanes a few elements apart: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
+        kind, total = memory_type(self.scop.arrays[place.array].element), apart * place.lanes
+        last = const(apart * (place.lanes - 1)) if place.last is None else place.last * apart
+        bits, address = Mask(self, total, last).bits, self.pointer(place.array, place.subscripts)
+        row = self._masked_load(address, kind, total, self._align(place.array), bits)
+        order = ", ".join(f"i32 {apart * lane}" for lane in range(place.lanes))
+        wide = vector_type(kind, total)
+        return self.fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{place.lanes} x i32> <{order}>")
+
     def _is_pair(self, place: Place) -> bool:
         """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
         array = self.scop.arrays[place.array]
@@ -399,6 +416,8 @@ class Body:
             else:
                 loaded = self._masked_load(address, kind, place.lanes, align, mask.bits)
             return self._from_memory(loaded, element, place.lanes)
+        if apart := self._apart(place):
+            return self._from_memory(self._loaded_apart(place, apart), element, place.lanes)
         if direction == -1 and mask is None:
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
             loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")

@@ -3,11 +3,15 @@
 import ctypes
 import mmap
 import os
+import subprocess
+import sys
+import textwrap
 from functools import cache
 
 import numpy as np
 import pytest
 
+import polyml
 from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, in_lanes, native, presets, program_of
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
@@ -215,3 +219,65 @@ def test_masked_remainders_touch_nothing_beyond_an_array_that_ends_with_its_page
         right = right and code(written)[0] == 0 and (array == wanted[1]).all()
         os._exit(0 if right and not failed else 3)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def every_second(y, x, a):
+    for i in range(y.shape[0]):
+        y[i] = a * x[2 * i]
+
+
+def every_third_of_rows(y, x, a):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            y[i, j] = x[i, 3 * j + 1] - a * x[i, 3 * j]
+
+
+def every_fourth_summed(y, x, a):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for k in range(x.shape[0]):
+                y[i, j] += x[k, i] * x[k, 4 * j]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "i1", "f2"])
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 31, 33, 100])
+def test_lanes_a_few_elements_apart(dtype, length):
+    random = np.random.default_rng(length)
+    for f, y_shape, x_shape in (
+        (every_second, (length,), (2 * length - 1,)),
+        (every_third_of_rows, (3, length), (3, 3 * length - 1)),
+        (every_fourth_summed, (2, length), (5, max(4 * length - 3, 2))),
+    ):
+        x = random.integers(-3, 4, x_shape).astype(dtype)
+        wanted, got = np.ones(y_shape, dtype), np.ones(y_shape, dtype)
+        f(wanted, x, np.dtype(dtype).type(2))
+        k = polyml.kernel(cache=False, fallback="error")(f)
+        k(got, x, np.dtype(dtype).type(2))
+        assert np.array_equal(got, wanted), f.__name__
+        turned = np.asfortranarray(x)  # where neighbouring lanes are far apart
+        got = np.ones(y_shape, dtype)
+        k(got, turned, np.dtype(dtype).type(2))
+        assert np.array_equal(got, wanted), f.__name__
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mprotect")
+def test_lanes_a_few_elements_apart_read_nothing_behind_the_last():
+    """The array ends where a page begins that must not be touched."""
+    text = """
+        import ctypes, mmap
+        import numpy as np, polyml
+        from tests.codegen.test_lanes import every_second
+
+        memory = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+        k = polyml.kernel(cache=False, fallback="error")(every_second)
+        for n in range(1, 80):
+            x = np.frombuffer(memory, "f4", 2 * n - 1, mmap.PAGESIZE - 4 * (2 * n - 1))
+            y = np.zeros(n, "f4")
+            k(y, x, np.float32(2))
+            assert (y == 2 * x[::2]).all()
+        print("read")
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True)
+    assert ran.stdout == "read\n", (ran.returncode, ran.stderr[-2000:])
