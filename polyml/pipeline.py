@@ -36,6 +36,7 @@ from polyml.model.dependence import Dependences, dependences
 from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
+from polyml.model.rebase import rebase
 from polyml.model.reduction import reductions, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
@@ -43,7 +44,7 @@ from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.load import assemble
 from polyml.runtime.sizes import Sizes
-from polyml.schedule.compute import compute
+from polyml.schedule.compute import Scheduled, compute
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
@@ -114,7 +115,7 @@ def compile(
     stage = _Clock(timings)
     host = machine.host()
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
-    scop = stage("domain", lambda: extract(typed, aliased=aliased))
+    scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased)))
     if _has_halves(scop) and not host.converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     transform = options.schedule == "auto" and not aliased
@@ -131,12 +132,20 @@ def compile(
     scop = term_by_term(scop, free)
     made = None
     notes: tuple[str, ...] = ()
+    failed = None
     for way in _ways(options, transform, aliased):
+        scheduled = Scheduled(scop.schedule, (_reason(options, aliased),))
+        if way.transform:
+            choices = {"tile": options.tile, "parallel": options.parallel, "slabs": way.slabs}
+            scheduled = stage("schedule", lambda: compute(scop, found, host, sizes=typical, reductions=free, **choices))
+            if failed is not None and failed.plain_is_equal(scheduled.tree):
+                continue
         try:
-            made = _generate(way, scop, found, free, host, layouts, options, aliased, sizes, typical, stage)
+            made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
-            notes += (f"{way.name} given up: {reason}",)
+            failed = scheduled.tree
+            notes += (f"{way.name}{' in slabs' if scheduled.in_slabs else ''} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
@@ -155,17 +164,20 @@ def _has_halves(scop: Scop) -> bool:
 
 @dataclass(frozen=True)
 class _Way:
-    """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams."""
+    """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams. slabs:
+    components may be cut into slabs.
+    """
 
     name: str
     transform: bool
     together: bool
+    slabs: bool = False
 
 
 def _ways(options: Options, transform: bool, aliased: bool) -> list[_Way]:
     """From the fastest code to the one that always works, for when isl's budget does not suffice."""
     together = options.vectorize and not aliased
-    ways = [_Way("the schedule", True, together)] if transform else []
+    ways = [_Way("the schedule", True, together, slabs) for slabs in (True, False)] if transform else []
     if together:
         ways.append(_Way("source order with vectors", False, True))
     return [*ways, _Way("source order", False, False)]
@@ -180,21 +192,13 @@ class _Made:
     sized: bool
 
 
-def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, typical, stage) -> _Made:
+def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
-    tree, notes, sized = scop.schedule, (_reason(options, aliased),), False
-    if way.transform:
-        scheduled = stage(
-            "schedule",
-            lambda: compute(
-                scop, found, host, tile=options.tile, parallel=options.parallel, sizes=typical, reductions=free
-            ),
-        )
-        tree, notes, sized = scheduled.tree, scheduled.notes, scheduled.sized
-        if sized and sizes is not None:
-            scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
-        if not sized:
-            typical = None
+    tree = scheduled.tree
+    if scheduled.sized and sizes is not None:
+        scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
+    if not scheduled.sized:
+        typical = None
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: with_extremes(build(scop, tree, free)))
         if way.together:
@@ -203,7 +207,7 @@ def _generate(way, scop, found, free, host, layouts, options, aliased, sizes, ty
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
-    return _Made(tree, program, llvm, notes, sized)
+    return _Made(tree, program, llvm, scheduled.notes, scheduled.sized)
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:

@@ -216,6 +216,12 @@ def is_full(value: isl.Set) -> bool:
     return hull.is_equal(isl.BasicSet(f"{{ {value.get_tuple_name() or ''}[{', '.join(names)}] }}"))
 
 
+def is_thick(value: isl.Set) -> bool:
+    """Whether no equality fixes an iterator by others and by parameters: { S[i, j] : j = N } is not thick."""
+    constraints = [c for basic in value.get_basic_sets() for c in basic.affine_hull().get_constraints()]
+    return not any(c.is_equality() and c.involves_dims(_D.set, 0, value.dim(_D.set)) for c in constraints)
+
+
 def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
     """The positions of the iterators that { S[i, j] -> [(i // 2 + N)] } depends on: (0,)."""
     return tuple(k for k in range(value.dim(_D.in_)) if value.involves_dims(_D.in_, k, 1))
@@ -363,6 +369,45 @@ def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
     return found
 
 
+def identity(domain: isl.Set) -> isl.PwMultiAff:
+    """{ S[i] -> S[i] } for all i."""
+    return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))
+
+
+def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
+    """{ S[i, j'] -> S[i, j] : j' = e(i, j) } for expressions in which the dimension's own coefficient is 1, and which use no
+    later ones.
+    """
+    forth = isl.Map.universe(domain.get_space().map_from_set())
+    for dim in range(domain.dim(_D.set)):
+        value = shifted.get(dim, dimension(domain, dim).to_pw_aff())
+        one = isl.Map.from_pw_aff(value)
+        one = one.insert_dims(_D.out, 0, dim).add_dims(_D.out, domain.dim(_D.set) - dim - 1)
+        forth = forth.intersect(one.set_tuple_id(_D.out, domain.get_tuple_id()))
+    back = forth.reverse()
+    for dim in range(domain.dim(_D.set)):
+        back = back.set_dim_name(_D.in_, dim, domain.get_dim_name(_D.set, dim))
+    return isl.PwMultiAff.from_map(back)
+
+
+def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
+    """{ S[i] -> S[f(i)]; T[i] -> T[g(i)] }."""
+    first, *others = map(isl.UnionPwMultiAff.from_pw_multi_aff, functions)
+    for other in others:
+        first = first.union_add(other)
+    return first
+
+
+def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
+    """{ S[i] -> [(e + number)] }."""
+    listed = value.get_pw_aff_list()
+    pieces = [listed.get_at(k).add_constant_val(isl.Val(number)) for k in range(listed.n_pw_aff())]
+    first, *others = map(isl.UnionPwAff.from_pw_aff, pieces)
+    for other in others:
+        first = first.union_add(other)
+    return first
+
+
 def between(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
     """{ S[i] -> T[j] }: the pairs of two statements."""
     space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
@@ -428,6 +473,12 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
 
 
+def is_within(values: isl.Set, length: int) -> bool:
+    """Whether { [t] } never has values of so many, or more, apart, whatever the parameters."""
+    apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
+    return apart.is_int() and apart.to_python() < length
+
+
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
     """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
     count = last.sub(first).add_constant_val(isl.Val(1))
@@ -478,6 +529,17 @@ def on_parameters(context: isl.Set, names: Sequence[str]) -> isl.Set:
     return context
 
 
+def without_parameter(value, name: str):
+    """The set or map for some value of the parameter."""
+    names = parameter_names(value)
+    return value.project_out(_D.param, names.index(name), 1) if name in names else value
+
+
+def without_parameters(domain: isl.Set) -> isl.Set:
+    """The set without what it says of dimensions together with parameters, or of these alone."""
+    return domain.drop_constraints_involving_dims(_D.param, 0, domain.dim(_D.param))
+
+
 def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:
     """Whether the set is all pairs of what it allows in these dimensions and what it allows in the others.
 
@@ -495,7 +557,7 @@ def _without(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
     return domain
 
 
-def in_whole_tiles(domain: isl.Set, dim: int, step: int) -> isl.Set:
+def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
     """The points for which what bounds one dimension together with others holds in all of their tile along it. Tiles begin
     at multiples of the step.
 
@@ -505,13 +567,14 @@ def in_whole_tiles(domain: isl.Set, dim: int, step: int) -> isl.Set:
     others = [d for d in range(domain.dim(_D.set)) if d != dim]
     product = _without(domain, others).intersect(_without(domain, [dim]))
     outside = domain.gist(product).complement()
-    return domain.subtract(outside.apply(_same_tile(domain, dim, step))).coalesce()
+    return domain.subtract(outside.apply(_same_tile(domain, dim, step, origin))).coalesce()
 
 
-def _same_tile(domain: isl.Set, dim: int, step: int) -> isl.Map:
+def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     """Pairs of points that differ in one dimension only, by less than a tile."""
     names = [f"i{d}" for d in range(domain.dim(_D.set))]
     moved = [*names[:dim], "o", *names[dim + 1 :]]
     name = domain.get_tuple_name()
-    same = f"floor(i{dim}/{step}) = floor(o/{step})"
-    return isl.Map(f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
+    same = f"floor((i{dim} - ({origin}))/{step}) = floor((o - ({origin}))/{step})"
+    parameters = f"[{', '.join(parameter_names(domain))}] -> " if origin != "0" else ""
+    return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())

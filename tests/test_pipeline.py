@@ -31,6 +31,17 @@ def smooth(A, B, steps):
             A[i] = B[i] - A[i]
 
 
+def factors(A):
+    for i in range(A.shape[0]):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[k, j]
+            A[i, j] /= A[j, j]
+        for j in range(i, A.shape[0]):
+            for k in range(i):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
 def product(C, A, B):
     total = 0
     for i in range(C.shape[0]):
@@ -49,6 +60,8 @@ def arguments(function):
     rng = np.random.default_rng(1)
     if function is smooth:
         return {"A": rng.integers(-9, 9, 41), "B": np.zeros(41, int), "steps": 3}
+    if function is factors:
+        return {"A": rng.standard_normal((13, 13)) + 9.0 * np.eye(13)}
     shapes = {"C": (13, 19), "A": (13, 8), "B": (8, 19)}
     return {name: rng.integers(-9, 9, shape) for name, shape in shapes.items()}
 
@@ -201,6 +214,21 @@ def test_where_the_budget_ends_simpler_forms_follow(monkeypatch):
     assert str(made.schedule) == str(made.scop.schedule) and runs_together(made)
     assert outcome(made, smooth) == wanted(smooth)
     assert CONTEXT.get_max_operations() == before
+
+
+def test_slabs_whose_code_is_too_costly_are_given_up_alone(monkeypatch):
+    real, calls = pipeline.vectorize, []
+
+    def refuse_once(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise CannotRunTogether("no register")
+        return real(*args)
+
+    monkeypatch.setattr(pipeline, "vectorize", refuse_once)
+    made = compiled(factors)
+    assert made.artifact.notes[0] == "the schedule in slabs given up: no register"
+    assert any("wavefronts" in note for note in made.artifact.notes[1:]) and runs_together(made)
 
 
 def test_what_cannot_run_together_runs_as_it_stands(monkeypatch):

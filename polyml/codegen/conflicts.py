@@ -156,6 +156,11 @@ class ConflictTest:
             self._known[text] = self._apart(text)
         return self._known[text]
 
+    def may_be_same(self, a: Touch, b: Touch, shared: Sequence[Around], loops: Sequence[Loop], others: Sequence[Loop]) -> bool:
+        """Whether a, in any iteration of the loops, and b, in any of the others, may touch one element."""
+        apart = self.deltas(a, b, shared, (), tuple(map(loop_range, loops)), tuple(map(loop_range, others)))
+        return apart is None or not apart.is_empty()
+
     def _apart(self, meeting: str) -> isl.Set | None:
         """The differences of a map's ends. None past the budget: one hard question must not use up that of all code."""
         try:

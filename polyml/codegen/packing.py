@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
-from math import prod
+from itertools import count, product
+from math import gcd, prod
 
 import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import middle_values, trips
@@ -147,7 +147,7 @@ class _Packer:
 
     def _tiles(self, loop: Loop, around: tuple[Around, ...]) -> tuple[Node, ...]:
         chain = _tile_chain(loop)
-        copies = self._copies(chain, around) if len(chain) > 1 else []  # a strip alone goes over its data once
+        copies = self._copies(chain, around)
         if not copies:
             before = {*self._arrays}
             body = self._nodes(chain[-1].body, (*around, *chain))
@@ -166,13 +166,12 @@ class _Packer:
         return packed
 
     def _copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
-        written = {self._given.scop.statements[i.statement].write.array for i in instances(chain[-1].body)}
         found: dict[tuple, _Copy] = {}
         for uses in self._uses(chain, around):
             for level, use in uses:
-                if use.window.array in written or not use.window.lengths or self._again(use, chain, level) is None:
+                if not use.window.lengths or self._again(use, chain, level) is None or self._is_written(use, chain, level):
                     continue
-                order, value = self._order(use), _with_numbers(use)
+                order, value = self._order(use, chain), _with_numbers(use)
                 key = (use.window, order, str(value))
                 copy = found.get(key)
                 if copy is None:
@@ -187,6 +186,9 @@ class _Packer:
                 copy.uses.append(use)
                 break
         copies = [c for c in found.values() if all(self._stays(u, c) for u in c.uses)]
+        if len(chain) == 1:  # a strip alone goes over its data once, or as it lies in memory
+            is_strip = self._sizes is not None and not any(map(_has_tiles, chain[0].body))
+            copies = [c for c in copies if is_strip and self._is_turned(c)]
         level = min((copy.level for copy in copies), default=0)
         copies = [c for c in copies if not any(t.expr.is_const for t in self._pays(c, chain, level))]
         for copy in copies:
@@ -210,29 +212,40 @@ class _Packer:
                         found.append((level, _Use(statement, number, instance, (*around, *chain, *path), window, moving)))
                 yield found
 
+    def _is_written(self, use: _Use, chain: tuple[Loop, ...], level: int) -> bool:
+        """Whether something in the body of chain[level] may write an element that is read there."""
+        for instance, path in with_paths(chain[-1].body):
+            write = self._given.scop.statements[instance.statement].write
+            if write.array == use.window.array:
+                loops = [n for n in (*chain[level + 1 :], *path) if isinstance(n, Loop)]
+                shared = use.around[: _inside_of(use, chain, level)]
+                touch = (use.statement.reads[use.read], use.instance)
+                if self._tests.may_be_same(touch, (write, instance), shared, self._below(use, chain, level), loops):
+                    return True
+        return False
+
     def _again(self, use: _Use, chain: tuple[Loop, ...], level: int) -> Loop | None:
         """The outermost loop inside chain[level] that goes over the same elements again."""
         return next((n for n in self._below(use, chain, level) if n.var not in use.moving), None)
 
     def _below(self, use: _Use, chain: tuple[Loop, ...], level: int) -> list[Loop]:
         """The loops around the use, inside the body of chain[level]."""
-        start = use.around.index(chain[0]) if level < 0 else use.around.index(chain[level]) + 1
-        return [n for n in use.around[start:] if isinstance(n, Loop)]
+        return [n for n in use.around[_inside_of(use, chain, level) :] if isinstance(n, Loop)]
 
     def _unknown(self, use: _Use, chain: tuple[Loop, ...], level: int) -> set[str]:
         """The names of loops around the use that have no value in the body of chain[level]."""
         return {name for n in self._below(use, chain, level) for name in (n.var, n.last)}
 
-    def _order(self, use: _Use) -> tuple[int, ...]:
+    def _order(self, use: _Use, chain: tuple[Loop, ...]) -> tuple[int, ...]:
         """The dimensions as the loops around go through them, and last the one along which the written row runs; where
-        there is none, the one whose elements are neighbours, if what is written moves along it.
+        there is none, the one whose elements are neighbours, if what is written moves along it and tiles hold several.
         """
         write = self._tests.subscripts((use.statement.write, use.instance))
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
         along = (write[-1].names if write else frozenset()) - self._of_one_iteration(use)
         last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in write[:-1])]
         unit = self._unit_dim(use.window.array)
-        if not last and unit is not None and any(read[unit].names & e.names for e in write):
+        if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names for e in write):
             last = [unit]
         places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
@@ -260,7 +273,7 @@ class _Packer:
         for tile in chain[copy.level + 1 :] if point is not None else ():
             begins, ends = ([e - var(tile.var) for e in side] for side in (point.lower, point.upper))
             along = any(e.is_const and e.const >= 0 for e in begins) and any(e.is_const and e.const < tile.step for e in ends)
-            if along and tile.step > 1 and _begins_on_step(tile, copy.window.low[dim], chain):
+            if along and tile.step > 1 and _begins_on_step(tile, copy.window.low[dim], use.around):
                 return tile
         return None
 
@@ -270,7 +283,7 @@ class _Packer:
         whole = [d for d, n in enumerate(copy.window.lengths) if n is None]
         size = prod(n for n in copy.window.lengths if n is not None)
         inside = self._unknown(use, chain, copy.level)
-        if size > MOST_UNREAD * _elements_read(use, inside, whole, self._tests):
+        if size == 1 and not whole or size > MOST_UNREAD * _elements_read(use, inside, whole, self._tests, self._sizes or {}):
             return False
         extents = [self._table.affine(array.shape[d]) for d in whole]
         if any(not e.names <= self._sizes.keys() for e in extents):
@@ -310,7 +323,7 @@ class _Packer:
         array, unit = self._given.scop.arrays[copy.window.array], self._unit_dim(copy.window.array)
         if not isinstance(copy.value, Load):
             return LEAST_MADE_USES
-        if copy.order[-1] != unit or copy.panel is not None and not self._is_along_row(copy):
+        if self._is_turned(copy) or copy.panel is not None and not self._is_along_row(copy):
             return LEAST_TURNED_USES
         extents = [self._table.affine(e) for e in array.shape]
         if all(e.names <= self._sizes.keys() for e in extents):
@@ -323,6 +336,10 @@ class _Packer:
             if is_aliased and copy.panel is not None:
                 return LEAST_ALIASED_USES
         return LEAST_USES_SIZED
+
+    def _is_turned(self, copy: _Copy) -> bool:
+        """Whether neighbours in the copy are none in the array."""
+        return copy.order[-1] != self._unit_dim(copy.window.array)
 
     def _is_read_in_rows(self, copy: _Copy) -> bool:
         """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only."""
@@ -444,8 +461,9 @@ class _Packer:
         loops = [f"{copy.name}_{d}" for d in range(len(window.low))]
         panel, group = f"{copy.name}_p", f"{copy.name}_g"
         last = self._table.affine(source.shape[dim]) - 1
-        (low, high), (_, upper) = self._ends(window, dim), self._needed(copy, dim)
+        (low, high), (lower, upper) = self._ends(window, dim), self._needed(copy, dim)
         along = (*high, *upper, last)
+        begins = (*(low or (const(0),)), *(floor_div(b, width) * width for b in lower if not low))
         element = (Instance(name, tuple(map(var, (*loops, panel)))),)
         part = Loop(loops[dim], (const(0),), (const(width - 1), last - var(panel)), 1, element)
         inside: tuple[Node, ...] = (part,)
@@ -462,7 +480,7 @@ class _Packer:
             edge = self._table.affine(source.shape[d]) - 1
             inside = (Loop(loops[d], (*first, *lower, const(0)), (*end, *upper, edge), 1, inside),)
         outer = group if step > width else panel
-        return Loop(outer, low or (const(0),), along, step, inside, parallel=copy.is_shared, role="tile")
+        return Loop(outer, begins, along, step, inside, parallel=copy.is_shared, role="tile")
 
     def _is_unit(self, copy: _Copy, dim: int) -> bool:
         """Whether the array's elements along the dimension are neighbours."""
@@ -499,24 +517,37 @@ class _Packer:
         return inside[0]
 
     def _needed(self, copy: _Copy, dim: int) -> tuple[list[Lin], list[Lin]]:
-        """What more is known of the indices that are read: the bounds, beyond the tile's, of the one loop they follow."""
-        known = set()
+        """What more is known of the indices that are read: the bounds, beyond the tile's, of the loops that they follow."""
+        low, high = self._ends(copy.window, dim)
+        edges, known = (*low, *high, const(0)), []
         for use in copy.uses:
             e = self._tests.subscripts((use.statement.reads[use.read], use.instance))[dim]
             loop = next((n for n in use.around if isinstance(n, Loop) and e == var(n.var)), None)
             if loop is None:
                 return [], []
             inside = self._unknown(use, copy.chain, copy.level)
-            low, high = self._ends(copy.window, dim)
-            edges = (*low, *high, const(0))
-            lower, upper = (
-                tuple(b for b in bounds if b not in edges and not b.names & inside) for bounds in (loop.lower, loop.upper)
+            known.append(
+                (
+                    [b for e in loop.lower for b in _lower_outside(e, use.around, inside) if b not in edges],
+                    [b for b in loop.upper if b not in edges and not b.names & inside],
+                )
             )
-            known.add((lower, upper))
-        if len(known) != 1:
-            return [], []
-        lower, upper = known.pop()
-        return list(lower), list(upper)
+        lower, upper = known[0]
+        return (
+            [b for b in dict.fromkeys(lower) if all(b in other for other, _ in known)],
+            [b for b in dict.fromkeys(upper) if all(b in other for _, other in known)],
+        )
+
+
+def _lower_outside(bound: Lin, around: Sequence[Around], inside: set[str]) -> Iterator[Lin]:
+    """What a lower bound is at least, in names that are known outside of the loops inside."""
+    if not bound.names & inside:
+        yield bound
+        return
+    for loop in around:
+        if isinstance(loop, Loop) and bound == var(loop.var):
+            for e in loop.lower:
+                yield from _lower_outside(e, around, inside)
 
 
 def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
@@ -607,6 +638,13 @@ def _tile_chain(loop: Loop) -> tuple[Loop, ...]:
     return tuple(chain)
 
 
+def _has_tiles(node: Node) -> bool:
+    """Whether some loop in there is over tiles."""
+    if isinstance(node, Instance):
+        return False
+    return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))
+
+
 def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> _Box | None:
     """The box that the subscripts stay in while the inner loops run over their tiles; None where it has no known size.
 
@@ -623,21 +661,31 @@ def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_
 
 def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
     """The least value of a subscript while the inner loops run over their tiles, and how many follow it."""
-    low = high = e
-    for loop in reversed(inner):
-        c, same = low.coefficient(loop.var), high.coefficient(loop.var)
-        if c is None or same is None:
-            return None
-        if not c and not same:
-            continue
-        ends = _tile_of(loop)
-        if ends is None:
-            return None
-        first, last = ends
-        low = low.substitute({loop.var: first if c > 0 else last})
-        high = high.substitute({loop.var: last if same > 0 else first})
-    length = high - low + 1
-    return (low, length.const) if length.is_const else None
+    return _span(e, e, tuple(reversed(inner)))
+
+
+def _span(low: Lin, high: Lin, loops: tuple[Loop, ...]) -> tuple[Lin, int] | None:
+    """The values from low to high of all iterations of the loops, innermost first: the first one, and how many there are."""
+    if not loops:
+        length = high - low + 1
+        return (low, length.const) if length.is_const else None
+    loop, *others = loops
+    down, up = low.coefficient(loop.var), high.coefficient(loop.var)
+    if down is None or up is None:
+        return None
+    ends = _tile_of(loop)
+    for first, last in product(loop.lower, loop.upper) if ends is None and (down or up) else [ends or (const(0), const(0))]:
+        lowest = low.substitute({loop.var: first if down > 0 else last}) if down else low
+        highest = high.substitute({loop.var: last if up > 0 else first}) if up else high
+        found = _span(lowest, highest, tuple(others))
+        if found is not None:
+            return found
+    return None
+
+
+def _inside_of(use: _Use, chain: tuple[Loop, ...], level: int) -> int:
+    """How many of what is around the use is around the body of chain[level]."""
+    return use.around.index(chain[0]) if level < 0 else use.around.index(chain[level]) + 1
 
 
 def _moving(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str]:
@@ -650,29 +698,39 @@ def _moving(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str
     return moving
 
 
-def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: ConflictTest) -> int:
-    """At most how many elements the loops inside read, for each index in dimensions that are read as a whole. A loop over
+def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: ConflictTest, sizes: Mapping[str, int]) -> int:
+    """About how many elements the loops inside read, for each index in dimensions that are read as a whole. A loop over
     tiles counts its tiles.
     """
     subscripts = tests.subscripts((use.statement.reads[use.read], use.instance))
     around = [n for n in use.around if isinstance(n, Loop)]
     of_whole = _moving(tuple(subscripts[d] for d in whole), around) if whole else frozenset()
-    total = 1
+    total, known = 1, middle_values(around, sizes)
     for loop in around:
         ends = _tile_of(loop) if loop.var in inside - of_whole else None
         if ends is not None and loop.var in use.moving:
             total *= (ends[1] - ends[0]).const // loop.step + 1
+        elif loop.var in (inside - of_whole) & use.moving & known.keys():
+            total *= max(1, trips(loop, known))
     return total
 
 
-def _begins_on_step(tile: Loop, low: Lin, chain: tuple[Loop, ...]) -> bool:
-    """Whether the tiles begin at low and multiples of their step after it: it does, or a loop over tiles of them does."""
-    if tile.last:
+def _begins_on_step(tile: Loop, low: Lin, around: Sequence[Around]) -> bool:
+    """Whether the tiles begin at low and multiples of their step after it."""
+    if tile.last or len(tile.lower) != 1:
         return False
-    if tile.lower == (low,):
-        return True
-    around = next((n for n in chain if tile.lower == (var(n.var),)), None)
-    return around is not None and around.step % tile.step == 0 and _begins_on_step(around, low, chain)
+    loops = {n.var: n for n in around if isinstance(n, Loop)}
+    return _divisor(tile.lower[0] - low, loops) % tile.step == 0
+
+
+def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
+    """A number that divides all values of an expression; 0 where they are 0."""
+    found = abs(e.const)
+    for atom, coefficient in e.terms:
+        loop = loops.get(atom) if isinstance(atom, str) else None
+        known = loop is not None and not loop.last and len(loop.lower) == 1
+        found = gcd(found, coefficient * (gcd(loop.step, _divisor(loop.lower[0], loops)) if known else 1))
+    return found
 
 
 def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:

@@ -80,14 +80,17 @@ class Blocks:
         return " > ".join([*(f"{name} by {step}" for name, step in tiles), ", ".join(self.points)])
 
 
-def blocks(axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool, products: int = 1) -> Blocks:
+def blocks(
+    axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool, products: int = 1, grain: int = 1
+) -> Blocks:
     """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration.
 
-    products: of how many pairs of operands the sum is.
+    products: of how many pairs of operands the sum is. grain: a power of two that steps divide or are multiples of, so that
+    tiles begin where every so many iterations something else does.
     """
     if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
         return _of_vector(axes, machine.line_bytes // element_bytes, machine.cores if parallel else 1)
-    return _Choice(axes, element_bytes, machine, parallel, products).made()
+    return _Choice(axes, element_bytes, machine, parallel, products, grain).made()
 
 
 def is_worth_blocks(axes: Sequence[Axis]) -> bool:
@@ -113,7 +116,10 @@ def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
 class _Choice:
     """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
 
-    def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int):
+    def __init__(
+        self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int, grain: int
+    ):
+        self._grain = grain
         self._bytes, self._machine = element_bytes * products, machine  # of each step of the depth, per row or column
         self._threads = machine.cores if parallel else 1
         self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
@@ -126,9 +132,9 @@ class _Choice:
         self._columns = [panel, *sorted(by_role[LoopRole.COLUMNS], key=lambda a: a.stride)]
         self._depth = sorted(by_role[LoopRole.DEPTH], key=lambda a: 0 if a.ordered else a.count)
         vectors = ceil(panel.count / self._lanes)
-        self._width = self._lanes * (vectors if vectors in (1, 3) else PANEL_VECTORS)
+        self._width = self._lanes * (vectors if vectors == 1 or vectors == 3 and grain == 1 else PANEL_VECTORS)
         vectors = self._width // self._lanes
-        fitting = [n for n in ROW_COUNTS if (n + 1) * vectors + 2 <= machine.vector_registers]
+        fitting = [n for n in ROW_COUNTS if (n + 1) * vectors + 2 <= machine.vector_registers and self._grained(n) == n]
         self._height = max(fitting, key=lambda n: _efficiency(row.count, n))
         self._steps: dict[str, int] = {}
 
@@ -221,8 +227,13 @@ class _Choice:
                 size = room if axis.extent is None else ceil(axis.extent / ceil(axis.extent / room))
                 multiple = unit if unit > 1 else 8 if room >= 64 else 1
                 size = max(unit, size // multiple * multiple if size + multiple > room else ceil(size / multiple) * multiple)
+                size = self._grained(size)
             self._steps[axis.name] = size
             limit, unit = max(1, limit // max(1, size)), 1
+
+    def _grained(self, step: int) -> int:
+        """The largest step up to this one that divides the grain or is a multiple of it."""
+        return step // self._grain * self._grain if step >= self._grain else 1 << (step.bit_length() - 1)
 
     def _split(self, axes: Sequence[Axis]) -> list[tuple[str, int]]:
         """The loops over blocks, without those of one block."""
@@ -268,6 +279,7 @@ class _Choice:
             step = min(step, max(unit, UNEVEN_SHARE // unit * unit))
         if axis.extent is None:
             return step
+        unit = unit if unit == 1 else max(unit, self._grain)
         even = ceil(axis.extent / self._threads / unit) * unit
         if unit == 1:
             least = min(self._line, even) if axis.unit else 1

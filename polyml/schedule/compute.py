@@ -2,6 +2,8 @@
 
     components   each strongly connected part of the dependence graph gets its own bands
     forms        the parallel one (outer loops carry nothing) or the permutable one (for tiling by wavefronts)
+    slabs        a component that must run in the order of a loop is cut into parts, each scheduled like a kernel
+    contractions loops for caches and registers
     mapping      tiles, the loop that goes to threads
     check        every result against the exact dependences
 """
@@ -14,26 +16,34 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.contraction import has_contraction, map_contractions
-from polyml.schedule.forms import affine_schedule
+from polyml.schedule.forms import affine_schedule, components
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
+from polyml.schedule.short import map_short
+from polyml.schedule.slabs import SLAB, Slabs, cut, in_slabs, restricted
+from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
+SLAB_OPERATIONS = 500_000  # and to look for slabs
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles."""
+    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles. in_slabs:
+    whether a component is cut into slabs.
+    """
 
     tree: isl.Schedule
     notes: tuple[str, ...]
     sized: bool = False
+    in_slabs: bool = False
 
 
 def compute(
@@ -43,28 +53,104 @@ def compute(
     *,
     tile: bool,
     parallel: bool,
+    slabs: bool = True,
     sizes: Mapping[str, int] | None = None,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    sizes: values of parameters to choose block sizes by; the schedule is legal for all. reductions: the updates whose order
+    tile, parallel, slabs: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for all. reductions: the updates whose order
     is free: contractions use that.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS):
-            affine, notes = affine_schedule(scop, dependences)
-            tree, found, sized = affine, (), tile and has_contraction(scop)
-            if sized:
-                tree, found = map_contractions(affine, scop, dependences, machine, sizes, reductions, parallel=parallel)
-            free = {} if tree is affine else reductions
-            tree, mapped = map_bands(tree, scop, machine, tile=tile, parallel=parallel)
-            check_legal(tree, scop, dependences, free)
-            check_parallel(tree, scop, dependences)
-            return Scheduled(tree, notes + found + mapped, sized)
+            return _Planner(machine, tile, parallel, slabs, reductions).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
         return Scheduled(scop.schedule, (f"scheduling given up ({problem}): source order",))
+
+
+@dataclass(frozen=True)
+class _Planner:
+    machine: CpuMachine
+    tile: bool
+    parallel: bool
+    slabs: bool
+    reductions: Mapping[str, Reduction]
+
+    def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
+        affine, notes = affine_schedule(scop, dependences)
+        sized = self.tile and has_contraction(scop)
+        if sized and self.slabs:
+            try:
+                with budget(SLAB_OPERATIONS):
+                    tree, found = self._cut(affine, scop, dependences, sizes)
+            except BudgetExceeded as problem:
+                tree, found = None, (f"not cut into slabs: {problem}",)
+            notes += found
+            if tree is not None:
+                return Scheduled(tree, notes, True, True)
+        tree, found = self._mapped(affine, scop, dependences, sizes)
+        check_legal(tree, scop, dependences, self.reductions if sized else {})
+        check_parallel(tree, scop, dependences)
+        return Scheduled(tree, notes + found, sized)
+
+    def _mapped(
+        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, grain: int = 1
+    ) -> tuple[isl.Schedule, tuple[str, ...]]:
+        """The schedule with contractions, tiles and threads; and what was decided."""
+        found: tuple[str, ...] = ()
+        if self.tile and has_contraction(scop):
+            reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
+            affine, found = map_contractions(
+                affine, scop, dependences, self.machine, sizes, reductions, parallel=self.parallel, grain=grain
+            )
+        tree, mapped = map_bands(affine, scop, self.machine, tile=self.tile, parallel=self.parallel)
+        return tree, found + mapped
+
+    def _cut(
+        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
+        """The schedule with components in slabs, None if there are none; and what was decided."""
+        plans, notes, is_cut = [], (), False
+        for component in components(affine):
+            part, within = restricted(scop, dependences, component.get_domain())
+            found = cut(component, part, sizes)
+            if found is None:
+                tree, decided = self._mapped(component, part, within, sizes)
+                child = parse_tree(str(tree)).get("child")
+            else:
+                is_cut = True
+                child, decided = self._in_slabs(found, component, part, within, sizes)
+            plans.append({"filter": str(component.get_domain()), **({} if child is None else {"child": child})})
+            notes += decided
+        if not is_cut:
+            return None, ()
+        whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
+        tree = isl.Schedule(print_tree(whole))
+        try:
+            check_legal(tree, scop, dependences, self.reductions)
+            check_parallel(tree, scop, dependences)
+            return tree, notes
+        except IllegalSchedule as problem:
+            return None, (f"not cut into slabs: {problem.message}",)
+
+    def _in_slabs(
+        self, found: Slabs, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> tuple[Tree, tuple[str, ...]]:
+        """The loop over slabs around its parts, each with a schedule of its own; and what was decided."""
+        notes, plans = (f"slabs of {found.width} of {', '.join(sorted(scop.statements))}:",), []
+        sizes = None if sizes is None else {**sizes, SLAB: 0}
+        for instances in found.parts:
+            part, within = restricted(scop, dependences, instances)
+            tree = map_short(component.intersect_domain(instances), part, within, parallel=self.parallel)
+            decided: tuple[str, ...] = ()
+            if tree is None:
+                affine, _ = affine_schedule(part, within)
+                tree, decided = self._mapped(affine, part, within, sizes, found.width)
+            plans.append(tree)
+            notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))
+        return in_slabs(found, plans), notes

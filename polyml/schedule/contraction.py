@@ -26,6 +26,7 @@ from polyml.model.scop import Access, Scop, Statement
 from polyml.schedule.blocks import Axis, Blocks, blocks, is_worth_blocks
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
+from polyml.schedule.slabs import SLAB
 from polyml.schedule.strides import accesses, goes_to_neighbours, moves
 from polyml.schedule.tree import PARALLEL, POINT, TILE
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
@@ -43,18 +44,19 @@ def map_contractions(
     reductions: Mapping[str, Reduction],
     *,
     parallel: bool,
+    grain: int = 1,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
     """The schedule with its contractions laid out, under marks that say so; as it was where that would be illegal.
 
     sizes: values of parameters to choose by; what comes out is right for all others too. reductions: the updates whose
-    order is free.
+    order is free. grain: see `blocks`.
     """
     tree = parse_tree(str(schedule))
 
     def laid_out(joins: str, only: frozenset[str]) -> tuple[isl.Schedule | None, tuple[str, ...], frozenset[str]]:
         """The schedule, None if there is none or it is illegal; notes; the statements that were laid out."""
         for diagonal in DIAGONALS:
-            layout = _Layout(scop, machine, sizes, reductions, parallel, joins, only, diagonal)
+            layout = _Layout(scop, machine, sizes, reductions, parallel, grain, joins, only, diagonal)
             made = layout.tree(tree, tuple(scop.statements), frozenset())
             if made is tree:
                 return None, (), frozenset()
@@ -135,11 +137,12 @@ class _Layout:
         sizes: Mapping[str, int] | None,
         reductions: Mapping[str, Reduction],
         parallel: bool,
+        grain: int,
         joins: str,
         only: frozenset[str],
         diagonal: str,
     ):
-        self._scop, self._machine, self._sizes, self._parallel = scop, machine, sizes, parallel
+        self._scop, self._machine, self._sizes, self._parallel, self._grain = scop, machine, sizes, parallel, grain
         self._reductions, self._joins = reductions, joins  # on which sides neighbours in a sequence may become companions
         self._only = only  # statements that may be contractions
         self._diagonal = diagonal  # one of DIAGONALS
@@ -281,11 +284,22 @@ class _Layout:
         domain = polyhedra.fix(statement.domain, self._sizes)
         return polyhedra.length(domain, position)
 
+    def _origin(self, statement: Statement, iterator: str) -> str:
+        """Where the first tile along a loop begins: with the slab if it is in one."""
+        first = polyhedra.value_range(statement.domain, statement.iterators.index(iterator))[0]
+        if first is None or SLAB not in polyhedra.used_parameters(first):
+            return "0"
+        text = str(first)
+        return text[text.index("[(") + 2 : text.index(")]")]
+
     def _blocks(self, found: Contraction) -> Blocks:
         arrays = [self._scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
         size_bytes = max(a.element.size_bytes for a in arrays)
         moving = [a for a in found.main.reads if a.subscripts and not _same(a, found.main.write)]
-        return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel, products=max(1, len(moving) // 2))
+        products = max(1, len(moving) // 2)
+        return blocks(
+            found.axes, size_bytes, self._machine, parallel=self._parallel, products=products, grain=self._grain
+        )
 
     def _laid_out(self, found: Contraction) -> Tree:
         made = self._blocks(found)
@@ -303,14 +317,16 @@ class _Layout:
     def _apart(self, found: Contraction, statement: Statement) -> Tree:
         along = found.names(statement)
         inner = [it for it in statement.iterators if it in along.values()]
-        return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner))
+        return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ['0'] * len(inner))
 
     def _tree(self, found: Contraction, made: Blocks) -> Tree:
         free = {a.name for a in found.axes if a.parallel}
+        origins = {a.name: self._origin(found.main, a.name) for a in found.axes}
 
         def band(loops, statements) -> Tree:
             members = [{s: found.names(s)[name] for s in statements} for name, _ in loops]
-            return _band(members, [step for _, step in loops], [int(name in free) for name, _ in loops])
+            starts = [origins[name] for name, _ in loops]
+            return _band(members, [step for _, step in loops], [int(name in free) for name, _ in loops], starts)
 
         def points(statement: Statement) -> Tree:
             loops = [(name, 1) for name in made.points if name in found.names(statement)]
@@ -339,7 +355,8 @@ class _Layout:
         common = main.domain
         for name in made.points[:2]:
             if name in steps:
-                common = polyhedra.in_whole_tiles(common, main.iterators.index(name), steps[name])
+                origin = self._origin(main, name)
+                common = polyhedra.in_whole_tiles(common, main.iterators.index(name), steps[name], origin)
         rest = main.domain.subtract(common).coalesce()
         if rest.is_empty() or common.is_empty():
             return (_filter([main]),)
@@ -434,12 +451,20 @@ def _tuple(statement: Statement) -> str:
     return f"{statement.name}[{', '.join(statement.iterators)}]"
 
 
-def _band(members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int]) -> Tree:
-    """A permutable band: per member the iterator of each statement, rounded down to a multiple of the step."""
+def _band(
+    members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int], origins: Sequence[str]
+) -> Tree:
+    """A permutable band: per member the iterator of each statement, or where its tile begins."""
     texts = []
-    for member, step in zip(members, steps):
-        values = (
-            f"{_tuple(s)} -> [({it if step == 1 else f'{step}*floor(({it})/{step})'})]" for s, it in member.items()
-        )
+    for member, step, origin in zip(members, steps, origins):
+        values = (f"{_tuple(s)} -> [({_tile(it, step, origin)})]" for s, it in member.items())
         texts.append(f"{{ {'; '.join(values)} }}")
-    return {"schedule": f"[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}
+    parameters = f"[{SLAB}] -> " if any(SLAB in origin for origin in origins) else ""
+    return {"schedule": f"{parameters}[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}
+
+
+def _tile(it: str, step: int, origin: str) -> str:
+    """Where the tile of an iteration begins, of those that begin at the origin."""
+    if step == 1:
+        return it
+    return f"{step}*floor(({it})/{step})" if origin == "0" else f"{origin} + {step}*floor(({it} - ({origin}))/{step})"

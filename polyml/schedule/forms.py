@@ -15,6 +15,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop, Statement
 from polyml.schedule.fusion import fuse
 from polyml.schedule.options import isl_options
+from polyml.schedule.shift import shift
 from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
@@ -36,7 +37,8 @@ def affine_schedule(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule,
             form = _choose(form, permutable_form, scop)
         except polyhedra.BudgetExceeded as problem:
             notes = (f"loops that may be exchanged: given up ({problem})",)
-    return fuse(_unskewed(form, scop, dependences), scop, dependences), notes
+    fused = fuse(_unskewed(form, scop, dependences), scop, dependences)
+    return shift(fused, scop, dependences), notes
 
 
 def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
@@ -83,7 +85,7 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
             outer, inner = band_of(node), band_of(inside)
             if not outer.permutable or not all(_points_forward(m, node, validity) for m in inner.members):
                 return changed
-            coincident = tuple(c and _stays(m, node, validity) for c, m in zip(inner.coincident, inner.members))
+            coincident = tuple(c and stays(m, node, validity) for c, m in zip(inner.coincident, inner.members))
             whole = Band(outer.members + inner.members, outer.coincident + coincident, True)
             node = changed = replace_band(node.child(0).delete().parent(), whole)
         return changed
@@ -96,7 +98,7 @@ def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: is
     return _has_none(_along(member, node, validity), isl.Map.lex_gt)
 
 
-def _stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
+def stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, moves along the member."""
     times = _along(member, node, validity)
     return _has_none(times, isl.Map.lex_gt) and _has_none(times, isl.Map.lex_lt)
@@ -139,7 +141,7 @@ def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Sc
     Where no outer loop is parallel and three or more plain loops can be exchanged (LU, Cholesky), tiles of all of them
     beat parallel inner loops: each element is brought to the cache once per tile instead of once per step.
     """
-    before, after = _components(parallel_form), _components(permutable_form)
+    before, after = components(parallel_form), components(permutable_form)
     if len(before) != len(after):
         return parallel_form
     chosen = []
@@ -153,7 +155,7 @@ def _choose(parallel_form: isl.Schedule, permutable_form: isl.Schedule, scop: Sc
     return result
 
 
-def _components(schedule: isl.Schedule) -> list[isl.Schedule]:
+def components(schedule: isl.Schedule) -> list[isl.Schedule]:
     """The parts of a top-level sequence, each a schedule of its own."""
     top = schedule.get_root().child(0)
     if top.get_type() != NODE.sequence:
@@ -203,7 +205,7 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
         part
         if _skew_pays(part, scop, dependences) and not _leaves_rows(part, scop)
         else scop.schedule.intersect_domain(part.get_domain())
-        for part in _components(schedule)
+        for part in components(schedule)
     ]
     result = parts[0]
     for part in parts[1:]:

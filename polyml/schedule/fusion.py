@@ -18,6 +18,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
+from polyml.schedule.contraction import contraction_roles
 from polyml.schedule.roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.tree import together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
@@ -67,6 +68,11 @@ class _Facts:
             return True
         names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), _members(band)
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
+
+    def is_contraction(self, group: Tree) -> bool:
+        """Whether some statement of the group may be one."""
+        statements = (self._scop.statements[n] for n in polyhedra.set_names(isl.UnionSet(group["filter"])))
+        return any(len(s.iterators) >= DEEP and contraction_roles(s, s.iterators) for s in statements)
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether the member takes the same values for both groups."""
@@ -148,6 +154,8 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     band, other = first.get("child", {}), second.get("child", {})
     if not facts.joinable(first, band) or not facts.joinable(second, other):
         return None
+    if facts.is_contraction(first) and facts.is_contraction(second):
+        return None  # each gets blocks of its own
     members, others = _members(band), _members(other)
     loop = members[0].union_add(others[0])
     shared = isl.MultiUnionPwAff.from_union_pw_aff(loop)

@@ -20,10 +20,12 @@ from polyml.schedule.tree import (
     TILE,
     Band,
     band_of,
+    floor,
     insert_band,
     mark,
     reorder,
     rewrite_bands,
+    scaled_floor,
     statements_of,
 )
 
@@ -114,7 +116,7 @@ class _Mapping:
     def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
         """for i: ...      ->      parallel it by size: for i in the strip: ..."""
         first = Band(band.members[:1], (True,), True)
-        strip = _scaled_floor(first, [size])
+        strip = scaled_floor(first, [size])
         node = self.node.delete()
         node = insert_band(node, band)
         node = mark(node, POINT).parent()
@@ -138,11 +140,11 @@ class _Mapping:
         rest = sorted(range(0 if roles[0] is LoopRole.PANEL else 1, len(sizes)), key=lambda i: roles[i])
         node = mark(insert_band(node, band), POINT).parent()
         if rest:
-            node = mark(insert_band(node, reorder(_scaled_floor(band, sizes), rest)), TILE).parent()
+            node = mark(insert_band(node, reorder(scaled_floor(band, sizes), rest)), TILE).parent()
         return node
 
     def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
-        node = insert_band(node, _scaled_floor(outer, [size]))
+        node = insert_band(node, scaled_floor(outer, [size]))
         node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
         return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
 
@@ -198,7 +200,7 @@ class _Mapping:
         """
         count = len(band.members)
         sizes = [48] * count
-        tiles = _floor(band, sizes)
+        tiles = floor(band, sizes)
         node = self.node.delete()
         node = insert_band(node, band)
         for i in range(count):
@@ -230,21 +232,3 @@ def _divided(size: int, members: int, is_first: bool) -> int:
     if members == 1:
         return size
     return max(4, size // SHORT ** (members - 1)) if is_first else SHORT
-
-
-def _floor(band: Band, sizes: list[int]) -> Band:
-    """Each member divided by its size: the tile's number."""
-    ctx = band.members[0].get_ctx()
-    members = []
-    for member, size in zip(band.members, sizes):
-        value = isl.Val.int_from_si(ctx, size)
-        members.append(member.scale_down_val(value).floor())
-    return Band(tuple(members), band.coincident, band.permutable)
-
-
-def _scaled_floor(band: Band, sizes: list[int]) -> Band:
-    """Each member rounded down to a multiple of its size: the tile's first iteration."""
-    ctx = band.members[0].get_ctx()
-    tiles = _floor(band, sizes)
-    members = [m.scale_val(isl.Val.int_from_si(ctx, s)) for m, s in zip(tiles.members, sizes)]
-    return Band(tuple(members), band.coincident, band.permutable)

@@ -17,11 +17,14 @@ POINT = "point"  # loops over single iterations follow
 
 @dataclass(frozen=True)
 class Band:
-    """A band as a value. members: one { S[i] -> [(e)] } each; coincident: which of them carry no dependence."""
+    """A band as a value. members: one { S[i] -> [(e)] } each; coincident: which of them carry no dependence; separate: which
+    loops are cut where other statements begin to run in them.
+    """
 
     members: tuple[isl.UnionPwAff, ...]
     coincident: tuple[bool, ...]
     permutable: bool
+    separate: tuple[bool, ...] = ()
 
 
 def band_of(node: isl.ScheduleNode) -> Band:
@@ -31,6 +34,7 @@ def band_of(node: isl.ScheduleNode) -> Band:
         tuple(partial.get_at(i) for i in range(count)),
         tuple(bool(node.band_member_get_coincident(i)) for i in range(count)),
         bool(node.band_get_permutable()),
+        tuple(node.band_member_get_ast_loop_type(i) == isl.ast_loop_type.separate for i in range(count)),
     )
 
 
@@ -49,6 +53,9 @@ def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
     node = node.band_set_permutable(int(band.permutable))
     for i, coincident in enumerate(band.coincident):
         node = node.band_member_set_coincident(i, int(coincident))
+    for i, separate in enumerate(band.separate):
+        if separate:
+            node = node.band_member_set_ast_loop_type(i, isl.ast_loop_type.separate)
     return node
 
 
@@ -58,7 +65,26 @@ def replace_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
 
 def reorder(band: Band, order: list[int]) -> Band:
     """The members of a permutable band in another order (interchange)."""
-    return Band(tuple(band.members[i] for i in order), tuple(band.coincident[i] for i in order), band.permutable)
+    separate = tuple(band.separate[i] for i in order) if band.separate else ()
+    return Band(tuple(band.members[i] for i in order), tuple(band.coincident[i] for i in order), band.permutable, separate)
+
+
+def floor(band: Band, sizes: Sequence[int]) -> Band:
+    """Each member divided by its size: the tile's number."""
+    ctx = band.members[0].get_ctx()
+    members = []
+    for member, size in zip(band.members, sizes):
+        value = isl.Val.int_from_si(ctx, size)
+        members.append(member.scale_down_val(value).floor())
+    return Band(tuple(members), band.coincident, band.permutable)
+
+
+def scaled_floor(band: Band, sizes: Sequence[int]) -> Band:
+    """Each member rounded down to a multiple of its size: the tile's first iteration."""
+    ctx = band.members[0].get_ctx()
+    tiles = floor(band, sizes)
+    members = [m.scale_val(isl.Val.int_from_si(ctx, s)) for m, s in zip(tiles.members, sizes)]
+    return Band(tuple(members), band.coincident, band.permutable)
 
 
 def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:

@@ -10,7 +10,7 @@ from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
-from polyml.schedule import contraction, mapping
+from polyml.schedule import contraction, mapping, short, slabs, tree
 from polyml.schedule.blocks import Blocks
 from polyml.schedule.compute import compute
 from polyml.schedule.roles import LoopRole
@@ -23,16 +23,19 @@ SMALL_TILES = (4, 7, 3, 2)
 
 def small_tiles(patch):
     """Tiles of a few iterations, so that small sizes have several of them."""
-    floor, scaled = mapping._floor, mapping._scaled_floor
-    patch.setattr(mapping, "_floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
-    patch.setattr(mapping, "_scaled_floor", lambda band, sizes: scaled(band, SMALL_TILES[: len(sizes)]))
+    floor, scaled = tree.floor, tree.scaled_floor
+    patch.setattr(mapping, "floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
+    for module in (mapping, short):
+        patch.setattr(module, "scaled_floor", lambda band, sizes: scaled(band, SMALL_TILES[: len(sizes)]))
+    patch.setattr(slabs, "WIDTH", 6)
+    patch.setattr(slabs, "FEW_WIDTH", 6)
     patch.setattr(contraction, "blocks", blocks_of(14, 7, 3, 4))
 
 
 def blocks_of(columns, panel, depth, rows):
     """Blocks of these sizes for every contraction."""
 
-    def blocks(axes, element_bytes, machine, *, parallel, products=1):
+    def blocks(axes, element_bytes, machine, *, parallel, products=1, grain=1):
         names = {role: [a.name for a in axes if a.role is role] for role in LoopRole}
         (wide,), (first, *others) = names[LoopRole.PANEL], names[LoopRole.ROWS]
         single = [(n, 1) for n in (*names[LoopRole.COLUMNS], *others)]

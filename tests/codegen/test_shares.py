@@ -68,22 +68,21 @@ def test_bounds_that_only_the_loop_over_tiles_states_are_kept():
     assert list(instances(with_even_shares(program).body)) == list(instances(program.body))
 
 
-def two_products(T, A, B, C, D):
+def product_and_rows(T, A, B, C, D):
     for i in range(T.shape[0]):
         for j in range(T.shape[1]):
             for k in range(A.shape[1]):
                 T[i, j] += A[i, k] * B[k, j]
     for i in range(D.shape[0]):
         for j in range(D.shape[1]):
-            for k in range(T.shape[1]):
-                D[i, j] += T[i, k] * C[k, j]
+            D[i, j] += T[i, j] * C[j]
 
 
 @pytest.mark.parametrize("rows", [(0, 0), (0, 3), (5, 2), (40, 17), (31, 31)])
 @pytest.mark.parametrize("ends", [(3,), (7, 30), (0, 31, 35)])
 def test_nests_over_different_ranges_share_what_is_around_both(rows, ends):
-    arrays = {"T": (40, 3), "A": (40, 2), "B": (2, 3), "C": (3, 4), "D": (40, 4)}
-    scop = scop_of(two_products, {name: np.zeros(shape) for name, shape in arrays.items()})
+    arrays = {"T": (40, 3), "A": (40, 2), "B": (2, 3), "C": (3,), "D": (40, 3)}
+    scop = scop_of(product_and_rows, {name: np.zeros(shape) for name, shape in arrays.items()})
     tree = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True).tree
     before = build(scop, tree)
     after = with_even_shares(before)

@@ -1,17 +1,21 @@
 """Tiles, wavefronts and threads on the loops of whole kernels."""
 
 import re
+from functools import cache
 
+import numpy as np
 import pytest
 
 from polyml import machine
 from polyml.codegen.ast import loops
 from polyml.codegen.build import build
 from polyml.codegen.walk import sequence
+from polyml.model.dependence import dependences
 from polyml.polyhedra import points
 from polyml.schedule.compute import compute
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.tree import PARALLEL, POINT, TILE
+from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import marks, modelled, path_to, scheduled
 
 NAMES = ("gemm", "lu", "cholesky", "jacobi_2d", "seidel_2d", "floyd_warshall", "syrk")
@@ -61,23 +65,38 @@ def test_statements_beside_a_contraction_share_its_tiles_of_rows():
     assert [iterators_in(m) for m in scaling[1].members] == [["i"]] and scaling[1].mark == POINT
 
 
-@pytest.mark.parametrize("name", ["lu", "cholesky"])
-def test_a_factorisation_runs_its_tiles_by_wavefronts(name):
-    found, tree = modelled(name), scheduled(name).tree
-    for statement in found.scop.statements:
-        front, across, along, points_ = path_to(tree, statement)
+def crossed(A):
+    """A factorisation that reads two columns to the left, so that a slab of it leaves no simple rest."""
+    for k in range(3, A.shape[0] - 2):
+        for i in range(k + 1, A.shape[0]):
+            A[i, k - 2] /= A[k, k]
+        for i in range(k + 1, A.shape[0]):
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] -= A[i, k - 2] * A[k, j]
+
+
+@cache
+def crossed_loops():
+    scop = scop_of(crossed, {"A": np.zeros((9, 9))})
+    found = dependences(scop)
+    return scop, {p: compute(scop, found, machine.preset("avx2"), tile=True, parallel=p) for p in (True, False)}
+
+
+def test_loops_that_carry_everything_run_their_tiles_by_wavefronts():
+    scop, schedules = crossed_loops()
+    for statement in scop.statements:
+        front, across, along, points_ = path_to(schedules[True].tree, statement)
         assert [s.mark for s in (front, across, along, points_)] == [TILE, PARALLEL, TILE, POINT]
         assert front.members[0].count("floor") + front.members[0].count("2*floor") == 2
         assert (front.coincident, across.coincident) == ((False,), (True,))
-    assert any("wavefronts" in note for note in scheduled(name).notes)
-    assert PARALLEL not in {m for s in found.scop.statements for m in marks(scheduled(name, parallel=False).tree, s)}
+    assert any("wavefronts" in note for note in schedules[True].notes)
+    assert PARALLEL not in {m for s in scop.statements for m in marks(schedules[False].tree, s)}
 
 
 def test_a_wavefront_of_tiles_holds_tiles_of_equal_distance():
-    _, across, _, _ = path_to(scheduled("lu").tree, "S0")
-    front = path_to(scheduled("lu").tree, "S0")[0].members[0]
-    row, column = front.split(" + ")
-    assert across.members == (column,) and (iterators_in(row), iterators_in(column)) == (["i"], ["j"])
+    front, across, *_ = path_to(crossed_loops()[1][True].tree, "S1")
+    row, column = front.members[0].split(" + ")
+    assert across.members == (column,) and iterators_in(row) != iterators_in(column)
 
 
 def test_a_stencil_s_sweeps_are_parallel_inside_the_time_loop():
@@ -110,7 +129,7 @@ def test_no_loop_is_for_threads_where_they_are_switched_off(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parallel_loop_of_the_program_is_one_that_the_schedule_marks(name):
     found, tree = modelled(name), scheduled(name).tree
-    wanted = any(PARALLEL in marks(tree, s) for s in found.scop.statements)
+    wanted = f'mark: "{PARALLEL}"' in str(tree)
     assert any(loop.parallel for loop in loops(build(found.scop, tree).body)) == wanted
 
 
