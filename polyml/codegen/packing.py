@@ -329,7 +329,7 @@ class _Packer:
         if all(e.names <= self._sizes.keys() for e in extents):
             counts = [e.evaluate(self._sizes) for e in extents]
             is_aliased = counts[unit] * array.element.size_bytes % PAGE_BYTES == 0
-            if copy.panel is None and not is_aliased and self._is_read_in_rows(copy):
+            if copy.panel is None and self._is_read_in_rows(copy):
                 return NEVER
             if 2 * prod(counts) * array.element.size_bytes > self._machine.cache(3).size_bytes:
                 return LEAST_FAR_USES

@@ -140,6 +140,26 @@ def kernel(A):
 """, _arrays(e, A="N,N")
 
 
+def elimination(rng: random.Random) -> Made:
+    """Columns divided and the rest updated, step by step, in place or on right-hand sides, forwards or backwards."""
+    e = rng.choice(["f64", "f64", "f32", "i64", "i32"])
+    half = "/ (3.0 + abs(A[k, k]))" if e[0] == "f" else "// 5"
+    steps, below = rng.choice([("range(A.shape[0])", "range(k + 1, A.shape[0])")] * 2 + [("range(A.shape[0] - 1, -1, -1)", "range(k)")])
+    target, columns = rng.choice([("A", below), ("A", below), ("A", "range(k, i + 1)"), ("B", "range(B.shape[1])")])
+    divided = ("B[k, j]", "range(B.shape[1])", "j") if target == "B" else (rng.choice(["A[i, k]", "A[k, i]"]), below, "i")
+    pivot = "B[k, j]" if target == "B" else rng.choice(["A[k, j]", "A[j, k]"])
+    row = rng.choice(["A[i, k]", "A[i, k]", "A[k, i]"])
+    return "\n".join([
+        "def kernel(A, B):",
+        f"    for k in {steps}:",
+        f"        for {divided[2]} in {divided[1]}:",
+        f"            {divided[0]} = {divided[0]} {half}",
+        f"        for i in {below}:",
+        f"            for j in {columns}:",
+        f"                {target}[i, j] {rng.choice(['-=', '-=', '+='])} {row} * {pivot}",
+    ]), _arrays(e, A="N,N", B="N,M")
+
+
 def jacobi_1d(rng: random.Random) -> Made:
     e = _element(rng)
     w = rng.randint(1, 2)
@@ -480,6 +500,7 @@ def batched(rng: random.Random) -> Made:
 
 
 TEMPLATES = (
+    elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
     convolution, matvec_pair, doitgen, shortest_paths, alignment, folding, recursive_filter, transposition, triad,
