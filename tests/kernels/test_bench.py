@@ -71,6 +71,11 @@ def test_arguments_are_put_back_before_every_run():
     assert [runner.run()[1]["A"].tolist() for _ in range(2)] == [[2.0] * 3] * 2
 
 
+def test_the_memory_of_a_compiling_process_is_not_that_of_its_parent():
+    ballast = np.ones(75_000_000)  # 600 MB
+    assert bench.compile_times("jacobi_1d").peak_mb < 500.0 < ballast.nbytes / 1e6
+
+
 def test_compile_times_come_from_new_processes(tmp_path, capsys):
     file = tmp_path / "times.json"
     assert compile_time.main(["--kernels", "jacobi-1d", "--repeat", "1", "--json", str(file)]) == 0
