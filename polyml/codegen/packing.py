@@ -166,10 +166,13 @@ class _Packer:
         return packed
 
     def _copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
+        is_strip = len(chain) == 1  # it goes over its data once, or as it lies in memory
+        if is_strip and (self._sizes is None or any(map(_has_tiles, chain[0].body))):
+            return []
         found: dict[tuple, _Copy] = {}
         for uses in self._uses(chain, around):
             for level, use in uses:
-                if not use.window.lengths or self._again(use, chain, level) is None or self._is_written(use, chain, level):
+                if not use.window.lengths or self._again(use, chain, level) is None:
                     continue
                 order, value = self._order(use, chain), _with_numbers(use)
                 key = (use.window, order, str(value))
@@ -180,15 +183,17 @@ class _Packer:
                     copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
                     if not self._fits(copy, use, chain):
                         continue
-                    found[key] = copy
+                    if self._sizes is not None and self._times(use, copy) < self._least_uses(copy, use):
+                        break
                 elif copy.level != level:
                     continue
+                if self._is_written(use, chain, level):
+                    continue
+                found[key] = copy
                 copy.uses.append(use)
                 break
-        copies = [c for c in found.values() if all(self._stays(u, c) for u in c.uses)]
-        if len(chain) == 1:  # a strip alone goes over its data once, or as it lies in memory
-            is_strip = self._sizes is not None and not any(map(_has_tiles, chain[0].body))
-            copies = [c for c in copies if is_strip and self._is_turned(c)]
+        copies = [c for c in found.values() if not is_strip or self._is_turned(c)]
+        copies = [c for c in copies if all(self._stays(u, c) for u in c.uses)]
         level = min((copy.level for copy in copies), default=0)
         copies = [c for c in copies if not any(t.expr.is_const for t in self._pays(c, chain, level))]
         for copy in copies:
@@ -305,31 +310,30 @@ class _Packer:
         return self._tests.stays_within(touch, use.around, lows, lengths)
 
     def _pays(self, copy: _Copy, chain: tuple[Loop, ...], level: int) -> list[Condition]:
-        """What must hold in the body of chain[level] so that each element of the copy is read often: the first loop that
-        goes over it again is long.
+        """What must hold in the body of chain[level] so that each element of the copy is read often, where sizes are not
+        known: the first loop that goes over it again is long.
         """
+        if self._sizes is not None:
+            return []
         use = copy.uses[0]
         again = self._again(use, chain, copy.level)
-        if self._sizes is not None:
-            times = self._times(use, copy)
-            return [] if times >= self._least_uses(copy) else [Compare(">=", const(-1))]
         unknown = self._unknown(use, chain, level)
         lengths = [high - low + 1 for low in again.lower for high in again.upper]
         tests = [Compare(">=", n - LEAST_USES) for n in lengths if not n.names & unknown]
         return [t for t in tests if not (t.expr.is_const and t.expr.const >= 0)]
 
-    def _least_uses(self, copy: _Copy) -> int:
+    def _least_uses(self, copy: _Copy, use: _Use) -> int:
         """Times that an element is read for which copying it pays, where sizes are known."""
         array, unit = self._given.scop.arrays[copy.window.array], self._unit_dim(copy.window.array)
         if not isinstance(copy.value, Load):
             return LEAST_MADE_USES
-        if self._is_turned(copy) or copy.panel is not None and not self._is_along_row(copy):
+        if self._is_turned(copy) or copy.panel is not None and not self._is_along_row(copy, use):
             return LEAST_TURNED_USES
         extents = [self._table.affine(e) for e in array.shape]
         if all(e.names <= self._sizes.keys() for e in extents):
             counts = [e.evaluate(self._sizes) for e in extents]
             is_aliased = counts[unit] * array.element.size_bytes % PAGE_BYTES == 0
-            if copy.panel is None and self._is_read_in_rows(copy):
+            if copy.panel is None and self._is_read_in_rows(use):
                 return NEVER
             if 2 * prod(counts) * array.element.size_bytes > self._machine.cache(3).size_bytes:
                 return LEAST_FAR_USES
@@ -341,16 +345,14 @@ class _Packer:
         """Whether neighbours in the copy are none in the array."""
         return copy.order[-1] != self._unit_dim(copy.window.array)
 
-    def _is_read_in_rows(self, copy: _Copy) -> bool:
+    def _is_read_in_rows(self, use: _Use) -> bool:
         """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only."""
-        use = copy.uses[0]
         written = {name for e in self._tests.subscripts((use.statement.write, use.instance)) for name in e.names}
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
         return sum(not e.names & written for e in read) == 1
 
-    def _is_along_row(self, copy: _Copy) -> bool:
+    def _is_along_row(self, copy: _Copy, use: _Use) -> bool:
         """Whether the copy's last dimension is that along which the written row runs."""
-        use = copy.uses[0]
         write = self._tests.subscripts((use.statement.write, use.instance))[-1:]
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))[copy.order[-1]]
         return any(read.names & e.names for e in write)
