@@ -26,6 +26,7 @@ PAIR_COUNTS = (2, 3, 4, 6, 8)  # the same of two loops
 VECTOR_COUNTS = (1, 2, 3, 4)
 COPIES_LIMIT = 32  # vectors that run together
 TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
+TOLERANCE_AROUND = 1.01  # the same around loops, whose code is small beside what they run
 DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
@@ -139,9 +140,10 @@ class _Vectorizer:
             cycles = model.per_iteration(shape)
             if cycles is not None and cycles < plain:
                 priced.append((cycles, shape.copies, shape))
+        tolerance = TOLERANCE_AROUND if any(isinstance(n, Loop) for n in nest.body) else TOLERANCE
         while priced:
             least = min(cycles for cycles, _, _ in priced)
-            chosen = min((p for p in priced if p[0] <= least * TOLERANCE), key=lambda p: (p[1], p[0]))
+            chosen = min((p for p in priced if p[0] <= least * tolerance), key=lambda p: (p[1], p[0]))
             cycles, _, shape = chosen
             if _fits(nest, shape):
                 return self._with_rests(model, shape), cycles
