@@ -28,7 +28,7 @@ from polyml.schedule.tree_text import Tree, parse_tree
 SLAB = "slab"  # the parameter of a part: where its slab begins
 ROUNDS = 6  # of adding what must come first; dependences through memory are nearly transitive, so two or three suffice
 WIDTH = 32  # iterations of the loop that is cut in a slab
-FEW_WIDTH = 16  # the same of a loop of fewer than FEW
+FEW_WIDTH = 16  # the same of a loop of fewer than FEW, and where the rest is no product, which needs no depth
 FEW = 128
 NOTHING = isl.UnionSet("{ }")
 
@@ -80,6 +80,8 @@ def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
 
 def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
     """How many iterations a slab has: so few that the rest is much of the work."""
+    if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
+        return FEW_WIDTH
     if sizes is None:
         return WIDTH
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(polyhedra.fix(scop.domain, sizes)).range()
