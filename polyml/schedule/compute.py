@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
@@ -115,20 +116,19 @@ class _Planner:
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
     ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
         """The schedule with components in slabs, None if there are none; and what was decided."""
-        plans, notes, is_cut = [], (), False
-        for component in components(affine):
+        found = [self._slabs_of(component, scop, dependences, sizes) for component in components(affine)]
+        if not any(found):
+            return None, ()
+        plans, notes = [], ()
+        for component, slabs in zip(components(affine), found):
             part, within = restricted(scop, dependences, component.get_domain())
-            found = cut(component, part, sizes)
-            if found is None:
+            if slabs is None:
                 tree, decided = self._mapped(component, part, within, sizes)
                 child = parse_tree(str(tree)).get("child")
             else:
-                is_cut = True
-                child, decided = self._in_slabs(found, component, part, within, sizes)
+                child, decided = self._in_slabs(slabs, component, part, within, sizes)
             plans.append({"filter": str(component.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
-        if not is_cut:
-            return None, ()
         whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
         tree = isl.Schedule(print_tree(whole))
         try:
@@ -137,6 +137,13 @@ class _Planner:
             return tree, notes
         except IllegalSchedule as problem:
             return None, (f"not cut into slabs: {problem.message}",)
+
+    def _slabs_of(
+        self, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> Slabs | None:
+        if len(polyhedra.set_names(component.get_domain())) < 2:  # one statement alone has tiles of its own
+            return None
+        return cut(component, restricted(scop, dependences, component.get_domain())[0], sizes)
 
     def _in_slabs(
         self, found: Slabs, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None

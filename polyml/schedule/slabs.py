@@ -45,8 +45,7 @@ class Slabs:
 
 
 def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | None:
-    """A component of a schedule in slabs along one of its outermost loops; None where that leaves no rest, or where it is
-    one statement alone, which has tiles of its own.
+    """A component of a schedule in slabs along one of its outermost loops; None where that leaves no rest.
 
     scop: of the component's statements. sizes: values of parameters to choose the width by.
     """
@@ -54,7 +53,7 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) ->
     if top.get_type() != NODE.band:
         return None
     band, depth = band_of(top), _depth(scop.domain, scop)
-    if len(scop.statements) < 2 or depth < 3 or all(band.coincident):
+    if depth < 3 or all(band.coincident):
         return None
     endless = _endless(scop)
     order = dependences(endless).validity
