@@ -136,15 +136,15 @@ def compile(
     for way in _ways(options, transform, aliased):
         scheduled = Scheduled(scop.schedule, (_reason(options, aliased),))
         if way.transform:
+            if failed is not None and not failed.in_slabs:
+                continue  # it would be the same one
             choices = {"tile": options.tile, "parallel": options.parallel, "slabs": way.slabs}
             scheduled = stage("schedule", lambda: compute(scop, found, host, sizes=typical, reductions=free, **choices))
-            if failed is not None and failed.plain_is_equal(scheduled.tree):
-                continue
         try:
             made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
-            failed = scheduled.tree
+            failed = scheduled
             notes += (f"{way.name}{' in slabs' if scheduled.in_slabs else ''} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import islpy as isl
 
@@ -392,20 +392,14 @@ def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.
 
 def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
     """{ S[i] -> S[f(i)]; T[i] -> T[g(i)] }."""
-    first, *others = map(isl.UnionPwMultiAff.from_pw_multi_aff, functions)
-    for other in others:
-        first = first.union_add(other)
-    return first
+    return reduce(isl.UnionPwMultiAff.union_add, map(isl.UnionPwMultiAff.from_pw_multi_aff, functions))
 
 
 def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
     """{ S[i] -> [(e + number)] }."""
     listed = value.get_pw_aff_list()
     pieces = [listed.get_at(k).add_constant_val(isl.Val(number)) for k in range(listed.n_pw_aff())]
-    first, *others = map(isl.UnionPwAff.from_pw_aff, pieces)
-    for other in others:
-        first = first.union_add(other)
-    return first
+    return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, pieces))
 
 
 def between(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:

@@ -6,6 +6,7 @@ import islpy as isl
 import numpy as np
 import pytest
 
+import kernels
 import polyml
 from polyml import pipeline
 from polyml.codegen.ast import Jam, loops
@@ -31,15 +32,7 @@ def smooth(A, B, steps):
             A[i] = B[i] - A[i]
 
 
-def factors(A):
-    for i in range(A.shape[0]):
-        for j in range(i):
-            for k in range(j):
-                A[i, j] -= A[i, k] * A[k, j]
-            A[i, j] /= A[j, j]
-        for j in range(i, A.shape[0]):
-            for k in range(i):
-                A[i, j] -= A[i, k] * A[k, j]
+factors = kernels.load("lu").kernel.py_func
 
 
 def product(C, A, B):

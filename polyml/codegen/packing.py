@@ -82,8 +82,9 @@ class _Use:
 @dataclass
 class _Copy:
     """A window with memory of its own. value: what the copy holds of each element, in which Load is the element: itself,
-    or what a statement makes of it with numbers that never change (`alpha*A[i, k]`), so that it is made once. order: the array's dimensions as the copy stores them. level: in the body of which
-    loop of the chain it is filled, -1: before all of them. panel: see `_panel`. is_shared: a loop inside goes to threads.
+    or what a statement makes of it with numbers that never change (`alpha*A[i, k]`), so that it is made once. order: the
+    array's dimensions as the copy stores them. level: in the body of which loop of the chain it is filled, -1: before all of
+    them. panel: see `_panel`. is_shared: a loop inside goes to threads.
     """
 
     name: str
@@ -174,11 +175,11 @@ class _Packer:
             for level, use in uses:
                 if not use.window.lengths or self._again(use, chain, level) is None:
                     continue
-                order, value = self._order(use, chain), _with_numbers(use)
+                order, value = self._order(use, chain), _with_numbers_in(use.statement, use.read)
                 key = (use.window, order, str(value))
                 copy = found.get(key)
                 if copy is None:
-                    copy = _Copy("", use.window, _alone(value, use.read), order, level, chain)
+                    copy = _Copy("", use.window, _alone(value), order, level, chain)
                     copy.panel = self._panel(use, copy, chain)
                     copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
                     if not self._fits(copy, use, chain):
@@ -602,10 +603,6 @@ def _with_numbers_in(statement: Statement, read: int) -> Value:
     return found
 
 
-def _with_numbers(use: _Use) -> Value:
-    return _with_numbers_in(use.statement, use.read)
-
-
 def _path_to(value: Value, read: int) -> list[Value]:
     """From the value down to the load of a read; [] where it is not there."""
     if isinstance(value, Load):
@@ -616,7 +613,7 @@ def _path_to(value: Value, read: int) -> list[Value]:
     return []
 
 
-def _alone(value: Value, read: int) -> Value:
+def _alone(value: Value) -> Value:
     """The value with the element as its only read, the first."""
     return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
 

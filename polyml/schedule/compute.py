@@ -60,8 +60,8 @@ def compute(
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    tile, parallel, slabs: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for all. reductions: the updates whose order
-    is free: contractions use that.
+    tile, parallel, slabs: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for
+    all. reductions: the updates whose order is free: contractions use that.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
@@ -116,11 +116,12 @@ class _Planner:
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
     ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
         """The schedule with components in slabs, None if there are none; and what was decided."""
-        found = [self._slabs_of(component, scop, dependences, sizes) for component in components(affine)]
+        parts = components(affine)
+        found = [self._slabs_of(component, scop, dependences, sizes) for component in parts]
         if not any(found):
             return None, ()
         plans, notes = [], ()
-        for component, slabs in zip(components(affine), found):
+        for component, slabs in zip(parts, found):
             part, within = restricted(scop, dependences, component.get_domain())
             if slabs is None:
                 tree, decided = self._mapped(component, part, within, sizes)

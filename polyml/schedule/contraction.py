@@ -27,9 +27,9 @@ from polyml.schedule.blocks import Axis, Blocks, blocks, is_worth_blocks
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.slabs import SLAB
-from polyml.schedule.strides import accesses, goes_to_neighbours, moves
+from polyml.schedule.strides import accesses, goes_to_neighbours, is_same_element, moves
 from polyml.schedule.tree import PARALLEL, POINT, TILE
-from polyml.schedule.tree_text import Tree, parse_tree, print_tree
+from polyml.schedule.tree_text import Tree, parse_tree, print_tree, tuple_text
 
 
 DIAGONALS = ("first", "last", "within")  # what a diagonal cuts of a register tile's depth, to the rest of it
@@ -89,7 +89,12 @@ def map_contractions(
 
 def has_contraction(scop: Scop) -> bool:
     """Whether some statement may be one: a choice of tiles by sizes."""
-    return any(len(s.iterators) >= 3 and contraction_roles(s, s.iterators) for s in scop.statements.values())
+    return any(map(may_be_contraction, scop.statements.values()))
+
+
+def may_be_contraction(statement: Statement) -> bool:
+    """Whether all the statement's loops together make one."""
+    return len(statement.iterators) >= 3 and contraction_roles(statement, statement.iterators) is not None
 
 
 @dataclass(frozen=True)
@@ -295,7 +300,7 @@ class _Layout:
     def _blocks(self, found: Contraction) -> Blocks:
         arrays = [self._scop.arrays[a.array] for a in accesses(found.main) if a.subscripts]
         size_bytes = max(a.element.size_bytes for a in arrays)
-        moving = [a for a in found.main.reads if a.subscripts and not _same(a, found.main.write)]
+        moving = [a for a in found.main.reads if a.subscripts and not is_same_element(a, found.main.write)]
         products = max(1, len(moving) // 2)
         return blocks(
             found.axes, size_bytes, self._machine, parallel=self._parallel, products=products, grain=self._grain
@@ -317,7 +322,7 @@ class _Layout:
     def _apart(self, found: Contraction, statement: Statement) -> Tree:
         along = found.names(statement)
         inner = [it for it in statement.iterators if it in along.values()]
-        return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ['0'] * len(inner))
+        return _band([{statement: it} for it in inner], [1] * len(inner), [1] * len(inner), ["0"] * len(inner))
 
     def _tree(self, found: Contraction, made: Blocks) -> Tree:
         free = {a.name for a in found.axes if a.parallel}
@@ -343,7 +348,6 @@ class _Layout:
             if loops:
                 inside = {"mark": mark, "child": {**band(loops, found.statements), "child": inside}}
         return inside
-
 
     def _parts(self, found: Contraction, made: Blocks) -> tuple[str, ...]:
         """Filters of the contraction's instances, in their order: those that all rows and columns of their register tile
@@ -379,7 +383,7 @@ def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, Lo
     if len(panels) != 1:
         return None
     panel = panels[0]
-    operands = [a for a in statement.reads if a.subscripts and not _same(a, write)]
+    operands = [a for a in statement.reads if a.subscripts and not is_same_element(a, write)]
     beside = [a for a in operands if moves(a, along[panel])]
     across = [a for a in operands if a not in beside]
     if not beside or not across:
@@ -422,10 +426,6 @@ def _single(statement: Statement, subscript: isl.PwAff) -> str | None:
     return statement.iterators[next(k for k, c in enumerate(found[0]) if c)]
 
 
-def _same(a: Access, b: Access) -> bool:
-    return a.array == b.array and a.relation.plain_is_equal(b.relation)
-
-
 def _place(write: Access, position: int) -> int:
     """Which dimension of the result the iterator moves, counted from the last; -1: none."""
     for k, subscript in enumerate(reversed(write.subscripts)):
@@ -444,11 +444,7 @@ def _members(node: Tree) -> list[dict[str, str | None]]:
 
 
 def _filter(statements: Sequence[Statement]) -> str:
-    return f"{{ {'; '.join(_tuple(s) for s in statements)} }}"
-
-
-def _tuple(statement: Statement) -> str:
-    return f"{statement.name}[{', '.join(statement.iterators)}]"
+    return f"{{ {'; '.join(tuple_text(s) for s in statements)} }}"
 
 
 def _band(
@@ -457,7 +453,7 @@ def _band(
     """A permutable band: per member the iterator of each statement, or where its tile begins."""
     texts = []
     for member, step, origin in zip(members, steps, origins):
-        values = (f"{_tuple(s)} -> [({_tile(it, step, origin)})]" for s, it in member.items())
+        values = (f"{tuple_text(s)} -> [({_tile(it, step, origin)})]" for s, it in member.items())
         texts.append(f"{{ {'; '.join(values)} }}")
     parameters = f"[{SLAB}] -> " if any(SLAB in origin for origin in origins) else ""
     return {"schedule": f"{parameters}[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}

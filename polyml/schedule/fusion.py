@@ -18,9 +18,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.schedule.contraction import contraction_roles
+from polyml.schedule.contraction import may_be_contraction
 from polyml.schedule.roles import LoopRole, has_reuse, loop_role
-from polyml.schedule.tree import together
+from polyml.schedule.tree import members_of, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 DEEP = 3  # members of a band that may be tiled
@@ -66,13 +66,13 @@ class _Facts:
             return False
         if len(coincident) < DEEP:
             return True
-        names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), _members(band)
+        names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), members_of(band)
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
     def is_contraction(self, group: Tree) -> bool:
         """Whether some statement of the group may be one."""
         statements = (self._scop.statements[n] for n in polyhedra.set_names(isl.UnionSet(group["filter"])))
-        return any(len(s.iterators) >= DEEP and contraction_roles(s, s.iterators) for s in statements)
+        return any(map(may_be_contraction, statements))
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether the member takes the same values for both groups."""
@@ -156,7 +156,7 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
         return None
     if facts.is_contraction(first) and facts.is_contraction(second):
         return None  # each gets blocks of its own
-    members, others = _members(band), _members(other)
+    members, others = members_of(band), members_of(other)
     loop = members[0].union_add(others[0])
     shared = isl.MultiUnionPwAff.from_union_pw_aff(loop)
     if not facts.share_data(first, second, shared) or not facts.stays_parallel(first, second, shared):
@@ -176,15 +176,10 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     }
 
 
-def _members(band: Tree) -> list[isl.UnionPwAff]:
-    partial = isl.MultiUnionPwAff(band["schedule"])
-    return [partial.get_at(i) for i in range(len(band["coincident"]))]
-
-
 def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
     """What the group runs inside the shared loop: its band without the first member, as children of a sequence."""
     if len(band["coincident"]) > 1:
-        rest = together(_members(band)[1:])
+        rest = together(members_of(band)[1:])
         yield {
             "filter": group["filter"],
             "child": {**band, "schedule": str(rest), "coincident": band["coincident"][1:]},

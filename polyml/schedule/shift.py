@@ -18,7 +18,7 @@ from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.schedule.legality import check_legal
-from polyml.schedule.tree import together
+from polyml.schedule.tree import members_of, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 
@@ -56,8 +56,8 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
     if len(parts) != 2 or node.get("coincident", [0])[-1] or not all(_is_loop(part.get("child", {})) for part in parts):
         return None
     first, second = parts
-    inner = [_members(part["child"])[0] for part in parts]
-    *outer, last = _members(node)
+    inner = [members_of(part["child"])[0] for part in parts]
+    *outer, last = members_of(node)
     later = isl.UnionSet(second["filter"])
     moved = last.subtract_domain(later).union_add(polyhedra.plus(last.intersect_domain(later), 1))
     loop = inner[0].union_add(inner[1])
@@ -74,12 +74,7 @@ def _in_next(node: Tree, scop: Scop) -> Tree | None:
 
 
 def _is_loop(node: Tree) -> bool:
-    return "schedule" in node and "child" not in node and len(_members(node)) == 1
-
-
-def _members(band: Tree) -> list[isl.UnionPwAff]:
-    partial = isl.MultiUnionPwAff(band["schedule"])
-    return [partial.get_at(k) for k in range(len(partial))]
+    return "schedule" in node and "child" not in node and len(members_of(node)) == 1
 
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:

@@ -17,7 +17,7 @@ from polyml.model.scop import Scop
 from polyml.schedule.forms import stays
 from polyml.schedule.roles import LoopRole, loop_role
 from polyml.schedule.tree import NODE, PARALLEL, POINT, TILE, Band, band_of, reorder, scaled_floor, statements_of, together
-from polyml.schedule.tree_text import Tree, print_tree
+from polyml.schedule.tree_text import Tree, print_tree, tuple_text
 
 SHORT = 64  # iterations of a loop at most
 STRIP = 32  # iterations a thread takes at a time
@@ -43,12 +43,13 @@ def map_short(schedule: isl.Schedule, scop: Scop, dependences: Dependences, *, p
     turns = _in_turn(names, together(band.members[:depth]), dependences)
     if turns is None:
         return None
-    parts = [{"filter": f"{{ {_tuple(scop, name)} }}", "child": _band(band, depth, len(roles), _tuple(scop, name))} for name in turns]
-    tree: Tree = {**_band(band, 0, depth, None), "child": {"sequence": parts}}
+    filters = [f"{{ {tuple_text(scop.statements[name])} }}" for name in turns]
+    parts = [{"filter": where, "child": _band(band, depth, len(roles), where)} for where in filters]
+    tree: Tree = {**_band(band, 0, depth), "child": {"sequence": parts}}
     if band.coincident[depth]:
         strip = scaled_floor(Band(band.members[depth : depth + 1], (True,), True), [STRIP])
         tree = {"mark": POINT, "child": tree}
-        tree = {"mark": PARALLEL if parallel else TILE, "child": {**_band(strip, 0, 1, None), "child": tree}}
+        tree = {"mark": PARALLEL if parallel else TILE, "child": {**_band(strip, 0, 1), "child": tree}}
     return isl.Schedule(print_tree({"domain": str(scop.domain), "child": tree}))
 
 
@@ -66,16 +67,13 @@ def _is_short(member: isl.UnionPwAff, scop: Scop) -> bool:
     return all(polyhedra.is_within(m.range(), SHORT) for m in deep)
 
 
-def _band(band: Band, first: int, stop: int, instances: str | None) -> Tree:
+def _band(band: Band, first: int, stop: int, where: str | None = None) -> Tree:
+    """Some of the members, for the instances of a filter."""
     members = band.members[first:stop]
-    if instances is not None:
-        members = tuple(m.intersect_domain(isl.UnionSet(f"{{ {instances} }}")) for m in members)
+    if where is not None:
+        members = tuple(m.intersect_domain(isl.UnionSet(where)) for m in members)
     flags = [int(c) for c in band.coincident[first:stop]]
     return {"schedule": str(together(members)), "permutable": 1, "coincident": flags}
-
-
-def _tuple(scop: Scop, name: str) -> str:
-    return f"{name}[{', '.join(scop.statements[name].iterators)}]"
 
 
 def _in_turn(names: Sequence[str], step: isl.MultiUnionPwAff, dependences: Dependences) -> list[str] | None:

@@ -1,6 +1,6 @@
 """Slabs: a nest that must run in the order of one loop, cut into what others wait for and what is left.
 
-    for k: S(k); T(k)          ->          for slab by 64:
+    for k: S(k); T(k)          ->          for slab by 32:
                                                what others in the slab wait for: S, and T near it
                                                the rest of T: loops that carry nothing, whatever the slab is
 
@@ -20,8 +20,9 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.dependence import NONE, Dependences, dependences
-from polyml.model.scop import Access, Scop
+from polyml.model.scop import Scop
 from polyml.schedule.roles import LoopRole, loop_role
+from polyml.schedule.strides import is_same_element
 from polyml.schedule.tree import NODE, POINT, TILE, Band, band_of
 from polyml.schedule.tree_text import Tree, parse_tree
 
@@ -165,13 +166,9 @@ def _operands_written(scop: Scop) -> isl.UnionMap:
     written, read = [], []
     for s in scop.statements.values():
         written.append(isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)))
-        operands = (a.relation for a in s.reads if not _same(a, s.write))
+        operands = (a.relation for a in s.reads if not is_same_element(a, s.write))
         read += [isl.UnionMap.from_map(r.intersect_domain(s.domain)) for r in operands]
     return polyhedra.union(written, NONE).apply_range(polyhedra.union(read, NONE).reverse())
-
-
-def _same(a: Access, b: Access) -> bool:
-    return a.array == b.array and a.relation.plain_is_equal(b.relation)
 
 
 def _union(sets) -> isl.UnionSet:
@@ -196,10 +193,11 @@ def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple
 def in_slabs(found: Slabs, plans: Sequence[isl.Schedule]) -> Tree:
     """The loop over slabs around the plans of the parts."""
     start = _starts(found)
+    at = start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain()
     parts = []
     for instances, plan in zip(found.parts, plans):
-        inside = _without_slab(parse_tree(str(plan)).get("child"), start)
-        filter_ = {"filter": str(_there(instances, start))}
+        inside = _without_slab(parse_tree(str(plan)).get("child"), at)
+        filter_ = {"filter": str(_there(instances, at))}
         parts.append(filter_ if inside is None else {**filter_, "child": {"mark": POINT, "child": inside}})
     band = isl.MultiUnionPwAff.from_union_map(start)
     inside = {"schedule": str(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
@@ -212,29 +210,29 @@ def _starts(found: Slabs) -> isl.UnionMap:
     return isl.UnionMap.from_union_pw_aff(found.member).apply_range(down)
 
 
-def _there(instances: isl.UnionSet, start: isl.UnionMap) -> isl.UnionSet:
-    """The instances with the parameter being where the slab of each begins."""
-    here = instances.intersect(start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain())
-    return _union(isl.UnionSet.from_set(polyhedra.without_parameter(piece, SLAB)) for piece in polyhedra.pieces(here))
+def _there(instances: isl.UnionSet, at: isl.UnionSet) -> isl.UnionSet:
+    """The instances with the parameter being where the slab of each begins. at: { S[i] : the slab of S[i] begins at SLAB }."""
+    here = polyhedra.pieces(instances.intersect(at))
+    return _union(isl.UnionSet.from_set(polyhedra.without_parameter(piece, SLAB)) for piece in here)
 
 
-def _without_slab(node: Tree | None, start: isl.UnionMap) -> Tree | None:
+def _without_slab(node: Tree | None, at: isl.UnionSet) -> Tree | None:
     """The tree with the parameter being where the slab of each instance begins."""
     if node is None or not isinstance(node, (dict, list)):
         return node
     if isinstance(node, list):
-        return [_without_slab(child, start) for child in node]
-    made = {key: _without_slab(child, start) for key, child in node.items()}
+        return [_without_slab(child, at) for child in node]
+    made = {key: _without_slab(child, at) for key, child in node.items()}
     if "filter" in made:
-        made["filter"] = str(_there(isl.UnionSet(made["filter"]), start))
+        made["filter"] = str(_there(isl.UnionSet(made["filter"]), at))
     if "schedule" in made:
-        made["schedule"] = _band_there(made["schedule"], start)
+        made["schedule"] = _band_there(made["schedule"], at)
     return made
 
 
-def _band_there(band: str, start: isl.UnionMap) -> str:
+def _band_there(band: str, at: isl.UnionSet) -> str:
     times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(band))
     if any(SLAB in polyhedra.used_parameters(piece) for piece in polyhedra.pieces(times)):
-        times = times.intersect_domain(start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain())
+        times = times.intersect_domain(at)
     found = [isl.UnionMap.from_map(polyhedra.without_parameter(piece, SLAB)) for piece in polyhedra.pieces(times)]
     return str(isl.MultiUnionPwAff.from_union_map(polyhedra.union(found, NONE)))

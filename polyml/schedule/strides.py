@@ -35,6 +35,11 @@ def goes_to_neighbours(access: Access, along: list[int]) -> bool:
     )
 
 
+def is_same_element(a: Access, b: Access) -> bool:
+    """Whether both name one element in every instance."""
+    return a.array == b.array and a.relation.plain_is_equal(b.relation)
+
+
 def accesses(statement: Statement) -> tuple[Access, ...]:
     return (*statement.reads, statement.write)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyml.schedule.tree_text import Tree
+
 NODE = isl.schedule_node_type
 
 # marks give loops their role; the code generator reads them
@@ -25,6 +27,12 @@ class Band:
     coincident: tuple[bool, ...]
     permutable: bool
     separate: tuple[bool, ...] = ()
+
+
+def members_of(band: Tree) -> list[isl.UnionPwAff]:
+    """The members of a band in a tree of dictionaries."""
+    partial = isl.MultiUnionPwAff(band["schedule"])
+    return [partial.get_at(k) for k in range(len(partial))]
 
 
 def band_of(node: isl.ScheduleNode) -> Band:

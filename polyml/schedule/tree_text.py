@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from polyml.model.scop import Statement
+
 Tree = dict  # a node: {"filter": "...", "child": {...}}
 
 
@@ -13,6 +15,11 @@ def parse_tree(text: str) -> Tree:
     pieces = re.split(r'("(?:[^"\\]|\\.)*")', text)
     quoted = [p if i % 2 else re.sub(r"(\w+):", r'"\1":', p) for i, p in enumerate(pieces)]
     return json.loads("".join(quoted))
+
+
+def tuple_text(statement: Statement) -> str:
+    """Its instances as a filter or a band names them: "S[i, j]"."""
+    return f"{statement.name}[{', '.join(statement.iterators)}]"
 
 
 def print_tree(tree: Tree) -> str:

@@ -1,5 +1,6 @@
 """The programs that a kernel of `loop_nests` becomes before its loops run together, and what they must keep."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from polyml import machine
 from polyml.codegen.build import build
 from polyml.codegen.fulltiles import separate_full_tiles
+from polyml.machine import CacheLevel
 from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
+from polyml.runtime import sizes
 from polyml.schedule import contraction, mapping, short, slabs, tree
 from polyml.schedule.blocks import Blocks
 from polyml.schedule.compute import compute
@@ -19,6 +22,16 @@ from tests.codegen.loop_nests import arguments_for
 from tests.codegen.samples import scop_of
 
 SMALL_TILES = (4, 7, 3, 2)
+SMALL_CACHES = (CacheLevel(1, 1024, 8, 64, 1), CacheLevel(2, 4096, 8, 64, 1), CacheLevel(3, 32768, 16, 64, 2))
+
+
+def small_machine(patch):
+    """The host with caches so small that few elements need every level of blocks, and no call too small for its threads."""
+    host = machine.host()
+    patch.setattr(machine, "host", lambda: replace(host, caches=SMALL_CACHES, cores=3))
+    patch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
+    patch.setattr(sizes, "_LITTLE_OF_MANY", 0)
+    patch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
 
 
 def small_tiles(patch):

@@ -1,27 +1,17 @@
 """Contractions of many forms, with caches so small that few elements need every level of blocks, against NumPy."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyml
-from polyml import machine
-from polyml.machine import CacheLevel
-from polyml.runtime import sizes
-
-SMALL = (CacheLevel(1, 1024, 8, 64, 1), CacheLevel(2, 4096, 8, 64, 1), CacheLevel(3, 32768, 16, 64, 2))
+from tests.codegen.forms import small_machine
 
 
 @pytest.fixture(autouse=True)
 def small_caches(monkeypatch):
-    host = machine.host()
-    monkeypatch.setattr(machine, "host", lambda: replace(host, caches=SMALL, cores=3))
-    monkeypatch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
-    monkeypatch.setattr(sizes, "_LITTLE_OF_MANY", 0)
-    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+    small_machine(monkeypatch)
 
 
 def loops(equation: str, init: str = "acc = 0", update: str = "acc += {a}*{b}", last: str = "{c} = acc"):

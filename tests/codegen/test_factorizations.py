@@ -2,16 +2,13 @@
 of them, against the same loops as Python runs them.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+import kernels
 import polyml
-from polyml import machine
-from polyml.runtime import sizes
 from polyml.schedule import short, slabs
-from tests.codegen.test_contractions import SMALL
+from tests.codegen.forms import small_machine
 
 CUT = {
     "lu_by_outer_products", "lu_of_slices", "lu_by_columns", "cholesky_by_outer_products", "cholesky_of_the_upper_triangle", "ldl",
@@ -222,28 +219,7 @@ def householder(A, v, w):
                 A[i, j] -= t * A[i, k] * w[j]
 
 
-def lu(A):
-    for i in range(A.shape[0]):
-        for j in range(i):
-            for k in range(j):
-                A[i, j] -= A[i, k] * A[k, j]
-            A[i, j] /= A[j, j]
-        for j in range(i, A.shape[0]):
-            for k in range(i):
-                A[i, j] -= A[i, k] * A[k, j]
-
-
-def cholesky(A):
-    for i in range(A.shape[0]):
-        for j in range(i):
-            for k in range(j):
-                A[i, j] -= A[i, k] * A[j, k]
-            A[i, j] /= A[j, j]
-        for k in range(i):
-            A[i, i] -= A[i, k] * A[i, k]
-        A[i, i] = np.sqrt(A[i, i])
-
-
+lu, cholesky = (kernels.load(name).kernel.py_func for name in ("lu", "cholesky"))
 FUNCTIONS = {
     f.__name__: f
     for f in (
@@ -257,11 +233,7 @@ FUNCTIONS = {
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    host = machine.host()
-    monkeypatch.setattr(machine, "host", lambda: replace(host, caches=SMALL, cores=3))
-    monkeypatch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
-    monkeypatch.setattr(sizes, "_LITTLE_OF_MANY", 0)
-    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+    small_machine(monkeypatch)
     monkeypatch.setattr(slabs, "WIDTH", 8)
     monkeypatch.setattr(slabs, "FEW_WIDTH", 4)
     monkeypatch.setattr(slabs, "FEW", 20)
