@@ -226,8 +226,8 @@ class _Choice:
             else:
                 size = room if axis.extent is None else ceil(axis.extent / ceil(axis.extent / room))
                 multiple = unit if unit > 1 else 8 if room >= 64 else 1
-                size = max(unit, size // multiple * multiple if size + multiple > room else ceil(size / multiple) * multiple)
-                size = self._grained(size)
+                rounded = ceil(size / multiple) * multiple
+                size = self._grained(max(unit, rounded if rounded <= room else size // multiple * multiple))
             self._steps[axis.name] = size
             limit, unit = max(1, limit // max(1, size)), 1
 
@@ -284,7 +284,14 @@ class _Choice:
         if unit == 1:
             least = min(self._line, even) if axis.unit else 1
             even = max(least, axis.extent // (CHUNKS * self._threads))
+        elif step < even:
+            step = self._balanced(axis, step, unit)
         return max(1, min(step, even))
+
+    def _balanced(self, axis: Axis, step: int, unit: int) -> int:
+        """The step up to this one, and not less than half of it, of which the thread that gets most gets least."""
+        steps = [n for n in range(unit, step + 1, unit) if 2 * n >= step and self._grained(n) == n]
+        return min(steps, key=lambda n: (ceil(ceil(axis.extent / n) / self._threads) * n, -n), default=step)
 
 
 def _as_row(axis: Axis) -> tuple[float, int]:

@@ -98,6 +98,14 @@ def test_the_shared_loop_of_a_large_product_has_work_for_every_thread(n, m, k, e
     assert ceil(extent / step) >= min(cores, extent // 32) / 2  # of 32: no less than two register tiles
 
 
+@pytest.mark.parametrize("n", [1000, 1024, 1500, 2048, 2500, 3000, 3072, 4096])
+def test_threads_get_about_as_much_of_a_large_product_as_each_other(n):
+    axes = (Axis("i", R, n, 1), Axis("j", P, n, 0), Axis("k", D, n, parallel=False))
+    _, step = blocks(axes, 4, replace(machine.preset("avx512"), cores=2), parallel=True).shared
+    most = ceil(ceil(n / step) / 2) * step
+    assert most <= 1.07 * n / 2
+
+
 @pytest.mark.parametrize("element_bytes", [4, 8])
 @pytest.mark.parametrize("name", ["sse2", "avx2", "avx512"])
 @settings(max_examples=40, derandomize=True, deadline=None)
