@@ -99,7 +99,8 @@ class Window:
 class Program:
     """reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
 
-    windows: of the local arrays that need memory for a part only. What the program means does not depend on them.
+    windows: of the local arrays that need memory for a part only. phases: names of integers, each with its array: how many
+    elements behind the start of a cache line the array's memory begins. What the program means does not depend on either.
     before: what runs before the checks at entry are done, for those that ask for elements. notes: what was decided and why.
     """
 
@@ -107,6 +108,7 @@ class Program:
     body: tuple[Node, ...]
     reductions: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
+    phases: dict[str, str] = field(default_factory=dict)
     before: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
 

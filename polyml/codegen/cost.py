@@ -6,7 +6,7 @@ throughputs are those of a current x86 core with two 256-bit or one 512-bit mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from polyml import polyhedra
 from polyml.codegen.ast import Instance, Loop
 from polyml.codegen.cells import MOST_APART
 from polyml.codegen.elementary import EASY_POWERS, OPERATIONS
+from polyml.codegen.integers import Lin, var
 from polyml.codegen.nest import Nest, TouchIn
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
@@ -41,7 +42,8 @@ class Shape:
     """One way to run a nest. innermost: index of the loop inside all others of the chain (None: the body has loops).
 
     vector: index of the loop whose iterations are lanes, None: plain numbers. vectors: registers of them side by side,
-    interleaved: instruction by instruction, as one long vector.
+    interleaved: instruction by instruction, as one long vector. line: where the vector loop's variable and this make a multiple
+    of the lanes, a cache line begins that vectors should begin on too; None: they begin where the loop does.
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
     these loops, how many of the iterations that are left over at the end run together.
     """
@@ -55,6 +57,7 @@ class Shape:
     unrolled: frozenset[int] = frozenset()
     interleaved: bool = False
     rests: tuple[tuple[int, int], ...] = ()
+    line: Lin | None = None
 
     @property
     def copies(self) -> int:
@@ -241,6 +244,7 @@ class CostModel:
         vector_bytes: int,
         registers: int,
         sizes: Mapping[str, int] = MappingProxyType({}),
+        phases: Mapping[str, str] = MappingProxyType({}),
     ):
         self.nest = nest
         around = (node for node in nest.shared if isinstance(node, Loop))
@@ -248,7 +252,7 @@ class CostModel:
         self.reaches = [Reach.of(t, nest, unit_dims) for t in nest.touches()]
         self.trips = [trips(loop, self._known) for loop in nest.chain]
         self.knows_sizes = bool(sizes)
-        self._registers, self._unit_dims = registers, unit_dims
+        self._registers, self._unit_dims, self._phases = registers, unit_dims, phases
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
@@ -301,7 +305,7 @@ class CostModel:
         """What the cycles are made of."""
         counts = dict(shape.jams)
         held = 0
-        loads = broadcasts = stores = jumps = 0.0
+        loads = lined = broadcasts = stores = jumps = 0.0
         for reach in self.reaches:
             touch = reach.touch
             number = lines = 1.0
@@ -333,6 +337,8 @@ class CostModel:
                 stores += number * each * weight
             elif lane_move == 0:
                 broadcasts += number * weight
+            elif shape.line is not None and self._is_on_lines(reach, shape):
+                lined += number * weight
             else:
                 loads += number * each * weight
         if held + shape.vectors + 2 > self._registers:
@@ -353,16 +359,36 @@ class CostModel:
         slow *= self._slow if shape.lanes > 1 else 0.6
         return Terms(
             arithmetic=arithmetic * op,
-            loads=loads * load + broadcasts * 0.5,
+            loads=loads * load + (lined + broadcasts) * 0.5,
             stores=stores * store,
             slow=slow,
             jumps=jumps,
-            issue=0.25 * (arithmetic + loads + broadcasts + stores),
+            issue=0.25 * (arithmetic + loads + lined + broadcasts + stores),
             waits=self._waits(shape),
             loop=LOOP_CYCLES * depth,
             instances=shape.copies,
             used=self._used(shape),
         )
+
+    def lines(self, shape: Shape) -> list[Lin]:
+        """What `Shape.line` may be."""
+        if shape.vector is None:
+            return []
+        places = (self._place(reach, shape.vector) for reach in self.reaches)
+        return [*dict.fromkeys(place for place in places if place is not None)]
+
+    def _place(self, reach: Reach, vector: int) -> Lin | None:
+        """What makes the vector loop's variable an element's place in its cache line, where that is the same in all rows."""
+        touch = reach.touch
+        if reach.moves[vector] != 1 or touch.access.array not in self._phases:
+            return None
+        place = touch.subscripts[self._unit_dims[touch.access.array]] - var(self.nest.chain[vector].var)
+        inside = {loop.var for loop in (*self.nest.chain, *touch.inner)}
+        return place + var(self._phases[touch.access.array]) if place.names.isdisjoint(inside) else None
+
+    def _is_on_lines(self, reach: Reach, shape: Shape) -> bool:
+        place = self._place(reach, shape.vector)
+        return place is not None and (place - shape.line).is_const and (place - shape.line).const % shape.lanes == 0
 
     def left_over(self, loop: int, count: int) -> int:
         """How many iterations of a loop are left over at its end, `count` at a time: of all its tiles or of one."""
@@ -376,6 +402,7 @@ class CostModel:
         if shape.vector is not None:
             length, block = max(1, self.trips[shape.vector]), shape.lanes * shape.vectors
             rest = -(-(length % block) // shape.lanes) * shape.lanes
+            rest += 0 if shape.line is None else shape.lanes
             share = length / (length // block * block + rest * (REST_VECTOR_COST if shape.vectors > 1 else 1.0))
         for loop, count in shape.jams:
             length = max(1, self.trips[loop])

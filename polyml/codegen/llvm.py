@@ -26,6 +26,7 @@ ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
+LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
 
 def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool) -> str:
@@ -95,7 +96,17 @@ class Body:
 
     def parameter(self, name: str) -> str:
         """A symbolic integer, read from its slot where the function starts."""
+        array = self.module.program.phases.get(name)
+        if array is not None:
+            return self._phase(array)
         return self.word(self.module.slots.parameter(name))
+
+    def _phase(self, array: str) -> str:
+        """How many elements behind the start of a cache line the array begins."""
+        entry, size_bytes = self.scopes[0].entry, self.scop.arrays[array].element.size_bytes
+        address = self.fn.emit(f"ptrtoint ptr {self.base(array)} to i64", entry)
+        place = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
+        return self.fn.emit(f"sdiv i64 {place}, {size_bytes}", entry)
 
     def word(self, index: int, kind: str = "i64") -> str:
         """The slot's word, read once where the function starts."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Unroll, with_body
 from polyml.codegen.cost import Shape
-from polyml.codegen.integers import Lin, const, extremum, floor_div, var
+from polyml.codegen.integers import Lin, const, extremum, floor_div, modulo, var
 from polyml.codegen.nest import Nest
 
 
@@ -53,6 +53,7 @@ class _Order:
     reduces: bool  # the lane loop is innermost and carries a reduction: its remainder is plain
     interleaved: bool  # vectors side by side are one of as many lanes
     rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
+    line: Lin | None  # as in Shape
     body: tuple[Node, ...]
 
 
@@ -74,6 +75,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
         reduces and not nest.free(shape.vector, fixed),
         shape.interleaved,
         tuple(dict(shape.rests).get(v, 1) for v in order),
+        shape.line,
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -185,6 +187,12 @@ def _ranged(
     nodes: list[Node] = []
     first = extremum("max", lower)
     end = extremum("min", upper)
+    if plan.line is not None and lanes > 1 and limit is None and not plan.reduces:
+        short = modulo(const(0) - first - plan.line, lanes)  # before the first line
+        once = f"{loop.var}_{level}s"
+        together = Together(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
+        nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
+        first = first + short
     sizes = [count, 1] if plan.reduces and count > 1 and lanes > 1 else [count]
     if lanes == 1 and plan.rests[level] > 1:
         sizes.append(plan.rests[level])

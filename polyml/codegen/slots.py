@@ -123,6 +123,10 @@ class SlotMap:
         steps = self._strides[array.name]
         return next((d for d in reversed(range(int(array.pairs), len(steps))) if steps[d] in wanted), None)
 
+    def has_word(self, array: str) -> bool:
+        """Whether the caller gives the array's memory."""
+        return array in self._data
+
     def unaligned(self, array: str) -> bool:
         """Whether elements may lie at any byte."""
         return array in self._unaligned

@@ -29,6 +29,7 @@ def text(program: Program) -> str:
     lines += [_STEP + parameter_text(p) for p in scop.parameters if p.is_size]
     printer = _Printer(scop)
     lines += [_STEP + line for line in printer.allocations()]
+    lines += [f"{_STEP}{name} = phase({array})" for name, array in program.phases.items()]
     lines += [_STEP + line for node in (*program.before, *program.body) for line in printer.lines(node)]
     if scop.results:
         comma = "," if scop.result_is_tuple and len(scop.results) == 1 else ""

@@ -28,6 +28,7 @@ COPIES_LIMIT = 32  # vectors that run together
 TOLERANCE = 1.06  # shapes that cost up to this much more than the cheapest are taken if their code is smaller
 TOLERANCE_AROUND = 1.01  # the same around loops, whose code is small beside what they run
 DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
+LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code for
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
@@ -38,7 +39,8 @@ def vectorize(
     """The program with Jam and Unroll nodes where they pay. sizes: values of parameters to judge by."""
     vectorizer = _Vectorizer(program, machine, layouts, sizes)
     body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
-    return replace(program, body=body, before=before, notes=(*program.notes, *dict.fromkeys(vectorizer.notes)))
+    phases = vectorizer.phases_in((*before, *body))
+    return replace(program, body=body, before=before, phases=phases, notes=(*program.notes, *dict.fromkeys(vectorizer.notes)))
 
 
 class _Vectorizer:
@@ -51,6 +53,14 @@ class _Vectorizer:
         self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
         slots = SlotMap.of(program, layouts)
         self._unit_dims = {name: slots.unit_dim(array) for name, array in program.scop.arrays.items()}
+        given = [a for a in program.scop.arrays.values() if slots.has_word(a.name) and not slots.unaligned(a.name) and not a.pairs]
+        taken = {p.name for p in program.scop.parameters}
+        self._phases = {a.name: _free_name(f"{a.name}_phase", taken) for a in given}
+
+    def phases_in(self, nodes: tuple[Node, ...]) -> dict[str, str]:
+        """The phases that loops' bounds know, each with its array."""
+        used = frozenset().union(*(e.names for loop in loops(nodes) for e in (*loop.lower, *loop.upper)))
+        return {name: array for array, name in self._phases.items() if name in used}
 
     def nodes(self, nodes: tuple[Node, ...], shared: tuple[Around, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
@@ -125,7 +135,8 @@ class _Vectorizer:
         return total
 
     def _model(self, nest: Nest) -> CostModel:
-        return CostModel(nest, self._unit_dims, self._machine.vector_bytes, self._machine.vector_registers, self._sizes)
+        machine = self._machine
+        return CostModel(nest, self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
 
     def _best(self, nest: Nest) -> tuple[Shape, float] | None:
         """The cheapest shape and its cycles per iteration of the chain."""
@@ -146,7 +157,7 @@ class _Vectorizer:
             chosen = min((p for p in priced if p[0] <= least * tolerance), key=lambda p: (p[1], p[0]))
             cycles, _, shape = chosen
             if _fits(nest, shape):
-                return self._with_rests(model, shape), cycles
+                return self._on_lines(model, self._with_rests(model, shape)), cycles
             priced.remove(chosen)
         return None
 
@@ -156,6 +167,14 @@ class _Vectorizer:
             return shape
         rests = ((loop, model.left_over(loop, count)) for loop, count in shape.jams)
         return replace(shape, rests=tuple((loop, rest) for loop, rest in rests if rest > 1))
+
+    def _on_lines(self, model: CostModel, shape: Shape) -> Shape:
+        """The shape with vectors that begin on cache lines, where they are as long and that pays."""
+        if self._rare or shape.vector == shape.innermost or self._machine.vector_bytes < self._machine.line_bytes:
+            return shape
+        better = [replace(shape, line=line) for line in model.lines(shape)]
+        least = min(better, key=model.per_iteration, default=shape)
+        return least if model.per_iteration(least) < LINE_GAIN * model.per_iteration(shape) else shape
 
     def _plain(self, nest: Nest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""
@@ -276,6 +295,12 @@ def _shares_rows(nest: Nest) -> bool:
         if moving & inner and moving & chain:
             wide.add(touch.access.array)
     return any(len(users[array]) > 1 for array in wide)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _fits(nest: Nest, shape: Shape) -> bool:

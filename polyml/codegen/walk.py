@@ -14,6 +14,7 @@ Visit = Callable[[str, tuple[int, ...]], None]
 Execute = Callable[[list[Env]], None]
 
 ORDERS = ("source", "reversed", "shuffled")
+MOST_PHASES = 16  # places in a cache line where an array of numbers may begin
 _FUNCTIONS = {"__builtins__": {}, "min": min, "max": max}
 
 
@@ -21,11 +22,12 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
     """Call visit(statement, point) for every instance.
 
     order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter:
-    "source", "reversed", or "shuffled" by `seed`.
+    "source", "reversed", or "shuffled" by `seed`, which also says where in a cache line arrays begin.
     """
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
-    _Walk(visit, order, seed).block(program.body)([dict(sizes)])
+    phases = {name: Random(f"{seed} {name}").randrange(MOST_PHASES) for name in program.phases}
+    _Walk(visit, order, seed).block(program.body)([{**sizes, **phases}])
 
 
 def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0):

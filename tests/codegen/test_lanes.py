@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import polyml
-from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, in_lanes, native, presets, program_of
+from tests.codegen.native import (
+    WIDE, assert_as_defined, compiled, defined, in_lanes, layouts_of, native, presets, program_of,
+)  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
 
@@ -134,6 +136,48 @@ def test_reductions_of_truth_values(preset):
 
 
 # memory
+
+
+def passes(A, R, Q):
+    """Each column is read and written again and again, so columns that are neighbours run together around all of it."""
+    for j in range(A.shape[1]):
+        for i in range(A.shape[0]):
+            R[0, j] += Q[i, 0] * A[i, j]
+        for k in range(1, Q.shape[1]):
+            for i in range(A.shape[0]):
+                A[i, j] -= Q[i, k - 1] * R[k - 1, j]
+                R[k, j] += Q[i, k] * A[i, j]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_vectors_begin_on_cache_lines_wherever_an_array_begins(monkeypatch, dtype):
+    monkeypatch.setattr("polyml.codegen.vectorize.LINE_GAIN", 1.1)
+    if "avx512" not in presets():
+        pytest.skip("vectors are shorter than cache lines here")
+    rng = np.random.default_rng(0)
+    line = 64 // np.dtype(dtype).itemsize
+    small = {"R": rng.standard_normal((4, 40)).astype(dtype), "Q": rng.standard_normal((5, 4)).astype(dtype)}
+    wide = {"A": rng.standard_normal((5, 40)).astype(dtype), **small}
+    program = program_of(passes, wide, "avx512", form="source")
+    assert list(program.phases.values()) == ["A"]
+    code = native(program, "avx512", layouts=layouts_of(wide))
+    memory = np.empty(6 * 4 * line, dtype)
+    start = -(memory.ctypes.data // memory.itemsize) % line
+    for place in range(line):
+        for columns in (1, 3, line, 2 * line + 1):
+            memory[:] = rng.standard_normal(memory.size)
+            rows = memory[start : start + 20 * line].reshape(5, 4 * line)[:, place : place + columns]
+            given = {"A": rows, "R": small["R"][:, :columns], "Q": small["Q"]}
+            wanted, _ = defined(passes, given)
+            around = memory.copy()
+            around[start : start + 20 * line].reshape(5, 4 * line)[:, place : place + columns] = wanted["A"]
+            R = given["R"].copy()
+            code({"A": rows, "R": R, "Q": small["Q"]})
+            np.testing.assert_array_equal(memory, around)
+            np.testing.assert_array_equal(R, wanted["R"])
+
+
+@pytest.mark.parametrize("preset", WIDE)
 
 
 def combine(C, A, B):

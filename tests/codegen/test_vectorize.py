@@ -1,5 +1,7 @@
 """Whatever runs together, every instance still runs once and every element still sees the same in turn."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
@@ -28,7 +30,9 @@ class Proposals(vectorizing._Vectorizer):
     def _best(self, nest):
         model = self._model(nest)
         lanes = self._lanes(nest)
-        self.found += [(nest, shape) for shape in self._shapes(nest, model, lanes)]
+        for shape in self._shapes(nest, model, lanes):
+            self.found.append((nest, shape))
+            self.found += [(nest, replace(shape, line=line)) for line in model.lines(shape)[:1]]
 
 
 class Chosen(vectorizing._Vectorizer):
@@ -50,7 +54,8 @@ def proposals(program, preset):
 
 def applied(program, preset, nest, shape):
     chosen = Chosen(program, machine.preset(preset), layouts(program.scop), nest=nest, shape=shape)
-    return Program(program.scop, chosen.nodes(program.body, ()), program.reductions)
+    body = chosen.nodes(program.body, ())
+    return Program(program.scop, body, program.reductions, phases=chosen.phases_in(body))
 
 
 def fits(nest, shape):
