@@ -172,27 +172,10 @@ class _Packer:
             return []
         found: dict[tuple, _Copy] = {}
         for uses in self._uses(chain, around):
-            for level, use in uses:
-                if not use.window.lengths or self._again(use, chain, level) is None:
-                    continue
-                order, value = self._order(use, chain), _with_numbers_in(use.statement, use.read)
-                key = (use.window, order, str(value))
-                copy = found.get(key)
-                if copy is None:
-                    copy = _Copy("", use.window, _alone(value), order, level, chain)
-                    copy.panel = self._panel(use, copy, chain)
-                    copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
-                    if not self._fits(copy, use, chain):
-                        continue
-                    if self._sizes is not None and self._times(use, copy) < self._least_uses(copy, use):
-                        break
-                elif copy.level != level:
-                    continue
-                if self._is_written(use, chain, level):
-                    continue
-                found[key] = copy
-                copy.uses.append(use)
-                break
+            chosen = self._copy(uses, chain, found)
+            if chosen is not None:
+                use, copy = chosen
+                found.setdefault(_key(copy), copy).uses.append(use)
         copies = [c for c in found.values() if not is_strip or self._is_turned(c)]
         copies = [c for c in copies if all(self._stays(u, c) for u in c.uses)]
         level = min((copy.level for copy in copies), default=0)
@@ -202,6 +185,48 @@ class _Packer:
             if self._sizes is not None:
                 self._note(copy)
         return copies
+
+    def _copy(self, uses: Sequence[tuple[int, _Use]], chain: tuple[Loop, ...], found: Mapping[tuple, _Copy]) -> tuple[_Use, _Copy] | None:
+        """The copy that the read is best moved to, and the read with its window: the outermost one that pays, or the same in
+        parts inside loops that go over other elements each time, as long as threads share it or no second cache holds it.
+        """
+        best: tuple[_Use, _Copy] | None = None
+        for level, use in uses:
+            if best is not None and not self._is_better_apart(*best, level):
+                break
+            if not use.window.lengths or self._again(use, chain, level) is None:
+                continue
+            order, value = self._order(use, chain), _with_numbers_in(use.statement, use.read)
+            copy = _Copy("", use.window, _alone(value), order, level, chain)
+            known = found.get(_key(copy))
+            if known is None:
+                copy.panel = self._panel(use, copy, chain)
+                copy.is_shared = any(loop.parallel for loop in chain[level + 1 :])
+                if not self._fits(copy, use, chain):
+                    continue
+                if self._sizes is not None and self._times(use, copy) < self._least_uses(copy, use):
+                    break
+            elif known.level != level:
+                continue
+            else:
+                copy = known
+            if not self._is_written(use, chain, level) and (best is None or self._is_part(copy, best[1])):
+                best = use, copy
+        return best
+
+    def _is_better_apart(self, use: _Use, copy: _Copy, level: int) -> bool:
+        """Whether parts of the copy, made in the body of a loop further inside, are used as often and may be nearer."""
+        if self._sizes is None or any(loop.var not in use.moving for loop in copy.chain[copy.level + 1 : level + 1]):
+            return False
+        return copy.is_shared or self._size_bytes(copy) > self._machine.cache(2).size_bytes
+
+    def _is_part(self, part: _Copy, whole: _Copy) -> bool:
+        """Whether the part lies in memory as the whole does, and is read from the array in pieces that are long as well."""
+        unit = self._unit_dim(part.window.array)
+        if unit is None or (part.panel is None) != (whole.panel is None):
+            return False
+        long = LONG_ROW * self._machine.line_bytes // self._given.scop.arrays[part.window.array].element.size_bytes
+        return part.window.lengths[unit] in (None, whole.window.lengths[unit]) or part.window.lengths[unit] >= long
 
     def _uses(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> Iterator[list[tuple[int, _Use]]]:
         """Each read with the windows that hold it in the bodies of the chain's loops, from the outermost one inwards."""
@@ -294,9 +319,16 @@ class _Packer:
         extents = [self._table.affine(array.shape[d]) for d in whole]
         if any(not e.names <= self._sizes.keys() for e in extents):
             return False
-        size *= prod(e.evaluate(self._sizes) for e in extents)
         limit = max(self._machine.cache(2).size_bytes, self._machine.cache(3).size_bytes // 4)
-        return size * array.element.size_bytes <= limit
+        return self._size_bytes(copy) <= limit
+
+    def _size_bytes(self, copy: _Copy) -> int:
+        return prod(self._counts(copy)) * self._given.scop.arrays[copy.window.array].element.size_bytes
+
+    def _counts(self, copy: _Copy) -> list[int]:
+        """Elements of the copy per dimension of the array."""
+        shape = self._given.scop.arrays[copy.window.array].shape
+        return [self._table.affine(e).evaluate(self._sizes or {}) if n is None else n for e, n in zip(shape, copy.window.lengths)]
 
     def _stays(self, use: _Use, copy: _Copy) -> bool:
         """Whether the read never leaves the window."""
@@ -425,9 +457,9 @@ class _Packer:
 
     def _note(self, copy: _Copy) -> None:
         array = self._given.scop.arrays[copy.window.array]
-        counts = [self._table.affine(e).evaluate(self._sizes) if n is None else n for e, n in zip(array.shape, copy.window.lengths)]
+        counts = self._counts(copy)
         layout = f"in panels of {copy.panel.step}" if copy.panel is not None else "as loops go through them"
-        size = prod(counts) * array.element.size_bytes / 1024
+        size = self._size_bytes(copy) / 1024
         uses = f"each read {self._times(copy.uses[0], copy):.0f} times" + (", shared by threads" if copy.is_shared else "")
         self._notes.append(f"copies of {array.name}: {' x '.join(map(str, counts))}, {size:.0f} KiB, {layout}, {uses}")
 
@@ -551,6 +583,11 @@ def _lower_outside(bound: Lin, around: Sequence[Around], inside: set[str]) -> It
         if isinstance(loop, Loop) and bound == var(loop.var):
             for e in loop.lower:
                 yield from _lower_outside(e, around, inside)
+
+
+def _key(copy: _Copy) -> tuple:
+    """What copies of the same elements have in common."""
+    return copy.window, copy.order, str(copy.value)
 
 
 def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:

@@ -1,5 +1,7 @@
 """Copies of tiles: what is copied, that nothing outside an array is, and that results stay as they were."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,28 @@ def test_loops_over_copies_are_loops_like_others():
     panels = [loop for loop in fills if loop.role == "tile"]
     assert len(fills) == 5 and [loop.parallel for loop in panels] [-1:] == [False]  # each thread fills its own
     assert all(loop.step == 1 for loop in fills if loop not in panels)
+
+
+def packed_for(size):
+    """The program of a square product of that many rows on two cores, with its copies."""
+    scop = expand(scop_of(plain, arguments(plain, (5, 5, 5), "float64")))
+    target = replace(machine.preset("avx512"), cores=2)
+    sizes = {p.name: size for p in scop.parameters}
+    free = reductions(scop, "reassociate")
+    tree = compute(scop, dependences(scop), target, tile=True, parallel=True, sizes=sizes, reductions=free).tree
+    return pack(with_even_shares(build(scop, tree, free)), target, ("C", "C", "C"), sizes)
+
+
+def test_each_thread_copies_the_part_that_it_uses_alone():
+    program = packed_for(600)
+    (multiplying,) = (loop for loop in loops(program.body) if loop.parallel and loop.private)
+    assert multiplying.private == ("B_tile0",)
+    columns, depth, width = program.windows["B_tile0"].lengths
+    assert columns * depth * width * 8 <= machine.preset("avx512").cache(2).size_bytes
+
+
+def test_copies_of_short_pieces_of_rows_are_shared(monkeypatch):
+    monkeypatch.setattr(packing, "LONG_ROW", 1000)
+    program = packed_for(600)
+    assert "B_tile0" in program.windows
+    assert not any(loop.private for loop in loops(program.body))
