@@ -6,7 +6,7 @@ throughputs are those of a current x86 core with two 256-bit or one 512-bit mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 

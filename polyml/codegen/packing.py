@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, product
-from math import gcd, prod
+from itertools import count
+from math import prod
 
 import islpy as isl
 
@@ -28,11 +28,11 @@ from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import middle_values, trips
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const, floor_div, var
+from polyml.codegen.operands import alone, replaced, with_numbers_in
 from polyml.codegen.slots import SlotMap
-from polyml.frontend import syntax
+from polyml.codegen.windows import Box, begins_on_step, box, lower_outside, moving_names, tile_of
 from polyml.machine import CpuMachine
-from polyml.model.nest import children, map_leaves, subvalues, with_children
-from polyml.model.scop import Access, Array, Load, Role, ScalarArg, Statement, Value
+from polyml.model.scop import Access, Array, Load, Role, Statement, Value
 
 LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
 LEAST_USES_SIZED = 256  # where they are
@@ -55,19 +55,6 @@ def pack(
 
 
 @dataclass(frozen=True)
-class _Box:
-    """Part of an array: from low, so many elements per dimension; None: all of them."""
-
-    array: str
-    low: tuple[Lin, ...]
-    lengths: tuple[int | None, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset().union(*(e.names for e in self.low))
-
-
-@dataclass(frozen=True)
 class _Use:
     """One read of an instance. around: what encloses it; moving: the loop variables its subscripts change with."""
 
@@ -75,7 +62,7 @@ class _Use:
     read: int
     instance: Instance
     around: tuple[Around, ...]
-    window: _Box
+    window: Box
     moving: frozenset[str]
 
 
@@ -88,7 +75,7 @@ class _Copy:
     """
 
     name: str
-    window: _Box
+    window: Box
     value: Value
     order: tuple[int, ...]
     level: int
@@ -196,8 +183,8 @@ class _Packer:
                 break
             if not use.window.lengths or self._again(use, chain, level) is None:
                 continue
-            order, value = self._order(use, chain), _with_numbers_in(use.statement, use.read)
-            copy = _Copy("", use.window, _alone(value), order, level, chain)
+            order, value = self._order(use, chain), with_numbers_in(use.statement, use.read)
+            copy = _Copy("", use.window, alone(value), order, level, chain)
             known = found.get(_key(copy))
             if known is None:
                 copy.panel = self._panel(use, copy, chain)
@@ -235,10 +222,10 @@ class _Packer:
             inner = [node for node in path if isinstance(node, Loop)]
             for number, access in enumerate(statement.reads):
                 subscripts = self._tests.subscripts((access, instance))
-                moving = _moving(subscripts, (*chain, *inner))
+                moving = moving_names(subscripts, (*chain, *inner))
                 found = []
                 for level in range(-1 if self._sizes else 0, len(chain)):
-                    window = _box(access.array, subscripts, [*chain[level + 1 :], *inner], self._sizes is not None)
+                    window = box(access.array, subscripts, [*chain[level + 1 :], *inner], self._sizes is not None)
                     if window is not None and (level < 0 or chain[level].var in window.names):
                         found.append((level, _Use(statement, number, instance, (*around, *chain, *path), window, moving)))
                 yield found
@@ -304,7 +291,7 @@ class _Packer:
         for tile in chain[copy.level + 1 :] if point is not None else ():
             begins, ends = ([e - var(tile.var) for e in side] for side in (point.lower, point.upper))
             along = any(e.is_const and e.const >= 0 for e in begins) and any(e.is_const and e.const < tile.step for e in ends)
-            if along and tile.step > 1 and _begins_on_step(tile, copy.window.low[dim], use.around):
+            if along and tile.step > 1 and begins_on_step(tile, copy.window.low[dim], use.around):
                 return tile
         return None
 
@@ -426,7 +413,7 @@ class _Packer:
             made = f"{name}_from_{'_'.join(copy.name for copy in copies.values())}"
             reads, iterators, value = list(statement.reads), statement.iterators, statement.value
             for read, copy in copies.items():
-                value = _replaced(value, _with_numbers_in(statement, read), Load(read, copy.value.dtype))
+                value = replaced(value, with_numbers_in(statement, read), Load(read, copy.value.dtype))
                 subscripts = [reads[read].subscripts[d] for d in copy.order]
                 if copy.panel is not None:
                     taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
@@ -525,7 +512,7 @@ class _Packer:
         """The dimension along which the array's elements are neighbours, where that is known."""
         return self._unit_dims[array] if self._sizes is not None else None
 
-    def _ends(self, window: _Box, dim: int) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+    def _ends(self, window: Box, dim: int) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
         """The first and the last index of a window that is not all of the array."""
         length = window.lengths[dim]
         return ((), ()) if length is None else ((window.low[dim],), (window.low[dim] + (length - 1),))
@@ -563,7 +550,7 @@ class _Packer:
             inside = self._unknown(use, copy.chain, copy.level)
             known.append(
                 (
-                    [b for e in loop.lower for b in _lower_outside(e, use.around, inside) if b not in edges],
+                    [b for e in loop.lower for b in lower_outside(e, use.around, inside) if b not in edges],
                     [b for b in loop.upper if b not in edges and not b.names & inside],
                 )
             )
@@ -572,17 +559,6 @@ class _Packer:
             [b for b in dict.fromkeys(lower) if all(b in other for other, _ in known)],
             [b for b in dict.fromkeys(upper) if all(b in other for _, other in known)],
         )
-
-
-def _lower_outside(bound: Lin, around: Sequence[Around], inside: set[str]) -> Iterator[Lin]:
-    """What a lower bound is at least, in names that are known outside of the loops inside."""
-    if not bound.names & inside:
-        yield bound
-        return
-    for loop in around:
-        if isinstance(loop, Loop) and bound == var(loop.var):
-            for e in loop.lower:
-                yield from _lower_outside(e, around, inside)
 
 
 def _key(copy: _Copy) -> tuple:
@@ -622,45 +598,6 @@ def _filling(
     )
 
 
-def _with_numbers_in(statement: Statement, read: int) -> Value:
-    """The largest part of the statement's value in which an element of an array meets numbers only that never change, and
-    that has its type; the element itself where it is read several times.
-    """
-    path = _path_to(statement.value, read)
-    if sum(isinstance(v, Load) and v.access == read for v in subvalues(statement.value)) != 1:
-        return path[-1]
-    found = path[-1]
-    for value in reversed(path[:-1]):
-        if not isinstance(value, syntax.Binary) or value.op not in ("*", "+", "-") or not value.dtype.is_float or value.dtype != path[-1].dtype:
-            break
-        other = value.left if value.right is found else value.right
-        if any(not isinstance(leaf, (ScalarArg, syntax.Const, syntax.Cast)) for leaf in subvalues(other)):
-            break
-        found = value
-    return found
-
-
-def _path_to(value: Value, read: int) -> list[Value]:
-    """From the value down to the load of a read; [] where it is not there."""
-    if isinstance(value, Load):
-        return [value] if value.access == read else []
-    for operand in children(value):
-        if below := _path_to(operand, read):
-            return [value, *below]
-    return []
-
-
-def _alone(value: Value) -> Value:
-    """The value with the element as its only read, the first."""
-    return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
-
-
-def _replaced(value: Value, part: Value, by: Value) -> Value:
-    if value is part:
-        return by
-    return with_children(value, tuple(_replaced(operand, part, by) for operand in children(value)))
-
-
 def _inside(chain: tuple[Loop, ...], level: int) -> tuple[Node, ...]:
     """The body of chain[level]; of what is around the chain for level -1."""
     return (chain[0],) if level < 0 else chain[level].body
@@ -681,57 +618,9 @@ def _has_tiles(node: Node) -> bool:
     return isinstance(node, Loop) and node.role == "tile" or any(map(_has_tiles, node.body))
 
 
-def _box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_whole: bool) -> _Box | None:
-    """The box that the subscripts stay in while the inner loops run over their tiles; None where it has no known size.
-
-    may_be_whole: a dimension without known size is all of the array's.
-    """
-    ranges: list[tuple[Lin, int | None]] = []
-    for e in subscripts:
-        found = _range(e, inner)
-        if found is None and not may_be_whole:
-            return None
-        ranges.append((const(0), None) if found is None else found)
-    return _Box(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
-
-
-def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
-    """The least value of a subscript while the inner loops run over their tiles, and how many follow it."""
-    return _span(e, e, tuple(reversed(inner)))
-
-
-def _span(low: Lin, high: Lin, loops: tuple[Loop, ...]) -> tuple[Lin, int] | None:
-    """The values from low to high of all iterations of the loops, innermost first: the first one, and how many there are."""
-    if not loops:
-        length = high - low + 1
-        return (low, length.const) if length.is_const else None
-    loop, *others = loops
-    down, up = low.coefficient(loop.var), high.coefficient(loop.var)
-    if down is None or up is None:
-        return None
-    ends = _tile_of(loop)
-    for first, last in product(loop.lower, loop.upper) if ends is None and (down or up) else [ends or (const(0), const(0))]:
-        lowest = low.substitute({loop.var: first if down > 0 else last}) if down else low
-        highest = high.substitute({loop.var: last if up > 0 else first}) if up else high
-        found = _span(lowest, highest, tuple(others))
-        if found is not None:
-            return found
-    return None
-
-
 def _inside_of(use: _Use, chain: tuple[Loop, ...], level: int) -> int:
     """How many of what is around the use is around the body of chain[level]."""
     return use.around.index(chain[0]) if level < 0 else use.around.index(chain[level]) + 1
-
-
-def _moving(subscripts: tuple[Lin, ...], loops: Sequence[Loop]) -> frozenset[str]:
-    """The loop variables that the subscripts change with, be it since those of loops inside start from them."""
-    moving = frozenset().union(*(e.names for e in subscripts))
-    for loop in reversed(loops):
-        if loop.var in moving:
-            ends = _tile_of(loop) or (*loop.lower, *loop.upper)
-            moving |= frozenset().union(*(e.names for e in ends))
-    return moving
 
 
 def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: ConflictTest, sizes: Mapping[str, int]) -> int:
@@ -740,33 +629,15 @@ def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: Con
     """
     subscripts = tests.subscripts((use.statement.reads[use.read], use.instance))
     around = [n for n in use.around if isinstance(n, Loop)]
-    of_whole = _moving(tuple(subscripts[d] for d in whole), around) if whole else frozenset()
+    of_whole = moving_names(tuple(subscripts[d] for d in whole), around) if whole else frozenset()
     total, known = 1, middle_values(around, sizes)
     for loop in around:
-        ends = _tile_of(loop) if loop.var in inside - of_whole else None
+        ends = tile_of(loop) if loop.var in inside - of_whole else None
         if ends is not None and loop.var in use.moving:
             total *= (ends[1] - ends[0]).const // loop.step + 1
         elif loop.var in (inside - of_whole) & use.moving & known.keys():
             total *= max(1, trips(loop, known))
     return total
-
-
-def _begins_on_step(tile: Loop, low: Lin, around: Sequence[Around]) -> bool:
-    """Whether the tiles begin at low and multiples of their step after it."""
-    if tile.last or len(tile.lower) != 1:
-        return False
-    loops = {n.var: n for n in around if isinstance(n, Loop)}
-    return _divisor(tile.lower[0] - low, loops) % tile.step == 0
-
-
-def _divisor(e: Lin, loops: Mapping[str, Loop]) -> int:
-    """A number that divides all values of an expression; 0 where they are 0."""
-    found = abs(e.const)
-    for atom, coefficient in e.terms:
-        loop = loops.get(atom) if isinstance(atom, str) else None
-        known = loop is not None and not loop.last and len(loop.lower) == 1
-        found = gcd(found, coefficient * (gcd(loop.step, _divisor(loop.lower[0], loops)) if known else 1))
-    return found
 
 
 def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:
@@ -782,10 +653,3 @@ def _constant_like(value: isl.PwAff, number: int) -> isl.PwAff:
     return value.sub(value).add_constant_val(isl.Val(number))
 
 
-def _tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
-    """Values of its variable that no other lies outside, a constant apart: a bound, and where the steps from it end."""
-    for low in loop.lower:
-        for high in loop.upper:
-            if (high - low).is_const:
-                return low, low + (high - low).const // loop.step * loop.step
-    return None
