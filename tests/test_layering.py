@@ -7,7 +7,7 @@ import polyml
 
 ROOT = Path(polyml.__file__).parent
 LAYERS = (
-    ("source", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine"),
+    ("source", "definition", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine"),
     ("frontend",),
     ("model",),
     ("schedule",),

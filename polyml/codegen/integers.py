@@ -34,6 +34,13 @@ class Lin:
             return Lin()
         return Lin(tuple((a, c * factor) for a, c in self.terms), self.const * factor)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.const))
+
     @property
     def is_const(self) -> bool:
         return not self.terms

@@ -110,13 +110,14 @@ class Evaluator:
         self._body = body
         self._scop = body.scop
         self._reductions = body.module.program.reductions
+        self._known: dict[tuple, tuple[Access, tuple[Lin, ...]]] = {}
         self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
 
     def place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None = None) -> Place:
         """What the access touches in one copy. op: it is the accumulator of a reduction."""
-        subscripts = [e.substitute(iterators) for e in self._body.module.table.subscripts(access)]
+        subscripts = self._subscripts(access, iterators)
         here = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:
             return Place(access.array, here)
@@ -128,6 +129,15 @@ class Evaluator:
         if op is not None:
             return Place(access.array, here, copy.lanes, strides, copy.part)
         return Place(access.array, here)
+
+    def _subscripts(self, access: Access, iterators: dict[str, Lin]) -> tuple[Lin, ...]:
+        """The access's subscripts where its statement has these iterators, remembered for all copies of an instance."""
+        key = id(access), tuple(iterators.values())
+        known = self._known.get(key)
+        if known is None:
+            made = tuple(e.substitute(iterators) for e in self._body.module.table.subscripts(access))
+            known = self._known[key] = access, made
+        return known[1]
 
     def _iterators(self, node: Instance) -> dict[str, Lin]:
         return dict(zip(self._scop.statements[node.statement].iterators, node.point))
@@ -260,7 +270,7 @@ class Evaluator:
     def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:
         if copy.lane_var is None or accumulator is None:
             return False
-        subscripts = [e.substitute(iterators) for e in self._body.module.table.subscripts(statement.write)]
+        subscripts = self._subscripts(statement.write, iterators)
         return not any(copy.lane_var in e.names for e in subscripts)
 
     def constant(self, value: object, dtype: DType) -> Val:

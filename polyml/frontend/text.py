@@ -5,13 +5,12 @@ import __future__
 
 import ast
 import copy
-import inspect
 import linecache
-import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 
+from polyml.definition import definition_of
 from polyml.errors import LanguageError
 from polyml.source import Loc, Source
 
@@ -57,33 +56,19 @@ def text_of(function: FunctionType) -> Text:
     if name == "<lambda>":
         raise LanguageError("a lambda cannot be a kernel", notes=["accepted: a function written with `def`"])
     try:
-        lines, first = inspect.getsourcelines(function)
+        found = definition_of(function)
     except (OSError, TypeError) as problem:
         raise LanguageError(
             f"the source of `{name}` cannot be read: {problem}",
             notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"],
         ) from problem
-    except (SyntaxError, tokenize.TokenError) as problem:  # inspect looks for the end of the block in another text
-        raise _stale(function) from problem
-    source = Source(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in lines))
-    return _parsed(function, source, "".join(lines), first)
-
-
-def _parsed(function: FunctionType, source: Source, text: str, first: int) -> Text:
-    # An indented function is parsed inside an `if`, not dedented: its columns stay those of the file, and so does
-    # the inside of its multi-line strings.
-    indented = text[:1] in " \t"
-    try:
-        module = ast.parse("if 1:\n" + text if indented else text)
-    except SyntaxError as problem:
-        raise _stale(function) from problem
-    body = module.body[0].body if indented else module.body
-    tree = body[0] if body else None
+    tree = found.tree
     if isinstance(tree, ast.AsyncFunctionDef):
         raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"])
     if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
         raise _stale(function)
-    return Text(source, tree, first - 1 - indented)
+    source = Source(function.__code__.co_filename, found.first, tuple(line.rstrip("\r\n") for line in found.lines))
+    return Text(source, tree, found.shift)
 
 
 def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:

@@ -7,12 +7,12 @@ too: more than the parser uses, never less.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 import numpy as np
 
+from polyml.definition import definition_of
 from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
 from polyml.runtime.binding import ABSENT, Guard
 
@@ -96,7 +96,7 @@ def _digest(function: FunctionType) -> str:
     """Of its text and its place in its file, which messages name."""
     code = function.__code__
     try:
-        text = inspect.getsourcelines(function)[0]
+        text = definition_of(function).lines
     except (OSError, TypeError):  # text that is nowhere to be found
         text = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
     place = f"{code.co_filename}:{code.co_firstlineno}\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 import sys
 from dataclasses import astuple
@@ -15,6 +14,7 @@ import numpy as np
 
 from polyml import machine
 from polyml.config import Options
+from polyml.definition import definition_of
 from polyml.frontend.syntax import ArgType
 from polyml.runtime.sizes import Sizes
 
@@ -32,11 +32,11 @@ def content_key(
     """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
     options, compiler and CPU. None where the text is nowhere to be found."""
     try:
-        lines, first = inspect.getsourcelines(function)
+        text = definition_of(function)
     except (OSError, TypeError):
         return None
     parts = (
-        function.__code__.co_filename, str(first), "".join(lines), captured, " ".join(map(str, types)),
+        function.__code__.co_filename, str(text.first), "".join(text.lines), captured, " ".join(map(str, types)),
         " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), toolchain(),
     )  # fmt: skip
     return _digest(parts)
