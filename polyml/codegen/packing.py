@@ -260,8 +260,10 @@ class _Packer:
         """
         write = self._tests.subscripts((use.statement.write, use.instance))
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
-        along = (write[-1].names if write else frozenset()) - self._of_one_iteration(use)
-        last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in write[:-1])]
+        row = self._row(use, write)
+        along = (write[row].names if write else frozenset()) - self._of_one_iteration(use)
+        others = [e for d, e in enumerate(write) if d != row]
+        last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in others)]
         unit = self._unit_dim(use.window.array)
         if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names for e in write):
             last = [unit]
@@ -271,6 +273,21 @@ class _Packer:
             return d in last[-1:], max((places.get(name, -1) for name in read[d].names), default=-1)
 
         return tuple(sorted(range(len(read)), key=place))
+
+    def _row(self, use: _Use, write: Sequence[Lin]) -> int:
+        """The dimension of what is written that a register tile is longest along: the last one, or that of the innermost loop
+        where its tile is longer than the last one's.
+        """
+        last = len(write) - 1
+        loops = [n for n in use.around if isinstance(n, Loop)]
+        tiles = {n.var: n.step for n in loops if n.role == "tile"}
+        steps = {n.var: step for n in loops if n.role != "tile" for e in n.lower for name, step in tiles.items() if name in e.names}
+        moving = [n.var for n in loops if n.role != "tile" and any(n.var in e.names for e in write)]
+        if self._sizes is None or not moving or moving[-1] in write[last].names:
+            return last
+        own = max((steps.get(v, 1) for v in moving if v in write[last].names), default=0)
+        dims = [d for d, e in enumerate(write) if moving[-1] in e.names]
+        return dims[0] if len(dims) == 1 and 0 < own < steps.get(moving[-1], 1) else last
 
     def _of_one_iteration(self, use: _Use) -> set[str]:
         """The variables of loops that run once at the sizes expected."""

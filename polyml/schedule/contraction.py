@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, prod
 
 import islpy as isl
 
@@ -31,7 +32,10 @@ from polyml.schedule.strides import accesses, goes_to_neighbours, is_same_elemen
 from polyml.schedule.tree import PARALLEL, POINT, TILE
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree, tuple_text
 
-
+ACROSS_CYCLES = 2.0  # of an element that lanes load and store across the rows it lies in
+TURN_CYCLES = 2.5  # of an element whose copy lies the other way around
+SHIFT_CYCLES = 0.3  # what an operation of a vector costs more where operands are read as they lie, elsewhere in each step
+ACROSS_GAIN = 0.95  # cycles across the result's rows, against those along them, for which they are left
 DIAGONALS = ("first", "last", "within")  # what a diagonal cuts of a register tile's depth, to the rest of it
 
 
@@ -153,6 +157,7 @@ class _Layout:
         self._diagonal = diagonal  # one of DIAGONALS
         self.has_diagonal = False
         self.notes: list[str] = []
+        self._across: dict[str, str] = {}  # of statements whose panel does not run along the result's rows, why
         self.found: frozenset[str] = frozenset()
 
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
@@ -261,7 +266,7 @@ class _Layout:
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
         if statement.name not in self._only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
             return None
-        roles = contraction_roles(statement, free)
+        roles = self._roles(statement, free)
         if roles is None:
             return None
         if not any(it in leaf.coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
@@ -281,6 +286,31 @@ class _Layout:
             for it, p in zip(free, positions)
         )
         return axes if is_worth_blocks(axes) else None
+
+    def _roles(self, statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:
+        """What each loop is: the panel runs along the result's rows, or across them where these are short and that pays."""
+        along = contraction_roles(statement, free)
+        if along is None or self._sizes is None:
+            return along
+        count = {it: self._extent(statement, statement.iterators.index(it)) for it in free}
+        lanes = self._machine.lanes(self._scop.arrays[statement.write.array].element.size_bytes)
+        if not all(count.values()):
+            return along
+        used = {it: n / (ceil(n / lanes) * lanes) for it, n in count.items()}
+        depth = prod(count[it] for it in free if along[it] is LoopRole.DEPTH)
+        panel = next(it for it in free if along[it] is LoopRole.PANEL)
+        other = max((it for it in free if along[it] is LoopRole.ROWS), key=lambda it: (used[it], count[it]))
+        across = contraction_roles(statement, free, other) if used[panel] < used[other] else None
+        if across is None:
+            return along
+        uses = prod(count[it] for it in free if across[it] is LoopRole.ROWS)
+        shifts = SHIFT_CYCLES if _shifts(statement, panel, [it for it in free if along[it] is LoopRole.DEPTH]) else 0.0
+        cost = 0.5 / used[other] + lanes * (ACROSS_CYCLES / depth + TURN_CYCLES / uses)
+        other_cost = 0.5 / used[panel] + shifts
+        if cost >= ACROSS_GAIN * other_cost:
+            return along
+        self._across[statement.name] = f"panel across the result's rows of {count[panel]}: {cost:.2f} against {other_cost:.2f} cycles per vector"
+        return across
 
     def _extent(self, statement: Statement, position: int) -> int | None:
         """About how many iterations a loop has at the sizes expected."""
@@ -310,7 +340,8 @@ class _Layout:
         made = self._blocks(found)
         roles = ", ".join(f"{a.name} {a.role.name.lower()} of {'?' if a.extent is None else a.extent}" for a in found.axes)
         self.found |= {found.main.name}
-        self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in made.notes)]
+        why = [self._across[found.main.name]] if found.main.name in self._across else []
+        self.notes += [f"contraction {found.main.name}: {roles}", f"  {made}", *(f"  {note}" for note in (*why, *made.notes))]
         if _in_one_block(found, made):
             return self._tree(found, made)
         alone = Contraction(found.main, found.axes)
@@ -375,14 +406,16 @@ def _in_one_block(found: Contraction, made: Blocks) -> bool:
     return not any(name in depth for name, _ in (*made.outer, *made.inner))
 
 
-def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:
-    """What each of the loops is for the accesses; None where they make no contraction."""
+def contraction_roles(statement: Statement, free: Sequence[str], panel: str | None = None) -> dict[str, LoopRole] | None:
+    """What each of the loops is for the accesses; None where they make no contraction. panel: another loop than the one that
+    moves along the rows of the result.
+    """
     write = statement.write
     along = {it: [statement.iterators.index(it)] for it in free}
     panels = [it for it in free if goes_to_neighbours(write, along[it]) and not moves(write, along[it], slice(0, -1))]
     if len(panels) != 1:
         return None
-    panel = panels[0]
+    panel = panel or panels[0]
     operands = [a for a in statement.reads if a.subscripts and not is_same_element(a, write)]
     beside = [a for a in operands if moves(a, along[panel])]
     across = [a for a in operands if a not in beside]
@@ -400,6 +433,15 @@ def contraction_roles(statement: Statement, free: Sequence[str]) -> dict[str, Lo
 
     roles = {it: role(it) for it in free}
     return roles if {LoopRole.ROWS, LoopRole.DEPTH} <= set(roles.values()) else None
+
+
+def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
+    """Whether rows that an operand has along the panel begin elsewhere in each step of the depth, as an image's do under a
+    filter: they are read where they lie, not copied.
+    """
+    position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
+    pieces = (p for a in statement.reads for e in a.subscripts for p in polyhedra.iterator_coefficients(e))
+    return any(piece[position] and any(piece[d] for d in others) for piece in pieces)
 
 
 def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> _Companion | None:
