@@ -133,6 +133,34 @@ def test_sizes_decide_about_contractions_that_may_be_tiled_alone():
     assert not scheduled(nest([("i", "n"), ("j", "n"), ("k", "n")], "C[i, j] += A[i, j] + k")).sized
 
 
+def panel_of(found, **extents):
+    """The loop that vectors run along, and whether the notes say that it goes across the result's rows."""
+    typical = {p.name: extents.get(p.name, 64) for p in found.parameters}
+    notes = compute(found, dependences(found), machine.preset("avx2"), tile=True, parallel=True, sizes=typical).notes
+    (roles,) = (note for note in notes if note.startswith("contraction "))
+    across = any("across the result's rows" in note for note in notes)
+    return roles[: roles.index(" panel")].split()[-1], across
+
+
+def image(width, channels, count=16):
+    """The sizes of a convolution of images of 7 rows of so many pixels with filters of 3 x 3 for 64 channels."""
+    return {"Y_0": count, "Y_1": channels, "Y_2": 7, "Y_3": width, "X_1": 64, "W_2": 3, "W_3": 3}
+
+
+def test_a_panel_runs_across_the_result_s_rows_where_these_are_short():
+    found = scop(convolution_nchw, Y=4, X=4, W=4)
+    assert panel_of(found, **image(5, 64)) == ("o", True)
+    assert panel_of(found, **image(64, 64)) == ("w", False)
+    assert panel_of(found, **image(5, 5)) == ("w", False)  # it is no better across
+    assert panel_of(found, **image(5, 64, count=0)) == ("w", False)
+
+
+def test_but_not_where_operands_that_are_read_a_few_times_would_have_to_be_turned():
+    kernel = nest(STOPS.items(), "C[i, j] += A[i, k]*B[k, j]")
+    found = scop(kernel)
+    assert panel_of(found, C_0=10_000, C_1=5, n=64) == ("j", False)
+
+
 def test_a_companion_may_touch_the_result_in_another_order_of_loops():
     def kernel(C, A, B):
         for i in range(C.shape[0]):
