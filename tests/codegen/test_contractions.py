@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyml
+from polyml.schedule import contraction as layout
 from tests.codegen.forms import small_machine
 
 
@@ -154,12 +155,15 @@ def contractions(draw):
     return f"{a},{b}->{c}", {n: draw(st.integers(1, 12)) for n in names}
 
 
-@settings(max_examples=12, derandomize=True, deadline=None)
-@given(contractions(), st.sampled_from(["float64", "float32"]), st.sampled_from(["reassociate", "strict"]))
-def test_random_contractions(contraction, dtype, fp):
+@settings(max_examples=16, derandomize=True, deadline=None)
+@given(contractions(), st.sampled_from(["float64", "float32"]), st.sampled_from(["reassociate", "strict"]), st.booleans())
+def test_random_contractions(contraction, dtype, fp, across):
+    """across: panels run across the result's rows wherever more of each vector is used so."""
     equation, extents = contraction
     C, A, B = operands(equation, extents, dtype)
-    polyml.kernel(cache=False, threads=3, fp=fp)(loops(equation))(C, A, B)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "ACROSS_GAIN", 100.0 if across else layout.ACROSS_GAIN)
+        polyml.kernel(cache=False, threads=3, fp=fp)(loops(equation))(C, A, B)
     np.testing.assert_array_equal(C, np.einsum(equation, A, B))
 
 
