@@ -265,7 +265,8 @@ class _Packer:
         others = [e for d, e in enumerate(write) if d != row]
         last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in others)]
         unit = self._unit_dim(use.window.array)
-        if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names for e in write):
+        long = {name for name, step in _tile_steps(use).items() if step > 1}
+        if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names & long for e in write):
             last = [unit]
         places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
@@ -278,11 +279,8 @@ class _Packer:
         """The dimension of what is written that a register tile is longest along: the last one, or that of the innermost loop
         where its tile is longer than the last one's.
         """
-        last = len(write) - 1
-        loops = [n for n in use.around if isinstance(n, Loop)]
-        tiles = {n.var: n.step for n in loops if n.role == "tile"}
-        steps = {n.var: step for n in loops if n.role != "tile" for e in n.lower for name, step in tiles.items() if name in e.names}
-        moving = [n.var for n in loops if n.role != "tile" and any(n.var in e.names for e in write)]
+        last, steps = len(write) - 1, _tile_steps(use)
+        moving = [v for v in steps if any(v in e.names for e in write)]
         if self._sizes is None or not moving or moving[-1] in write[last].names:
             return last
         own = max((steps.get(v, 1) for v in moving if v in write[last].names), default=0)
@@ -383,10 +381,14 @@ class _Packer:
         return copy.order[-1] != self._unit_dim(copy.window.array)
 
     def _is_read_in_rows(self, use: _Use) -> bool:
-        """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only."""
+        """Whether a register tile reads rows of the array as they lie: what is written stays along one dimension only, and that
+        or the tile goes along the rows.
+        """
         written = {name for e in self._tests.subscripts((use.statement.write, use.instance)) for name in e.names}
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
-        return sum(not e.names & written for e in read) == 1
+        unit, long = self._unit_dim(use.window.array), {name for name, step in _tile_steps(use).items() if step > 1}
+        along = unit is None or not read[unit].names & written or bool(read[unit].names & long)
+        return along and sum(not e.names & written for e in read) == 1
 
     def _is_along_row(self, copy: _Copy, use: _Use) -> bool:
         """Whether the copy's last dimension is that along which the written row runs."""
@@ -576,6 +578,18 @@ class _Packer:
             [b for b in dict.fromkeys(lower) if all(b in other for other, _ in known)],
             [b for b in dict.fromkeys(upper) if all(b in other for _, other in known)],
         )
+
+
+def _tile_steps(use: _Use) -> dict[str, int]:
+    """Of the loops over single iterations around the use, outermost first, how many iterations the innermost tile around has."""
+    loops = [n for n in use.around if isinstance(n, Loop)]
+    tiles = {n.var: n.step for n in loops if n.role == "tile"}
+    steps = {}
+    for loop in loops:
+        if loop.role != "tile":
+            around = [name for name in tiles if any(name in e.names for e in loop.lower)]
+            steps[loop.var] = tiles[around[-1]] if around else 1
+    return steps
 
 
 def _key(copy: _Copy) -> tuple:

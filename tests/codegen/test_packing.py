@@ -63,6 +63,15 @@ def some_rows(C, A, B):
                     C[i, j] += A[i, k] * B[k, j]
 
 
+def far_apart(C, A, B):
+    """Neither what is summed nor the rows of a register tile lie side by side in A."""
+    for j in range(C.shape[0]):
+        for c in range(C.shape[1]):
+            for a in range(C.shape[2]):
+                for m in range(A.shape[1]):
+                    C[j, c, a] += A[c, m, j] * B[m, a]
+
+
 def chain(C, A, B):
     T = A @ B
     C += T @ B - 2
@@ -89,6 +98,7 @@ SHAPES = {
     every_other: lambda m, n, k: {"C": (m, n), "A": (m, 2 * k), "B": (k + 1, n)},
     some_rows: lambda m, n, k: {"C": (m, n), "A": (min(m, 3), k), "B": (k, n)},
     correlated: lambda m, n, k: {"C": (m, n), "A": (m + 2, n + 2), "B": (3, 3)},
+    far_apart: lambda m, n, k: {"C": (3, m, n), "A": (m, k, 3), "B": (k, n)},
     chain: lambda m, n, k: {"C": (m, n), "A": (m, n), "B": (n, n)},
 }
 SIZES = ((0, 0, 0), (1, 1, 1), (2, 5, 3), (5, 8, 3), (13, 17, 11), (16, 3, 20))
@@ -254,9 +264,9 @@ def test_loops_over_copies_are_loops_like_others():
     assert all(loop.step == 1 for loop in fills if loop not in panels)
 
 
-def packed_for(size):
-    """The program of a square product of that many rows on two cores, with its copies."""
-    scop = expand(scop_of(plain, arguments(plain, (5, 5, 5), "float64")))
+def packed_for(size, kernel=plain):
+    """The program on two cores with its copies, where every size is this one."""
+    scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5), "float64")))
     target = replace(machine.preset("avx512"), cores=2)
     sizes = {p.name: size for p in scop.parameters}
     free = reductions(scop, "reassociate")
@@ -277,3 +287,12 @@ def test_copies_of_short_pieces_of_rows_are_shared(monkeypatch):
     program = packed_for(600)
     assert "B_tile0" in program.windows
     assert not any(loop.private for loop in loops(program.body))
+
+
+def test_rows_that_lie_apart_are_copied_in_the_order_in_which_tiles_read_them():
+    program = packed_for(100, far_apart)
+    read = program.scop.statements["fill_A_tile0"].reads[0].subscripts
+    written = program.scop.statements["fill_A_tile0"].write.subscripts
+    assert [polyhedra.iterator_coefficients(e)[0].index(1) for e in read] == [0, 1, 2]
+    assert [polyhedra.iterator_coefficients(e)[0].index(1) for e in written] == [2, 0, 1]  # j, c, m
+    assert not any(name.startswith("A_") for name in copies(packed_for(100)))
