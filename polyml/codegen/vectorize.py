@@ -103,7 +103,8 @@ class _Vectorizer:
             return
         loops = [f"{nest.chain[v].var} by {count}" for v, count in shape.jams]
         if shape.vector is not None:
-            loops.append(f"{nest.chain[shape.vector].var} by {shape.vectors} x {shape.lanes} lanes")
+            begins = "" if shape.line is None else " on cache lines"
+            loops.append(f"{nest.chain[shape.vector].var} by {shape.vectors} x {shape.lanes} lanes{begins}")
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
 
     def _distributed(self, nest: Nest) -> float:
