@@ -265,8 +265,7 @@ class _Packer:
         others = [e for d, e in enumerate(write) if d != row]
         last = [d for d, e in enumerate(read) if e.names & along and not any(e.names & other.names for other in others)]
         unit = self._unit_dim(use.window.array)
-        long = {name for name, step in _tile_steps(use).items() if step > 1}
-        if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names & long for e in write):
+        if not last and len(chain) > 1 and unit is not None and any(read[unit].names & e.names & _in_tile(use) for e in write):
             last = [unit]
         places = {n.var: k for k, n in enumerate(use.around) if isinstance(n, Loop)}
 
@@ -386,8 +385,8 @@ class _Packer:
         """
         written = {name for e in self._tests.subscripts((use.statement.write, use.instance)) for name in e.names}
         read = self._tests.subscripts((use.statement.reads[use.read], use.instance))
-        unit, long = self._unit_dim(use.window.array), {name for name, step in _tile_steps(use).items() if step > 1}
-        along = unit is None or not read[unit].names & written or bool(read[unit].names & long)
+        unit = self._unit_dim(use.window.array)
+        along = unit is None or not read[unit].names & written or bool(read[unit].names & _in_tile(use))
         return along and sum(not e.names & written for e in read) == 1
 
     def _is_along_row(self, copy: _Copy, use: _Use) -> bool:
@@ -590,6 +589,11 @@ def _tile_steps(use: _Use) -> dict[str, int]:
             around = [name for name in tiles if any(name in e.names for e in loop.lower)]
             steps[loop.var] = tiles[around[-1]] if around else 1
     return steps
+
+
+def _in_tile(use: _Use) -> set[str]:
+    """The loops of which a register tile has several iterations."""
+    return {name for name, step in _tile_steps(use).items() if step > 1}
 
 
 def _key(copy: _Copy) -> tuple:

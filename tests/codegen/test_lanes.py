@@ -177,9 +177,6 @@ def test_vectors_begin_on_cache_lines_wherever_an_array_begins(monkeypatch, dtyp
             np.testing.assert_array_equal(R, wanted["R"])
 
 
-@pytest.mark.parametrize("preset", WIDE)
-
-
 def combine(C, A, B):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
