@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -333,13 +333,15 @@ class Kernel:
         self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, sizes: Sizes
     ) -> Specialisation:
         """The form for these sizes, or the one for all where sizes do not matter or there are many forms already."""
-        place = (types, layouts, options.compile_key(), found.content)
+        place, extents = (types, layouts, options.compile_key(), found.content), dict(sizes.extents or ())
         forms = self._forms.setdefault(place, {})
         if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
             return self._form(types, layouts, options, found, False, None)
         chosen = self._form(types, layouts, options, found, False, forms.setdefault(sizes.limits, sizes))
         if not chosen.is_sized:
             forms[None] = sizes
+        elif not all(a.holds(extents) for a in chosen.artifact.alike):
+            return self._form(types, layouts, options, found, False, replace(forms[sizes.limits], alike=False))
         return chosen
 
     def _form(

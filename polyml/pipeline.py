@@ -13,7 +13,7 @@ from functools import cached_property
 import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
-from polyml import debug, machine
+from polyml import debug, machine, polyhedra
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ast import Program
@@ -43,7 +43,7 @@ from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.load import assemble
-from polyml.runtime.sizes import Sizes
+from polyml.runtime.sizes import Alike, Sizes, alike
 from polyml.schedule.compute import Scheduled, compute
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
@@ -130,26 +130,27 @@ def compile(
             scop = wider
             free = stage("reductions", lambda: reductions(scop, options.fp))
     scop = term_by_term(scop, free)
+    related = _related(scop, sizes)
     made = None
     notes: tuple[str, ...] = ()
     failed = None
     for way in _ways(options, transform, aliased):
         scheduled = Scheduled(scop.schedule, (_reason(options, aliased),))
         if way.transform:
-            if failed is not None and not failed.in_slabs:
+            if failed is not None and not failed.cut:
                 continue  # it would be the same one
-            choices = {"tile": options.tile, "parallel": options.parallel, "slabs": way.slabs}
+            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "free": len(_sizes_used(scop)) - len(related)}
             scheduled = stage("schedule", lambda: compute(scop, found, host, sizes=typical, reductions=free, **choices))
         try:
-            made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, stage)
+            made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
-            notes += (f"{way.name}{' in slabs' if scheduled.in_slabs else ''} given up: {reason}",)
+            notes += (f"{way.name}{' with what it cuts' if scheduled.cut else ''} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
-    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes + made.program.notes, made.sized)
+    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes + made.program.notes, made)
     compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
@@ -164,20 +165,20 @@ def _has_halves(scop: Scop) -> bool:
 
 @dataclass(frozen=True)
 class _Way:
-    """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams. slabs:
-    components may be cut into slabs.
+    """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams. cut:
+    components may be cut into slabs or tiles over time.
     """
 
     name: str
     transform: bool
     together: bool
-    slabs: bool = False
+    cut: bool = False
 
 
 def _ways(options: Options, transform: bool, aliased: bool) -> list[_Way]:
     """From the fastest code to the one that always works, for when isl's budget does not suffice."""
     together = options.vectorize and not aliased
-    ways = [_Way("the schedule", True, together, slabs) for slabs in (True, False)] if transform else []
+    ways = [_Way("the schedule", True, together, cut) for cut in (True, False)] if transform else []
     if together:
         ways.append(_Way("source order with vectors", False, True))
     return [*ways, _Way("source order", False, False)]
@@ -190,15 +191,20 @@ class _Made:
     llvm: str
     notes: tuple[str, ...]
     sized: bool
+    related: tuple[Alike, ...]
 
 
-def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, stage) -> _Made:
+def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
     tree = scheduled.tree
     if scheduled.sized and sizes is not None:
         scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
     if not scheduled.sized:
         typical = None
+    if not scheduled.alike:
+        related = ()
+    if related:
+        scop = _with_related(scop, related)
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: with_extremes(build(scop, tree, free)))
         if way.together:
@@ -207,7 +213,7 @@ def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
-    return _Made(tree, program, llvm, scheduled.notes, scheduled.sized)
+    return _Made(tree, program, llvm, scheduled.notes, scheduled.sized, related)
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
@@ -225,6 +231,32 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
     violated = isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}")
     return Check(kind="usual", violated=violated, instances=violated, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
+
+
+def _sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
+    """(array, dim) -> parameter of the sizes that instances depend on."""
+    used = {name for s in scop.statements.values() for name in polyhedra.used_parameters(s.domain)}
+    return {(p.array, p.dim): p.name for p in scop.parameters if p.is_size and p.name in used}
+
+
+def _related(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
+    """How the sizes that matter follow from one another in calls like the one that the code is for."""
+    if sizes is None or sizes.extents is None or not sizes.alike:
+        return ()
+    used = _sizes_used(scop)
+    return alike([(array, dim, extent) for array, shape in sizes.extents for dim, extent in enumerate(shape) if (array, dim) in used])
+
+
+def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+    """The Scop for calls with sizes that are so related; others are found at entry."""
+    names = {(p.array, p.dim): p.name for p in scop.parameters if p.is_size}
+    facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
+    space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
+    equal = " and ".join(f"{name} = {other} + {difference}" for name, other, difference in facts)
+    holds = isl.Set(f"[{space}] -> {{ : {equal} }}")
+    other = holds.complement()
+    check = Check(kind="usual", violated=other, instances=other, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
+    return replace(scop, context=scop.context.intersect(holds), checks=(check, *scop.checks))
 
 
 def _reason(options: Options, aliased: bool) -> str:
@@ -259,7 +291,7 @@ def _artifact(
     code: bytes,
     aliased: bool,
     notes: tuple[str, ...],
-    sized: bool,
+    made: _Made,
 ) -> Artifact:
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}  # by the caller
     written = {called.get(s.write.array) for s in scop.statements.values()}
@@ -286,5 +318,6 @@ def _artifact(
         written=tuple(p for p in scop.params if p in written),
         aliased=aliased,
         notes=notes,
-        sized=sized,
+        sized=made.sized,
+        alike=made.related,
     )

@@ -572,3 +572,36 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     same = f"floor((i{dim} - ({origin}))/{step}) = floor((o - ({origin}))/{step})"
     parameters = f"[{', '.join(parameter_names(domain))}] -> " if origin != "0" else ""
     return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
+
+
+def without_sizes(value: isl.Set) -> isl.Set:
+    """The elements that the set has for some values of its parameters."""
+    return value.project_out_all_params()
+
+
+def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
+    """The least sum of weight * dimension over a set without parameters that is not empty; None where there is none.
+
+    >>> least(isl.Set("{ [t, x] : t >= 1 and -1 <= x <= 1 }"), {0: 2, 1: 1}), least(isl.Set("{ [t] : t <= 0 }"), {0: 1})
+    (1, None)
+    """
+    sum_ = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(value.get_space()))
+    for dim, weight in weights.items():
+        sum_ = sum_.set_coefficient_val(_D.in_, dim, weight)
+    found = value.min_val(sum_)
+    return found.to_python() if found.is_int() else None
+
+
+def ends(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
+    """The least and the greatest of { [x] }, over the parameters; None where they are not one affine expression each."""
+    (whole,) = pieces(values)
+    least_, greatest = _one_piece(whole.dim_min(0)), _one_piece(whole.dim_max(0))
+    return None if least_ is None or greatest is None else (least_, greatest)
+
+
+def fold(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
+    """{ S[i] -> [min(i - first, last - i)] }: how far a place is from the nearer end."""
+    space = value.domain().get_space()
+    from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))
+    from_last = last.insert_domain(space.align_params(last.get_space())).sub(value)
+    return from_first.min(from_last)

@@ -9,6 +9,7 @@ from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime.seal import Damaged, seal, unseal
+from polyml.runtime.sizes import Alike
 from polyml.source import Loc, Source
 
 VERSION = 1
@@ -56,6 +57,7 @@ class Artifact:
     entry: symbol of `i64 entry(ptr slots)` in object_code. results: what the call returns, in order.
     result_arrays: the arrays the caller allocates, in the order of their slots. written: the array arguments written.
     aliased: made for arguments that overlap. notes: lines for explain(). sized: whether other sizes ask for other code.
+    alike: how sizes must be related.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Artifact:
     aliased: bool = False
     notes: tuple[str, ...] = ()
     sized: bool = False
+    alike: tuple[Alike, ...] = ()
 
     def __post_init__(self):
         arrays = [n for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)]
@@ -159,6 +162,7 @@ def _to_json(artifact: Artifact) -> dict:
         "aliased": artifact.aliased,
         "notes": artifact.notes,
         "sized": artifact.sized,
+        "alike": [asdict(a) for a in artifact.alike],
     }
 
 
@@ -179,6 +183,7 @@ def _from_json(head: dict, object_code: bytes) -> Artifact:
         aliased=head["aliased"],
         notes=tuple(head["notes"]),
         sized=head["sized"],
+        alike=tuple(Alike(**a) for a in head["alike"]),
     )
 
 

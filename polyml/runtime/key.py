@@ -44,7 +44,7 @@ def content_key(
 
 def sized_key(name: str | None, sizes: Sizes | None) -> str | None:
     """The name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
-    return name if name is None or sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits}"))
+    return name if name is None or sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
 
 
 def _digest(parts: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ of one kernel (`FORMS`), after which one more is made for all other sizes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from polyml.runtime.arguments import Argument
 
 FORMS = 32  # made for some sizes, of one kernel and types: the layers of a network
+NEAR = 2
 EXACT = 32  # extents up to this are told apart one by one, longer ones by powers of two
 _LITTLE = {0: 1, 1: 4096, 2: 48, 3: 12, 4: 6}  # extents of arrays of so many dimensions for which no form is made
 _LITTLE_OF_MANY = 4
@@ -22,11 +23,13 @@ _LITTLE_OF_MANY = 4
 @dataclass(frozen=True)
 class Sizes:
     """extents: of each array argument, as in the call; None: nothing is expected of them. limits: of each, the least and the
-    greatest that the form is used for, dimension by dimension.
+    greatest that the form is used for, dimension by dimension. alike: sizes that are equal in the call, or nearly, may be taken
+    to differ as they do there by the code, which is then used for no others.
     """
 
     extents: tuple[tuple[str, tuple[int, ...]], ...] | None
     limits: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+    alike: bool = True
 
 
 def sizes_of(given: Sequence[Argument]) -> Sizes:
@@ -47,3 +50,33 @@ def _limits(extent: int) -> tuple[int, int]:
         return extent, extent
     above = 1 << (extent - 1).bit_length()
     return above // 2 + 1, above
+
+
+@dataclass(frozen=True)
+class Alike:
+    """name.shape[dim] == other.shape[dim] + difference."""
+
+    name: str
+    other: str
+    dim: int
+    difference: int
+
+    def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
+        return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
+
+
+def alike(extents: Iterable[tuple[str, int, int]]) -> tuple[Alike, ...]:
+    """Of (array, dimension, extent), which extents follow from those of arrays before them, if those in one dimension that
+    differ by at most NEAR always do so.
+
+    >>> alike([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
+    (Alike(name='B', other='A', dim=0, difference=1),)
+    """
+    found, first = [], []
+    for name, dim, extent in extents:
+        near = next(((n, e) for n, d, e in first if d == dim and abs(e - extent) <= NEAR), None)
+        if near is None:
+            first.append((name, dim, extent))
+        else:
+            found.append(Alike(name, near[0], dim, extent - near[1]))
+    return tuple(found)

@@ -10,13 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import islpy as isl
 
-from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
@@ -28,23 +27,28 @@ from polyml.schedule.forms import affine_schedule, components
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.short import map_short
-from polyml.schedule.slabs import SLAB, Slabs, cut, in_slabs, restricted
+from polyml.schedule.slabs import SLAB, Slabs, in_slabs, restricted
+from polyml.schedule.slabs import cut as slabs_of
+from polyml.schedule.timetiles import TimeTiles, time_tiles
+from polyml.schedule.timetiles import tree as time_tree
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
-SLAB_OPERATIONS = 500_000  # and to look for slabs
+CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
+FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles. in_slabs:
-    whether a component is cut into slabs.
+    """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles. cut:
+    whether a component is cut into slabs or tiles over time. alike: code should be made for sizes that are as like as in the call.
     """
 
     tree: isl.Schedule
     notes: tuple[str, ...]
     sized: bool = False
-    in_slabs: bool = False
+    cut: bool = False
+    alike: bool = False
 
 
 def compute(
@@ -54,20 +58,21 @@ def compute(
     *,
     tile: bool,
     parallel: bool,
-    slabs: bool = True,
+    cut: bool = True,
     sizes: Mapping[str, int] | None = None,
+    free: int = 0,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    tile, parallel, slabs: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for
-    all. reductions: the updates whose order is free: contractions use that.
+    tile, parallel, cut: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for
+    all. free: how many sizes the code is not told by others. reductions: the updates whose order is free: contractions use that.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS):
-            return _Planner(machine, tile, parallel, slabs, reductions).scheduled(scop, dependences, sizes)
+            return _Planner(machine, tile, parallel, cut, reductions, free).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -79,21 +84,27 @@ class _Planner:
     machine: CpuMachine
     tile: bool
     parallel: bool
-    slabs: bool
+    cut: bool
     reductions: Mapping[str, Reduction]
+    free: int
 
     def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
         affine, notes = affine_schedule(scop, dependences)
-        sized = self.tile and has_contraction(scop)
-        if sized and self.slabs:
+        cuts: list[Slabs | TimeTiles | None] = []
+        tree, sized = None, self.tile and has_contraction(scop)
+        if self.tile and self.cut:
             try:
-                with budget(SLAB_OPERATIONS):
-                    tree, found = self._cut(affine, scop, dependences, sizes)
+                with budget(CUT_OPERATIONS):
+                    cuts = [self._cut(part, scop, dependences, sizes) for part in components(affine)]
+                    over_time = any(isinstance(cut, TimeTiles) for cut in cuts)
+                    if any(cuts) and not (over_time and self.free > FREE):
+                        tree, found = self._in_cuts(affine, cuts, scop, dependences, sizes)
+                        notes += found
             except BudgetExceeded as problem:
-                tree, found = None, (f"not cut into slabs: {problem}",)
-            notes += found
-            if tree is not None:
-                return Scheduled(tree, notes, True, True)
+                notes += (f"not cut into slabs or tiles over time: {problem}",)
+            sized = sized or any(cuts)
+        if tree is not None:
+            return Scheduled(tree, notes, True, True, over_time)
         tree, found = self._mapped(affine, scop, dependences, sizes)
         check_legal(tree, scop, dependences, self.reductions if sized else {})
         check_parallel(tree, scop, dependences)
@@ -113,21 +124,34 @@ class _Planner:
         return tree, found + mapped
 
     def _cut(
-        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+        self, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> Slabs | TimeTiles | None:
+        part, within = restricted(scop, dependences, component.get_domain())
+        if has_contraction(scop):
+            single = len(part.statements) < 2  # which has tiles of its own
+            return None if single else slabs_of(component, part, sizes)
+        return time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
+
+    def _in_cuts(
+        self,
+        affine: isl.Schedule,
+        cuts: Sequence[Slabs | TimeTiles | None],
+        scop: Scop,
+        dependences: Dependences,
+        sizes: Mapping[str, int] | None,
     ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
-        """The schedule with components in slabs, None if there are none; and what was decided."""
-        parts = components(affine)
-        found = [self._slabs_of(component, scop, dependences, sizes) for component in parts]
-        if not any(found):
-            return None, ()
+        """The schedule with components in slabs or in tiles over time, None where that is not legal; and what was decided."""
         plans, notes = [], ()
-        for component, slabs in zip(parts, found):
+        for component, cut in zip(components(affine), cuts):
             part, within = restricted(scop, dependences, component.get_domain())
-            if slabs is None:
+            if isinstance(cut, Slabs):
+                child, decided = self._in_slabs(cut, component, part, within, sizes)
+            elif isinstance(cut, TimeTiles):
+                child = time_tree(cut, component, parallel=self.parallel)
+                decided = (f"{', '.join(sorted(part.statements))}: {cut}",)
+            else:
                 tree, decided = self._mapped(component, part, within, sizes)
                 child = parse_tree(str(tree)).get("child")
-            else:
-                child, decided = self._in_slabs(slabs, component, part, within, sizes)
             plans.append({"filter": str(component.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
         whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
@@ -137,14 +161,7 @@ class _Planner:
             check_parallel(tree, scop, dependences)
             return tree, notes
         except IllegalSchedule as problem:
-            return None, (f"not cut into slabs: {problem.message}",)
-
-    def _slabs_of(
-        self, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> Slabs | None:
-        if len(polyhedra.set_names(component.get_domain())) < 2:  # one statement alone has tiles of its own
-            return None
-        return cut(component, restricted(scop, dependences, component.get_domain())[0], sizes)
+            return None, (f"not cut into slabs or tiles over time: {problem.message}",)
 
     def _in_slabs(
         self, found: Slabs, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
