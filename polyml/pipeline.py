@@ -146,7 +146,7 @@ def compile(
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
-            notes += (f"{way.name}{' with what it cuts' if scheduled.cut else ''} given up: {reason}",)
+            notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
     if made is None:
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))

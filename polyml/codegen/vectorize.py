@@ -50,7 +50,8 @@ class _Vectorizer:
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
-        self._tests = ConflictTest(program.scop, AccessTable(program.scop.context))
+        self._table = AccessTable(program.scop.context)
+        self._tests = ConflictTest(program.scop, self._table)
         slots = SlotMap.of(program, layouts)
         self._unit_dims = {name: slots.unit_dim(array) for name, array in program.scop.arrays.items()}
         given = [a for a in program.scop.arrays.values() if slots.has_word(a.name) and not slots.unaligned(a.name) and not a.pairs]
@@ -170,12 +171,33 @@ class _Vectorizer:
         return replace(shape, rests=tuple((loop, rest) for loop, rest in rests if rest > 1))
 
     def _on_lines(self, model: CostModel, shape: Shape) -> Shape:
-        """The shape with vectors that begin on cache lines, where they are as long and that pays."""
-        if self._rare or shape.vector == shape.innermost or self._machine.vector_bytes < self._machine.line_bytes:
+        """The shape with vectors that begin on cache lines, where they are as long and that pays: innermost ones where all rows
+        begin as the first one does.
+        """
+        if self._rare or self._machine.vector_bytes < self._machine.line_bytes:
+            return shape
+        if shape.vector == shape.innermost and not self._rows_are_lines(model):
             return shape
         better = [replace(shape, line=line) for line in model.lines(shape)]
         least = min(better, key=model.per_iteration, default=shape)
         return least if model.per_iteration(least) < LINE_GAIN * model.per_iteration(shape) else shape
+
+    def _rows_are_lines(self, model: CostModel) -> bool:
+        """Whether the rows of all arrays that have rows are whole cache lines apart in the call that code is made for."""
+        arrays = {r.touch.access.array for r in model.reaches}
+        return bool(self._sizes) and all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
+
+    def _row_bytes(self, name: str) -> int:
+        """From one row of an array to the next, 0 if it has no rows; 1 where that is not known."""
+        array = self._program.scop.arrays[name]
+        if len(array.shape) < 2:
+            return 0
+        if self._unit_dims[name] != len(array.shape) - 1:
+            return 1
+        try:
+            return array.element.size_bytes * self._table.affine(array.shape[-1]).evaluate(self._sizes)
+        except KeyError:
+            return 1
 
     def _plain(self, nest: Nest, model: CostModel) -> float:
         """Cycles per iteration of the chain as it stands, one iteration at a time."""

@@ -33,7 +33,7 @@ from polyml.schedule.tree import NODE, PARALLEL, POINT, TILE, Band, band_of, flo
 from polyml.schedule.tree_text import Tree, parse_tree
 
 SLOPES = range(5)  # places per step that a hyperplane may lean
-SHARE = 60  # percent of the cache that a tile's data fill
+SHARE = 75  # percent of the cache that a tile's data fill
 ROW = 512  # elements of a row in a tile, where rows are longer than LONG_ROW
 LONG_ROW = 768
 WIDTHS = (512, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
@@ -236,19 +236,19 @@ def _widths(
         width = WIDTHS[min(rank, len(WIDTHS)) - 1]
         return width, {d: ROW if d == last else width for d in cut}
     capacity = machine.cache(1 if rank == 1 else 2).size_bytes * SHARE // 100
-    step = LEAST if rank > 1 else 64
+    step = {1: 64, 2: 8}.get(rank, 4)
 
     def data(width: int) -> int:
         size = bytes_per_place * width
         for d, e in enumerate(extents):
             if d != along:
-                size *= min(e, (ROW if d == last else width) + width) if d in cut else e
+                size *= min(e, (ROW if d == last else width // 2) + width) if d in cut else e
         return size
 
     width = step
     while data(width + step) <= capacity and (width + step) * TILES * cores <= extents[along]:
         width += step
-    return width, {d: ROW if d == last else width for d in cut}
+    return width, {d: ROW if d == last else max(width // 2, LEAST) for d in cut}
 
 
 def _hyperplane(

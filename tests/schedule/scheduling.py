@@ -31,9 +31,9 @@ def modelled(name):
 
 
 @cache
-def scheduled(name, *, tile=True, parallel=True):
+def scheduled(name, *, tile=True, parallel=True, cut=True):
     found = modelled(name)
-    return compute(found.scop, found.dependences, machine.preset("avx2"), tile=tile, parallel=parallel)
+    return compute(found.scop, found.dependences, machine.preset("avx2"), tile=tile, parallel=parallel, cut=cut)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def test_a_wavefront_of_tiles_holds_tiles_of_equal_distance():
 
 
 def test_a_stencil_s_sweeps_are_parallel_inside_the_time_loop():
-    tree = scheduled("jacobi_2d").tree
+    tree = scheduled("jacobi_2d", cut=False).tree
     for statement in ("S0", "S1"):
         time, *sweep = path_to(tree, statement)
         assert (time.mark, time.members, time.coincident) == ("", ("t",), (False,))
@@ -108,7 +108,7 @@ def test_a_stencil_s_sweeps_are_parallel_inside_the_time_loop():
 
 
 def test_a_skewed_stencil_has_its_threads_inside_the_wavefront():
-    front, threads, *_ = path_to(scheduled("seidel_2d").tree, "S0")
+    front, threads, *_ = path_to(scheduled("seidel_2d", cut=False).tree, "S0")
     assert (front.mark, front.coincident) == ("", (False,))
     assert iterators_in(front.members[0]) == ["i", "j", "t"]
     assert threads.mark == PARALLEL
