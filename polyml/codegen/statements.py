@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from polyml.codegen import elementary
 from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
-from polyml.codegen.integers import Lin
+from polyml.codegen.integers import Lin, var
 from polyml.codegen.values import Val, literal, register_type
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
@@ -191,6 +191,28 @@ class Evaluator:
                     places[place] = places.get(place, False) or writes
         kept = [list(places) for places in found.values() if places and all(places.values())]
         return [p for places in kept if all(disjoint(a, b) for a in places for b in places if a is not b) for p in places]
+
+    def carried(self, loop: Loop) -> list[tuple[Place, ...]]:
+        """Places that an innermost loop writes and reads again in the next iterations: (written, read one iteration later, two
+        later, ...). Nothing else in the loop writes to where they are.
+        """
+        reads: set[Place] = set()
+        writes: dict[str, dict[Place, None]] = {}
+        for touching in self._touching(loop.body, list(self._body.jams)):
+            statement, copy, iterators = touching.statement, touching.copy, touching.iterators
+            reads |= {self.place(access, iterators, copy) for access in statement.reads}
+            writes.setdefault(statement.write.array, {})[self.place(statement.write, iterators, copy)] = None
+        found = []
+        for places in writes.values():
+            for written in places:
+                chain, before = [written], _earlier(written, loop)
+                while before is not None and before in reads:
+                    chain.append(before)
+                    before = _earlier(before, loop)
+                alone = all(other == written or _apart(other, written, loop.var) for other in places)
+                if len(chain) > 1 and alone:
+                    found.append(tuple(chain))
+        return found
 
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""
@@ -513,6 +535,25 @@ class Evaluator:
             )
             numbers.append(math.convert(Val(ssa, I64), dtype))
         return numbers[0] if left.lanes == 1 else math.vector(numbers)
+
+
+def _earlier(place: Place, loop: Loop) -> Place | None:
+    """The place that the iteration before has in its stead; None where it does not move with the loop, or its lanes do."""
+    if not any(loop.var in e.names for e in place.subscripts) or place.last is not None and loop.var in place.last.names:
+        return None
+    return replace(place, subscripts=tuple(e.substitute({loop.var: var(loop.var) - loop.step}) for e in place.subscripts))
+
+
+def _apart(a: Place, b: Place, name: str) -> bool:
+    """Whether the places share no element whatever values a variable has in either."""
+    dims = [d for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)) if name not in x.names | y.names]
+    return disjoint(*(_along(place, dims) for place in (a, b)))
+
+
+def _along(place: Place, dims: list[int]) -> Place:
+    """The place as far as some of its dimensions say."""
+    subscripts, strides = (tuple(each[d] for d in dims) for each in (place.subscripts, place.strides or (0,) * len(place.subscripts)))
+    return replace(place, subscripts=subscripts, strides=strides)
 
 
 def _constant_exponent(value: Val) -> int | None:

@@ -1,0 +1,76 @@
+"""What a loop writes and its next iterations read goes from one to the next in registers."""
+
+import random
+
+import numpy as np
+import pytest
+
+import polyml
+from tests.frontend.define import define
+
+
+def program(seed):
+    """A loop of random recurrences over one or two arrays, perhaps inside loops over lines and rows."""
+    rng = random.Random(seed)
+    lines = rng.choice(("", "l, ", "l, "))
+    step = rng.choice((1, 1, 1, 2))
+    body = []
+    for _ in range(rng.randint(1, 3)):
+        target = rng.choice("AB")
+        back = rng.choice((0, 0, 0, 1))
+        terms = [f"{rng.randint(-2, 3)}*{rng.choice('AB')}[{lines}i - {rng.randint(0, 3)}]" for _ in range(rng.randint(1, 3))]
+        body.append(f"{target}[{lines}i - {back}] = {' + '.join(terms)} + {rng.randint(-3, 3)}")
+    indent = "    " * (2 if lines else 1)
+    head = "    for l in range(A.shape[0]):\n" if lines else ""
+    loop = f"{indent}for i in range(3, A.shape[{1 if lines else 0}], {step}):\n"
+    text = f"def f(A, B):\n{head}{loop}" + "".join(f"{indent}    {line}\n" for line in body)
+    shape = (rng.choice((1, 5, 16, 19)), rng.choice((3, 4, 5, 30))) if lines else (rng.choice((3, 4, 5, 6, 40)),)
+    return text, shape
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_recurrences(seed):
+    text, shape = program(seed)
+    function = define(text)
+    rng = np.random.default_rng(seed)
+    given = [rng.integers(-9, 9, shape) for _ in range(2)]
+    expected, found = [a.copy() for a in given], [a.copy() for a in given]
+    with np.errstate(over="ignore"):
+        function(*expected)
+    polyml.kernel(cache=False, threads=1, fallback="error")(function)(*found)
+    for x, y in zip(expected, found):
+        np.testing.assert_array_equal(x, y)
+
+
+def loads_of(kernel):
+    """How many numbers the code loads from arrays."""
+    return kernel.inspect_llvm().count("load double")
+
+
+def test_an_element_that_the_iteration_before_wrote_is_loaded_once_before_the_loop():
+    def filter_(x, y):
+        for i in range(2, x.shape[0]):
+            y[i] = x[i] + 0.5 * y[i - 1] - 0.25 * y[i - 2]
+
+    def other(x, y):
+        for i in range(2, x.shape[0]):
+            y[i] = x[i] + 0.5 * x[i - 1] - 0.25 * x[i - 2]
+
+    made = [polyml.kernel(cache=False, threads=1, vectorize=False)(f) for f in (filter_, other)]
+    x = np.arange(9.0)
+    for kernel in made:
+        kernel(x, np.zeros(9))
+    assert loads_of(made[0]) == loads_of(made[1]) == 3
+
+
+def test_what_another_statement_may_write_between_is_loaded_again():
+    def two(y, z):
+        for i in range(1, y.shape[0]):
+            y[i] = y[i - 1] + z[i]
+            y[i - 1] = z[i]
+
+    y, z = np.arange(9), np.arange(9) * 7
+    expected = y.copy()
+    two(expected, z)
+    polyml.kernel(cache=False, threads=1)(two)(y, z)
+    np.testing.assert_array_equal(y, expected)
