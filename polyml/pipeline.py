@@ -256,7 +256,7 @@ def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
     holds = isl.Set(f"[{space}] -> {{ : {equal} }}")
     other = holds.complement()
     check = Check(kind="usual", violated=other, instances=other, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
-    return replace(scop, context=scop.context.intersect(holds), checks=(check, *scop.checks))
+    return replace(scop, usual=holds, checks=(check, *scop.checks))
 
 
 def _reason(options: Options, aliased: bool) -> str:

@@ -33,7 +33,7 @@ _OP = isl.ast_expr_op_type
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
     """The loops that run `schedule`, under the scop's context."""
-    ast_build = isl.AstBuild.from_context(scop.context)
+    ast_build = isl.AstBuild.from_context(scop.checked)
     return Program(scop, tuple(_nodes(ast_build.node_from_schedule(schedule), _Role())), reductions or {})
 
 

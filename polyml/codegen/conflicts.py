@@ -109,7 +109,7 @@ class ConflictTest:
     """Tests on one SCoP's accesses."""
 
     def __init__(self, scop: Scop, table: AccessTable):
-        self._table, self._context = table, scop.context
+        self._table, self._context = table, scop.checked
         self._statements = scop.statements
         self._known: dict[str, isl.Set | None] = {}
         self._meets: dict[str, bool] = {}

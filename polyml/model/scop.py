@@ -143,7 +143,8 @@ class Check:
 class Scop:
     """parameters: every symbolic integer used, also the sizes that only checks mention.
 
-    context: { : facts about parameters that hold for every call }, sizes not negative.
+    context: { : facts about parameters that hold for every call }, sizes not negative. usual: { : what checks of the kind "usual"
+    leave besides }, None: nothing.
     schedule: the source order. body_order is the schedule tree's text: hash and cache by it.
     """
 
@@ -158,7 +159,13 @@ class Scop:
     checks: tuple[Check, ...]
     results: tuple[ScalarResult | ArrayResult, ...]
     result_is_tuple: bool
+    usual: isl.Set | None = None
     loc: Loc | None = field(default=None, compare=False)
+
+    @property
+    def checked(self) -> isl.Set:
+        """{ : facts about parameters behind the checks at entry }"""
+        return self.context if self.usual is None else self.context.intersect(self.usual)
 
     @property
     def domain(self) -> isl.UnionSet:

@@ -119,22 +119,38 @@ def test_random_sweeps(seed, monkeypatch):
 def staggered(steps, E, H):
     for t in range(steps):
         for i in range(1, E.shape[0] - 10):
-            for j in range(E.shape[1]):
-                E[i, j] -= H[i, j] - H[i - 1, j]
+            for j in range(1, E.shape[1] - 9):
+                E[i, j] -= H[i, j] - H[i - 1, j] + H[i, j - 1]
         for i in range(H.shape[0] - 31):
-            for j in range(H.shape[1]):
-                H[i, j] -= E[i + 1, j] - E[i, j]
+            for j in range(H.shape[1] - 20):
+                H[i, j] -= E[i + 1, j] - E[i, j] + E[i, j + 1]
 
 
 @pytest.mark.parametrize("first", [(100, 100), (101, 100), (100, 120)])
 def test_arrays_of_sizes_that_differ_otherwise_get_a_form_of_their_own(first):
     kernel = polyml.kernel(cache=False, threads=2, fallback="error")(staggered)
     rng = np.random.default_rng(0)
-    for rows in (first, (100, 100), (101, 100), (70, 99), (110, 100), first):
+    forms = []
+    for rows in (first, (100, 100), (101, 100), (75, 99), (110, 100), (99, 128), first):
         given = {"steps": 23} | {n: rng.integers(-9, 9, (r, 70)) for n, r in zip("EH", rows)}
         expected, found = result(staggered, given), result(kernel, given)
         for name in "EH":
             np.testing.assert_array_equal(found[name], expected[name])
+        forms.append("diamonds over time" in kernel.explain())
+    assert forms[0]
+
+
+@pytest.mark.parametrize("wrong", [(60, 100), (100, 60)])
+def test_a_call_with_sizes_that_do_not_fit_one_another_is_refused_before_anything_is_written(wrong):
+    kernel = polyml.kernel(cache=False, threads=1, fallback="error")(staggered)
+    kernel(3, np.ones((100, 70)), np.ones((100, 70)))
+    for rows, columns in ((wrong, (70, 70)), ((100, 100), (70, 58)), ((100, 100), (48, 70))):
+        E, H = (np.ones((r, c)) for r, c in zip(rows, columns))
+        with pytest.raises(IndexError):
+            staggered(3, E.copy(), H.copy())
+        with pytest.raises(IndexError, match="out of bounds"):
+            kernel(3, E, H)
+        assert (E == 1).all() and (H == 1).all()
 
 
 def test_schedules_of_stencils_stay_the_same_without_tiles():
