@@ -19,7 +19,7 @@ import numpy as np
 
 import kernels
 import polyml
-from benchmarks.compare import machine
+from benchmarks.results import machine
 from polyml.bench import CompileTimes, compile_times
 from polyml.errors import PolymlError
 
