@@ -48,7 +48,7 @@ class Ready:
 
 def serve(connection: Connection, job: Job) -> None:
     """Send Ready or Failed, then seconds for each "run" received, until anything else arrives."""
-    prepared = _prepare(job)
+    prepared = prepare(job)
     if isinstance(prepared, Failed):
         connection.send(prepared)
         return
@@ -73,7 +73,7 @@ def expect(path: str, benchmark: Benchmark, arguments: Mapping[str, object]) -> 
     np.savez(path, **benchmark.reference(*values), **scales)
 
 
-def _prepare(job: Job) -> tuple[Runner, Ready] | Failed:
+def prepare(job: Job) -> tuple[Runner, Ready] | Failed:
     benchmark = kernels.load(job.kernel)
     arguments = benchmark.inputs(job.size, np.random.default_rng(job.seed), np.dtype(benchmark.dtype))
     with np.load(job.expected) as stored:

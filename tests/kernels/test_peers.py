@@ -205,7 +205,7 @@ def prepared(variants, tmp_path, monkeypatch):
     worker.expect(expected, benchmark, arguments)
     stand_in = peer.Peer("stand-in", "", lambda benchmark, arguments, threads: variants(benchmark), fixed_size=True)
     monkeypatch.setitem(PEERS, "stand-in", stand_in)
-    return worker._prepare(worker.Job("stand-in", "gesummv", size, 1, 0, expected))
+    return worker.prepare(worker.Job("stand-in", "gesummv", size, 1, 0, expected))
 
 
 def wrong(benchmark):
