@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping
 
 from benchmarks.c_peers import gcc, pluto, polly
@@ -46,8 +47,9 @@ def _python(benchmark: Benchmark, loops: tuple[str, ...], version: str) -> Calla
     text = "import math\nimport numpy as np\nfrom numba import prange\n\n\n"
     text += numba_source(benchmark.kernel.py_func, loops, benchmark.dtype)
     folder = built(lambda made: made.joinpath("kernel.py").write_text(text) and None, text, version)
-    found = importlib.util.spec_from_file_location(f"numba_{benchmark.name}", folder / "kernel.py")
+    found = importlib.util.spec_from_file_location(f"numba_{folder.name}", folder / "kernel.py")
     module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module  # where numba looks for the names of what it kept
     found.loader.exec_module(module)
     return getattr(module, benchmark.name)
 

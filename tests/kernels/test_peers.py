@@ -282,6 +282,17 @@ def test_pluto_s_output_is_what_gcc_compiles(tmp_path, monkeypatch):
     assert after["y"] == pytest.approx(expected + np.eye(5)[0])
 
 
+def test_what_numba_keeps_is_found_by_the_next_process(tmp_path):
+    pytest.importorskip("numba")
+    benchmark, size, arguments = example("gesummv", (5,))
+    expected = str(tmp_path / "expected.npz")
+    worker.expect(expected, benchmark, arguments)
+    for _ in range(2):
+        (row,) = driver.compare("gesummv", size, "MINI", 2, ["numba"], repeat=1, budget_s=1.0, once_s=1.0, expected=expected)
+        assert row.seconds is not None, row.note
+    assert list(tmp_path.joinpath("cache", "polyml-benchmarks").rglob("*.nbc"))
+
+
 def test_pluto_is_missing_where_it_is_not_installed(monkeypatch):
     monkeypatch.setattr(c_peers.shutil, "which", lambda name: None)
     with pytest.raises(peer.PeerUnavailable, match="polycc"):
