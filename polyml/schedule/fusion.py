@@ -12,7 +12,6 @@ Pluto and Halide's compute_with. Traffic saved costs no parallelism here; where 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import islpy as isl
 
@@ -40,9 +39,6 @@ class _Facts:
     def __init__(self, scop: Scop, dependences: Dependences):
         self._scop, self._dependences = scop, dependences
         self._known: dict[tuple[str, str], isl.UnionMap] = {}
-        self._groups: dict[str, tuple[list[str], bool]] = {}
-        self._touched: dict[str, dict[str, isl.UnionMap]] = {}
-        self.apart: dict[tuple[int, int, bool], tuple[Tree, Tree]] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether every dependence between the groups has distance zero along the member."""
@@ -51,32 +47,7 @@ class _Facts:
 
     def independent(self, first: Tree, second: Tree) -> bool:
         """Whether the groups may run in any order."""
-        (mine, all_mine), (others, all_others) = self._statements(first), self._statements(second)
-        # isl would take long to answer for each two of many statements
-        if not any(a in self._neighbours.get(b, ()) for a in mine for b in others):
-            return True
-        return not (all_mine and all_others) and self._between(first, second).is_empty()
-
-    def _statements(self, group: Tree) -> tuple[list[str], bool]:
-        """Their names, and whether all instances of each are in the group."""
-        text = group["filter"]
-        if text not in self._groups:
-            every = isl.UnionSet(text)
-            whole = all(piece.plain_is_universe() for piece in polyhedra.pieces(every))
-            self._groups[text] = polyhedra.set_names(every), whole
-        return self._groups[text]
-
-    @cached_property
-    def _neighbours(self) -> dict[str, set[str]]:
-        """statement -> those with a dependence on it or from it."""
-        found: dict[str, set[str]] = {}
-        for piece in polyhedra.pieces(self._dependences.validity):
-            if piece.is_empty():
-                continue
-            source, sink = polyhedra.domain_name(piece), polyhedra.range_name(piece)
-            found.setdefault(source, set()).add(sink)
-            found.setdefault(sink, set()).add(source)
-        return found
+        return self._between(first, second).is_empty()
 
     def _between(self, first: Tree, second: Tree) -> isl.UnionMap:
         """The dependences of one group on the other."""
@@ -127,10 +98,7 @@ class _Facts:
 
     def _touches(self, group: Tree) -> dict[str, isl.UnionMap]:
         """array -> { S[i] -> A[j] } of the group's statements."""
-        known = self._touched.get(group["filter"])
-        if known is not None:
-            return known
-        found = self._touched[group["filter"]] = {}
+        found: dict[str, isl.UnionMap] = {}
         for piece in polyhedra.pieces(isl.UnionSet(group["filter"])):
             statement = self._scop.statements[piece.get_tuple_name()]
             for access in (*statement.reads, statement.write):
@@ -180,17 +148,6 @@ def _with_child(merged: list[Tree], child: Tree, facts: _Facts) -> list[Tree]:
 
 
 def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
-    """`_joined`, asked once for two groups that stay apart: others may join around them, and all are asked again."""
-    key = id(first), id(second), apart
-    if key in facts.apart:
-        return None
-    joined = _joined(first, second, facts, apart)
-    if joined is None:
-        facts.apart[key] = first, second  # which keeps their identities
-    return joined
-
-
-def _joined(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     """Two groups in one loop, or None where they stay apart. apart: others are between them, which is worth passing only
     for a loop over the same range: guards inside it would cost more.
     """
