@@ -72,7 +72,11 @@ def _version(compiler: str) -> str:
 
 
 def _compiled(
-    benchmark: Benchmark, arguments: Mapping[str, object], steps: Sequence[list[str]], libraries: Sequence[str] = (), scop: bool = False
+    benchmark: Benchmark,
+    arguments: Mapping[str, object],
+    steps: Sequence[list[str]],
+    libraries: Sequence[str] = (),
+    scop: bool = False,
 ) -> Call:
     """steps: commands that take C and print C, and last a compiler. scop: mark the loops as Pluto wants them."""
     text = c_source(benchmark.kernel.py_func, arguments, benchmark.dtype, scop=scop)

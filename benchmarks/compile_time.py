@@ -1,7 +1,7 @@
 """What it costs to have the kernels ready:  python -m benchmarks.compile_time --json FILE
 
-Every kernel is compiled in processes of its own, cold (for LARGE sizes) and from the disk cache; then the import of polyml, the memory
-that compiling takes, and the time that a call of a small kernel takes beside its work.
+Every kernel is compiled in processes of its own, cold (for LARGE sizes) and from the disk cache; then the import of polyml,
+the memory that compiling takes, and the time that a call of a small kernel takes beside its work.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """Times in seconds over all kernels that compiled; given_up: of how many isl's budget did not suffice for all; call_s: one call with three arrays of one element."""
+    """Times in seconds over all kernels that compiled; given_up: of how many isl's budget did not suffice for all;
+    call_s: one call with three arrays of one element."""
 
     compiled: int
     of: int

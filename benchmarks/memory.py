@@ -218,9 +218,11 @@ def show_vectors(rows: Sequence[VectorRow]) -> None:
     last = machine.host().caches[-1].size_bytes
     headings = ("kernel", "threads", "arrays MB", "least MB", "polyml ms", "GB/s", "read GB/s", "triad GB/s", "share")
     _print("least traffic / time, as a share of the bandwidth on arrays of that size", headings, [
-        (row.kernel, str(row.threads), f"{row.footprint_bytes / 1e6:.3g}{'*' * (row.footprint_bytes < last)}", f"{row.bytes / 1e6:.3g}",
+        (row.kernel, str(row.threads), f"{row.footprint_bytes / 1e6:.3g}{'*' * (row.footprint_bytes < last)}",
+         f"{row.bytes / 1e6:.3g}",
          *([row.note.split(":")[0]] + [""] * 4 if row.share is None else
-           [f"{row.seconds * 1e3:.3g}", f"{row.rate:.1f}", f"{row.read_rate:.1f}", f"{row.triad_rate:.1f}", f"{row.share:.0%}"]))
+           [f"{row.seconds * 1e3:.3g}", f"{row.rate:.1f}", f"{row.read_rate:.1f}", f"{row.triad_rate:.1f}",
+            f"{row.share:.0%}"]))
         for row in rows
     ])  # fmt: skip
     print(f"* fits into the last cache ({last / 1e6:.3g} MB), and so do the arrays that bandwidth is measured on")
@@ -228,7 +230,8 @@ def show_vectors(rows: Sequence[VectorRow]) -> None:
 
 
 def show_stencils(rows: Sequence[StencilRow]) -> None:
-    headings = ("kernel", "threads", "size", "arrays MB", "B / point / step", "GB/s", "one sweep per step ms", "polyml ms", "polyml / sweeps")
+    headings = ("kernel", "threads", "size", "arrays MB", "B / point / step", "GB/s", "one sweep per step ms", "polyml ms",
+                "polyml / sweeps")  # fmt: skip
     peers = list(dict.fromkeys(row.peer for row in rows))
     _print("time against that of a sweep over memory in each time step", (*headings, *(f"{p} / polyml" for p in peers)), [
         (row.kernel, str(row.threads), " ".join(f"{k}={v}" for k, v in row.size.items()), f"{row.footprint_bytes / 1e6:.3g}",
