@@ -270,11 +270,13 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind, table, what in (("vectors", VECTORS, "share of the bandwidth"), ("stencils", STENCILS, "time against sweeps")):
         one = kinds.add_parser(kind, help=what)
-        one.add_argument("--kernels", nargs="+", default=list(table), choices=list(table), metavar="NAME", help=f"of {' '.join(table)}")
+        names = list(table)
+        one.add_argument("--kernels", nargs="+", default=names, choices=names, metavar="NAME", help=f"of {' '.join(names)}")
         one.add_argument("--preset", default="EXTRALARGE", choices=kernels.PRESETS, help="default: EXTRALARGE")
         one.add_argument("--threads", nargs="+", type=int, default=[2, 1], metavar="N", help="default: 2 1")
         one.add_argument("--repeat", type=int, default=7, help="rounds (default: 7)")
-        one.add_argument("--budget", type=float, default=10.0, metavar="SECONDS", help="for the rounds of one kernel (default: 10)")
+        one.add_argument("--budget", type=float, default=10.0, metavar="SECONDS",
+                         help="for the rounds of one kernel (default: 10)")  # fmt: skip
         one.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
         if kind == "stencils":
             one.add_argument("--steps", type=int, default=100, help="time steps (default: 100; PolyBench has 1000)")

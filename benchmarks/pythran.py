@@ -56,7 +56,10 @@ def directive(loop: ast.For) -> str:
             stored[node.target.id] = stored.get(node.target.id, True) and summed
         elif isinstance(node, ast.Assign):
             stored |= {target.id: False for target in node.targets if isinstance(target, ast.Name)}
-    clauses = {"private": [n for n, summed in stored.items() if not summed], "reduction": [n for n, summed in stored.items() if summed]}
+    clauses = {
+        "private": [name for name, summed in stored.items() if not summed],
+        "reduction": [name for name, summed in stored.items() if summed],
+    }
     words = [f"{name}({'+:' * (name == 'reduction')}{', '.join(names)})" for name, names in clauses.items() if names]
     return " ".join(["omp parallel for", *words])
 

@@ -36,7 +36,8 @@ class CompileTimes:
     """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
 
     import_s: `import polyml`. libraries_s: importing the compiler with isl and LLVM, once in a process.
-    compile_s: all stages, and to link the code. stages: its parts by name. given_up: what isl's budgets did not suffice for. cached_s: the first call with the kernel in the
+    compile_s: all stages, and to link the code. stages: its parts by name. given_up: what isl's budgets did
+    not suffice for. cached_s: the first call with the kernel in the
     disk cache, all that is needed after `import polyml`.
     """
 
