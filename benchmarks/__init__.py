@@ -1,1 +1,1 @@
-"""Programs that time polyml: compare and compile_time, both run as `python -m benchmarks.NAME`."""
+"""Programs that time polyml: polybench, memory, compile_time and others, both run as `python -m benchmarks.NAME`."""

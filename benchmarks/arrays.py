@@ -1,6 +1,6 @@
 """Time array programs against NumPy, numba and Pythran:  python -m benchmarks.arrays --programs softmax
 
-As in `benchmarks.compare`, each peer has a process of its own and the processes take turns. numba gets the program as it
+As in `benchmarks.polybench`, each peer has a process of its own and the processes take turns. numba gets the program as it
 is written, the functions that it calls compiled too; Pythran its text.
 """
 
@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib
 import statistics
 import sys
-import sysconfig
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,8 +19,10 @@ from types import FunctionType
 
 import numpy as np
 
-from benchmarks.compare import Process, geometric_mean, taking_turns, write_rows
-from benchmarks.worker import Failed
+from benchmarks import pythran
+from benchmarks.peer import PeerUnavailable
+from benchmarks.results import geometric_mean, write_rows
+from benchmarks.turns import Failed, Process, taking_turns
 from kernels.arrays import Workload, workloads
 
 _TURN_S = 0.1  # of calls in a row, of which the median counts
@@ -61,10 +60,6 @@ class Row:
     note: str = ""
 
 
-class Unavailable(Exception):
-    """The peer is not installed."""
-
-
 def _numpy(workload: Workload, threads: int) -> Callable:
     return workload.function
 
@@ -82,7 +77,7 @@ def _numba(workload: Workload, threads: int) -> Callable:
     try:
         import numba
     except ImportError:
-        raise Unavailable("numba is not installed") from None
+        raise PeerUnavailable("numba is not installed") from None
     numba.set_num_threads(threads)
     compiler = numba.njit(parallel=threads > 1, fastmath=True, error_model="numpy")
     return _with_compiled_helpers(workload.function, compiler)
@@ -99,32 +94,12 @@ def _with_compiled_helpers(function: FunctionType, compiler: Callable) -> Callab
 
 
 def _pythran(workload: Workload, threads: int) -> Callable:
-    try:
-        import pythran
-    except ImportError:
-        raise Unavailable("Pythran is not installed") from None
     import inspect
 
-    kinds = ", ".join(_pythran_type(argument) for argument in workload.arguments("SMALL"))
+    kinds = ", ".join(pythran.type_name(argument) for argument in workload.arguments("SMALL"))
     text = f"import numpy as np\n#pythran export {workload.name}({kinds})\n"
     text += "".join(inspect.getsource(f) for f in _called(workload.function)) + _undecorated(workload.function)
-    folder = tempfile.mkdtemp(prefix="polyml-pythran-")
-    path = Path(folder, f"pythran_{workload.name}.py")
-    path.write_text(text)
-    pythran.compile_pythranfile(
-        str(path),
-        output_file=str(path.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))),
-        extra_compile_args=["-O3", "-march=native", "-fopenmp", "-ffast-math"],
-    )
-    sys.path.insert(0, folder)
-    path.unlink()
-    return getattr(importlib.import_module(f"pythran_{workload.name}"), workload.name)
-
-
-def _pythran_type(argument: object) -> str:
-    if isinstance(argument, np.ndarray):
-        return f"{argument.dtype.name}[{','.join(':' * argument.ndim)}]"
-    return type(argument).__name__
+    return pythran.compiled(text, workload.name)
 
 
 def _called(function: FunctionType) -> list[FunctionType]:
@@ -155,7 +130,7 @@ def serve(connection: Connection, job: Job) -> None:
             call(*workload.arguments(job.preset))
             stages = dict(getattr(call, "timings", {}))
             problem = workload.problem(job.preset, call)
-    except Unavailable as reason:
+    except PeerUnavailable as reason:
         connection.send(Failed("unavailable", str(reason)))
         return
     except Exception as error:  # whatever a peer's compiler raises becomes a line of the table

@@ -19,13 +19,14 @@ class NotInC(ValueError):
     """The kernel uses something that this printer does not know."""
 
 
-def c_source(function: Callable, arguments: Mapping[str, object], dtype: str) -> str:
+def c_source(function: Callable, arguments: Mapping[str, object], dtype: str, scop: bool = False) -> str:
     """A C function of the same name. Integer arguments and shapes are constants; other scalars have type `dtype`.
+    scop: its statements stand between the pragmas that Pluto looks for.
 
     Its parameters are the arguments that are not integers, in order: pointers to contiguous arrays, and scalars.
     Raises NotInC.
     """
-    return _Printer(function_tree(function), arguments, dtype).text()
+    return _Printer(function_tree(function), arguments, dtype).text(scop)
 
 
 class _Printer:
@@ -36,8 +37,10 @@ class _Printer:
         self.scalars = [n for n in arguments if n not in self.arrays and n not in self.constants]
         self.local: dict[str, tuple[int, ...]] = {}
 
-    def text(self) -> str:
+    def text(self, scop: bool) -> str:
         body = [line for statement in self.tree.body for line in self.statement(statement, 1)]
+        if scop:
+            body = ["#pragma scop", *body, "#pragma endscop"]
         variables = sorted({loop.target.id for loop in loops_of(self.tree)})
         locals_ = sorted(self.assigned() - set(variables) - set(self.local))
         head = [f"    int {', '.join(variables)};"] if variables else []

@@ -1,7 +1,7 @@
 """What it costs to have the kernels ready:  python -m benchmarks.compile_time --json FILE
 
-Every kernel is compiled in processes of its own, cold and from the disk cache; then the import of polyml, the memory
-that compiling takes, and the time that a call of a small kernel takes beside its work.
+Every kernel is compiled in processes of its own, cold (for LARGE sizes) and from the disk cache; then the import of polyml,
+the memory that compiling takes, and the time that a call of a small kernel takes beside its work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 import kernels
 import polyml
-from benchmarks.compare import machine
+from benchmarks.results import machine
 from polyml.bench import CompileTimes, compile_times
 from polyml.errors import PolymlError
 
@@ -35,10 +35,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """Times in seconds over all kernels that compiled; call_s: one call with three arrays of one element."""
+    """Times in seconds over all kernels that compiled; given_up: of how many isl's budget did not suffice for all;
+    call_s: one call with three arrays of one element."""
 
     compiled: int
     of: int
+    given_up: int
     compile_median_s: float
     compile_slowest_s: float
     cached_median_s: float
@@ -67,9 +69,9 @@ def _empty_call_seconds(calls: int) -> float:
     return min(timeit.repeat(lambda: None, number=calls, repeat=5)) / calls
 
 
-def measure(name: str, repeat: int) -> Row:
+def measure(name: str, repeat: int, preset: str) -> Row:
     try:
-        found = sorted((compile_times(name) for _ in range(repeat)), key=lambda t: t.compile_s)
+        found = sorted((compile_times(name, preset=preset) for _ in range(repeat)), key=lambda t: t.compile_s)
     except PolymlError as error:
         return Row(name, None, str(error))
     return Row(name, found[len(found) // 2])
@@ -80,6 +82,7 @@ def summarise(rows: Sequence[Row]) -> Summary:
     return Summary(
         compiled=len(times),
         of=len(rows),
+        given_up=sum(bool(t.given_up) for t in times),
         compile_median_s=statistics.median(t.compile_s for t in times),
         compile_slowest_s=max(t.compile_s for t in times),
         cached_median_s=statistics.median(t.cached_s for t in times),
@@ -104,8 +107,10 @@ def show(rows: Sequence[Row], summary: Summary) -> None:
     for row in rows:
         if row.failure:
             console.print(f"{row.kernel}: {row.failure}", markup=False)
+        for note in () if row.times is None else row.times.given_up:
+            console.print(f"{row.kernel}: {note}", markup=False)
     console.print(
-        f"{summary.compiled} of {summary.of} kernels compiled\n"
+        f"{summary.compiled} of {summary.of} kernels compiled, {summary.given_up} past a budget of isl\n"
         f"cold compile: median {summary.compile_median_s * 1e3:.0f} ms, "
         f"slowest {summary.compile_slowest_s * 1e3:.0f} ms\n"
         f"from the disk cache in a new process: median {summary.cached_median_s * 1e3:.1f} ms, "
@@ -132,12 +137,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Time compiling the kernels of PolyBench.")
     parser.add_argument("--kernels", nargs="+", default=list(kernels.NAMES), metavar="NAME", help="default: all 30")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="processes for each kernel (default: 3)")
+    parser.add_argument("--preset", default="LARGE", choices=kernels.PRESETS, help="sizes to compile for (default: LARGE)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     options = parser.parse_args(arguments)
     rows = []
     for name in map(kernels.canonical, options.kernels):
         print(name, file=sys.stderr, flush=True)
-        rows.append(measure(name, options.repeat))
+        rows.append(measure(name, options.repeat, options.preset))
     if all(r.times is None for r in rows):
         for row in rows:
             print(f"{row.kernel}: {row.failure}", file=sys.stderr)

@@ -19,9 +19,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.compare import print_geometric_mean, taking_turns, write_rows
 from benchmarks.generated import function_of
-from benchmarks.worker import Failed
+from benchmarks.results import print_geometric_mean, write_rows
+from benchmarks.turns import Failed, taking_turns
 
 OF_TWO = ("power", "arctan2", "hypot")
 OF_ONE = (

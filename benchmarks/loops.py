@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def function_tree(function: Callable) -> ast.FunctionDef:
@@ -23,3 +23,24 @@ def loops_of(tree: ast.AST) -> list[ast.For]:
             found.append(node)
         found.extend(loops_of(node))
     return found
+
+
+def loops_named(tree: ast.FunctionDef, names: Sequence[str]) -> list[ast.For]:
+    """The loops of these names, as `parallel_loops` has them; ValueError when there is no such loop."""
+    loops = {f"{i}:{loop.target.id}": loop for i, loop in enumerate(loops_of(tree))}
+    for name in names:
+        if name not in loops:
+            raise ValueError(f"{tree.name} has no loop {name}; it has {', '.join(loops)}")
+    return [loops[name] for name in names]
+
+
+def with_single_constants(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """Numbers become np.float32, for compilers that compute in float64 with Python's own."""
+    return _SingleConstants().visit(tree)
+
+
+class _SingleConstants(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if not isinstance(node.value, float):
+            return node
+        return ast.parse(f"np.float32({node.value!r})", mode="eval").body

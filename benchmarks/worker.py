@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
 import numpy as np
 
 import kernels
-from benchmarks.peers import PEERS, Call, PeerUnavailable
-from kernels._accuracy import Accuracy, compare
+from benchmarks.peer import Call, PeerUnavailable
+from benchmarks.peers import PEERS
+from benchmarks.turns import Failed
+from kernels import Benchmark
+from kernels._accuracy import Accuracy, compare, magnitude
 from polyml.bench import Runner
+
+_TURN_S = 0.05  # of calls in a row, of which the median counts: cores and clocks rest while the other processes run
+_TURN_CALLS = 25
+_SCALE = "scale of "
 
 
 @dataclass(frozen=True)
 class Job:
-    """expected: a file of NumPy's .npz format with the reference's outputs for `seed`."""
+    """expected: a file that `expect` wrote for this seed."""
 
     peer: str
     kernel: str
@@ -28,59 +36,79 @@ class Job:
 
 @dataclass(frozen=True)
 class Ready:
-    """variant: the fastest correct one. seconds: its first time. accuracy: its result against the reference."""
+    """variant: the fastest correct one. seconds: its first time. accuracy: its result against the reference.
+    excluded: why other variants do not count.
+    """
 
     variant: str
     seconds: float
     accuracy: Accuracy
-
-
-@dataclass(frozen=True)
-class Failed:
-    """kind: "unavailable", "wrong" or "error"."""
-
-    kind: str
-    reason: str
+    excluded: str = ""
 
 
 def serve(connection: Connection, job: Job) -> None:
     """Send Ready or Failed, then seconds for each "run" received, until anything else arrives."""
-    prepared = _prepare(job)
+    prepared = prepare(job)
     if isinstance(prepared, Failed):
         connection.send(prepared)
         return
     runner, ready = prepared
     connection.send(ready)
     while connection.recv() == "run":
-        connection.send(runner.run()[0])
+        connection.send(_turn(runner))
 
 
-def _prepare(job: Job) -> tuple[Runner, Ready] | Failed:
+def _turn(runner: Runner) -> float:
+    """Seconds of a call."""
+    times: list[float] = []
+    while not times or (sum(times) < _TURN_S and len(times) < _TURN_CALLS):
+        times.append(runner.run()[0])
+    return statistics.median(times)
+
+
+def expect(path: str, benchmark: Benchmark, arguments: Mapping[str, object]) -> None:
+    """Write what the reference makes of the arguments, and the scale of its rounding errors, for all peers at once."""
+    values = tuple(arguments.values())
+    scales = {_SCALE + name: scale for name, scale in magnitude(benchmark, values).items()}
+    np.savez(path, **benchmark.reference(*values), **scales)
+
+
+def prepare(job: Job) -> tuple[Runner, Ready] | Failed:
     benchmark = kernels.load(job.kernel)
     arguments = benchmark.inputs(job.size, np.random.default_rng(job.seed), np.dtype(benchmark.dtype))
     with np.load(job.expected) as stored:
         expected = dict(stored)
+    scales = {name.removeprefix(_SCALE): expected.pop(name) for name in list(expected) if name.startswith(_SCALE)}
     try:
         variants = PEERS[job.peer].variants(benchmark, arguments, job.threads)
-        tried = [_try(benchmark, job, label, call, arguments, expected) for label, call in variants.items()]
+        tried = [_try(benchmark, job, label, call, arguments, (expected, scales)) for label, call in variants.items()]
     except PeerUnavailable as reason:
         return Failed("unavailable", str(reason))
     except Exception as error:  # whatever a peer's compiler raises becomes a line of the table
         return Failed("error", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
     correct = [t for t in tried if t[1].accuracy.ok]
+    wrong = "; ".join(_wrong(ready) for _, ready in tried if not ready.accuracy.ok)
     if not correct:
-        worst = tried[0][1].accuracy
-        return Failed("wrong", f"{worst.output} is {worst.ratio:.3g} times the bound away from the reference")
-    return min(correct, key=lambda t: t[1].seconds)
+        return Failed("wrong", wrong)
+    runner, ready = min(correct, key=lambda t: t[1].seconds)
+    return runner, replace(ready, excluded=wrong)
 
 
-def _try(benchmark, job: Job, label: str, call: Call, arguments: Mapping, expected: Mapping) -> tuple[Runner, Ready]:
-    """Compile by a first run, check its result; the time of a kernel that is quick comes from a second run."""
+def _wrong(ready: Ready) -> str:
+    which, accuracy = f"{ready.variant}: " * bool(ready.variant), ready.accuracy
+    return f"{which}{accuracy.output} is {accuracy.ratio:.3g} times the bound away from the reference"
+
+
+def _try(benchmark, job: Job, label: str, call: Call, arguments: Mapping, right: tuple) -> tuple[Runner, Ready]:
+    """Compile by a first run, check its result; the time of a kernel that is quick comes from a second run.
+
+    right: the reference's outputs and the scales of their errors.
+    """
     runner = Runner(call, arguments)
     if not PEERS[job.peer].fixed_size:
         _warm(benchmark, call, job.seed)
     seconds, outputs = runner.run()
-    accuracy = compare(benchmark, job.size, arguments, outputs, expected)
+    accuracy = compare(benchmark, job.size, arguments, outputs, *right)
     if seconds < 1.0:
         seconds, _ = runner.run()
     return runner, Ready(label, seconds, accuracy)

@@ -30,16 +30,17 @@ class Accuracy:
 
 
 def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, got: Mapping,
-            expected: Mapping | None = None) -> Accuracy:  # fmt: skip
+            expected: Mapping | None = None, scales: Mapping | None = None) -> Accuracy:  # fmt: skip
     """The accuracy of `got` ({argument: value after the call}) for a call with `arguments` (values before it).
 
     bound = 2 terms(size) eps magnitude: a chain of n roundings gives a result within n eps of the exact one, relative
     to the sum of the absolute values of what was added (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-    ed., sec. 3.1); the reference rounds as well, hence the 2. expected: `reference(*arguments)`, when known.
+    ed., sec. 3.1); the reference rounds as well, hence the 2. expected: `reference(*arguments)`, when known; scales: `magnitude(...)`,
+    when known.
     """
     values = tuple(arguments.values())
     expected = benchmark.reference(*values) if expected is None else expected
-    scales = _magnitude(benchmark, values)
+    scales = magnitude(benchmark, values) if scales is None else scales
     parts = benchmark.determined(size) if benchmark.determined else {}
     worst = Accuracy(0.0, 0.0, benchmark.outputs[0])
     for name in benchmark.outputs:
@@ -50,7 +51,8 @@ def compare(benchmark: Benchmark, size: Mapping[str, int], arguments: Mapping, g
     return worst
 
 
-def _magnitude(benchmark: Benchmark, values: tuple) -> dict:
+def magnitude(benchmark: Benchmark, values: tuple) -> dict:
+    """{output: scale of its rounding errors, one number or an array}; {} where results are exact."""
     if benchmark.terms is None:
         return {}
     if benchmark.magnitude is not None:

@@ -39,7 +39,7 @@ from polyml.runtime import arguments, calling, explain, key, load, results, thre
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact, parse_type
 from polyml.runtime.binding import Entry, Guard, Outcome
-from polyml.runtime.cache import open_cache
+from polyml.runtime.cache import Cache, open_cache
 from polyml.runtime.captures import Captures, captures
 from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
@@ -396,7 +396,7 @@ class Kernel:
         from_cache, reason = artifact is not None, None
         if artifact is None:
             try:
-                compiled, stages = self._compile(types, layouts, options, aliased, sizes)
+                compiled, stages = self._compile(types, layouts, options, aliased, sizes, cache)
                 artifact = compiled.artifact
                 timings |= stages
             except NotAffineError as problem:
@@ -418,6 +418,7 @@ class Kernel:
         options: Options,
         aliased: bool,
         sizes: Sizes | None,
+        schedules: Cache | None = None,
     ):
         """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
         timings: dict[str, float] = {}
@@ -428,7 +429,7 @@ class Kernel:
                     parsed = self._parsed()
                 from polyml import pipeline
 
-                compiled = pipeline.compile(parsed, types, layouts, options, aliased, sizes)
+                compiled = pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules)
             except PolymlError:
                 raise
             except Exception as problem:

@@ -36,7 +36,8 @@ class CompileTimes:
     """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
 
     import_s: `import polyml`. libraries_s: importing the compiler with isl and LLVM, once in a process.
-    compile_s: the first call, all stages. stages: its parts by name. cached_s: the first call with the kernel in the
+    compile_s: all stages, and to link the code. stages: its parts by name. given_up: what isl's budgets did
+    not suffice for. cached_s: the first call with the kernel in the
     disk cache, all that is needed after `import polyml`.
     """
 
@@ -46,6 +47,7 @@ class CompileTimes:
     stages: Mapping[str, float]
     peak_mb: float
     cached_s: float
+    given_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +134,7 @@ def _row(benchmark: Benchmark, preset: str, threads: int, repeat: int, dtype: st
     try:
         _, got = runner.run()
         got = {name: np.copy(got[name]) for name in benchmark.outputs}
-        times = None if check_only else compile_times(benchmark.name, element.name, **options)
+        times = None if check_only else compile_times(benchmark.name, element.name, kernels.preset(preset), **options)
         seconds = None if check_only else _median(runner, repeat)
     except PolymlError as error:
         return Row(**common, failure=str(error))
@@ -161,21 +163,23 @@ def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
     return statistics.median(found)
 
 
-def compile_times(name: str, dtype: str | None = None, **options: object) -> CompileTimes:
+def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **options: object) -> CompileTimes:
     """Compile in one new process without the disk cache, then fill a cache in a second and load from it in a third.
 
-    The first call is made at MINI size, which takes microseconds: a kernel's code has symbolic sizes, so that it is
-    the code that runs at every size. dtype: instead of the kernel's own.
+    preset: of the sizes that the first one compiles for; it does not run the kernel. The others do, at MINI size, which
+    takes microseconds, and peak_mb is theirs. dtype: instead of the kernel's own.
     """
-    order = {"kernel": name, "dtype": dtype}
+    order = {"kernel": name, "dtype": dtype, "preset": preset}
     cold = _child({**order, "options": {**options, "cache": False}, "libraries": True})
     with tempfile.TemporaryDirectory(prefix="polyml-bench-") as folder:
         cached = {**order, "options": {**options, "cache": True, "cache_dir": folder}}
-        _child({**cached, "libraries": True})
+        cached["preset"] = ""
+        filled = _child({**cached, "libraries": True})
         warm = _child({**cached, "libraries": False})
     if not warm["from_cache"]:
         raise PolymlError(f"the compiled {name} was not found in the cache by the next process")
     del cold["from_cache"]
+    cold |= {"peak_mb": filled["peak_mb"], "given_up": tuple(cold["given_up"])}
     return CompileTimes(**cold, cached_s=warm["compile_s"])
 
 
@@ -206,21 +210,38 @@ def report_compile(order: str, import_s: float) -> None:
     job = json.loads(order)
     benchmark = kernels.load(job["kernel"])
     element = np.dtype(job["dtype"] or benchmark.dtype)
-    arguments = tuple(benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(0), element).values())
+    size = benchmark.sizes[job["preset"] or "MINI"]
+    arguments = tuple(benchmark.inputs(size, np.random.default_rng(0), element).values())
     start = time.perf_counter()
     if job["libraries"]:
         import polyml.pipeline  # isl, LLVM and the compiler itself
     libraries_s = time.perf_counter() - start
     kernel = polyml.kernel(fallback="error", **job["options"])(benchmark.kernel.py_func)
     start = time.perf_counter()
-    kernel(*arguments)
+    stages, notes = _lowered(kernel, arguments) if job["preset"] else _called(kernel, arguments)
     compile_s = time.perf_counter() - start
     found = {
         "import_s": import_s,
         "libraries_s": libraries_s,
         "compile_s": compile_s,
-        "stages": dict(kernel.timings),
+        "stages": stages,
         "peak_mb": _peak_mb(),
         "from_cache": bool(kernel.from_cache),
+        "given_up": [note for note in notes if "given up" in note],
     }
     print(json.dumps(found))
+
+
+def _called(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+    """(stage -> seconds of the first call, no notes)"""
+    kernel(*arguments)
+    return dict(kernel.timings), ()
+
+
+def _lowered(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+    """(stage -> seconds to have code for the arguments, what was decided)"""
+    from polyml.runtime import load
+
+    compiled = kernel.lower(*arguments)
+    load.load(compiled.artifact.object_code, compiled.artifact.entry)
+    return dict(compiled.timings), compiled.artifact.notes

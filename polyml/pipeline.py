@@ -42,9 +42,11 @@ from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
+from polyml.runtime.cache import Cache
 from polyml.runtime.load import assemble
+from polyml.runtime.schedules import remembered
 from polyml.runtime.sizes import Alike, Sizes, alike
-from polyml.schedule.compute import Scheduled, compute
+from polyml.schedule.compute import Scheduled
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
@@ -104,11 +106,12 @@ def compile(
     options: Options,
     aliased: bool = False,
     sizes: Sizes | None = None,
+    schedules: Cache | None = None,
 ) -> Compiled:
     """Machine code of a parsed kernel for arguments of these types.
 
     layouts: per array argument "C", "F" or "A". aliased: arguments may overlap, so the source's order is kept exactly.
-    sizes: to choose tiles by; None: for all sizes alike.
+    sizes: to choose tiles by; None: for all sizes alike. schedules: where those found before are kept.
     Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have.
     """
     timings: dict[str, float] = {}
@@ -140,7 +143,7 @@ def compile(
             if failed is not None and not failed.cut:
                 continue  # it would be the same one
             choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "free": len(_sizes_used(scop)) - len(related)}
-            scheduled = stage("schedule", lambda: compute(scop, found, host, sizes=typical, reductions=free, **choices))
+            scheduled = stage("schedule", lambda: remembered(schedules, scop, found, host, sizes=typical, reductions=free, **choices))
         try:
             made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
             break

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.compare import write_rows
 from benchmarks.contractions import cold, report
 from benchmarks.contractions.measure import Row, measure, with_share
 from benchmarks.contractions.peak import peak_rate
 from benchmarks.contractions.sets import SETS, Set
 from benchmarks.contractions.worker import PEAK
+from benchmarks.results import write_rows
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,10 +9,9 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from benchmarks.compare import Process
 from benchmarks.contractions import products
 from benchmarks.contractions.problem import product_error, uniform
-from benchmarks.worker import Failed
+from benchmarks.turns import Failed, Process
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.contractions.problem import Form, Problem, compiled, torch_library, uniform
 from benchmarks.generated import function_of
-from benchmarks.peers import PeerUnavailable
+from benchmarks.peer import PeerUnavailable
 
 ERROR = 36
 _CASE = re.compile(r"(NCHW|NHWC) (\d+)x(\d+)x(\d+) (\d+)x(\d+) s(\d+) p(\d+)")

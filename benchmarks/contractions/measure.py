@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from benchmarks.compare import Process, rounds
 from benchmarks.contractions.sets import Set
 from benchmarks.contractions.worker import PEAK, Job, serve
+from benchmarks.turns import Process, rounds
 
 _PEAK_TURN_S = 0.05
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers import PeerUnavailable
+from benchmarks.peer import PeerUnavailable
 
 _NAME = "libdnnl.so.3"
 _CPU, _DEFAULT_FLAGS, _UNIMPLEMENTED = 1, 1, 3

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import threading
-import time
 from functools import cache
 
 from benchmarks.contractions.problem import Form
+from benchmarks.threads import machine_code, seconds_together
 from polyml import machine
-from polyml.runtime import load
 
 _SERIES = 15
 _SERIES_S = 0.02
@@ -32,38 +30,18 @@ def form(dtype: str, threads: int) -> Form:
 
 
 def _seconds(call, turns: int, threads: int) -> float:
-    """Until the last thread is done; they wait for each other first. ctypes releases Python's lock."""
-    if threads == 1:
-        start = time.perf_counter()
-        call(turns)
-        return time.perf_counter() - start
-    barrier = threading.Barrier(threads + 1)
-
-    def run() -> None:
-        barrier.wait()
-        call(turns)
-
-    workers = [threading.Thread(target=run) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    start = time.perf_counter()
-    barrier.wait()
-    for worker in workers:
-        worker.join()
-    return time.perf_counter() - start
+    return seconds_together([lambda: call(turns)] * threads)
 
 
 @cache
 def _loop(dtype: str):
     """(a function of the number of turns, flops of a turn)"""
     host = machine.host()
-    text = loop_text(dtype, host)
-    code = load.load(load.assemble(text, cpu=host.cpu_name, features=host.features), "multiply_adds")
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(code.address("multiply_adds"))
+    function = machine_code(loop_text(dtype, host), "multiply_adds", ctypes.c_int64, ctypes.c_void_p)
     lanes = host.lanes(_BYTES[dtype])
     room = ctypes.create_string_buffer(_accumulators(host) * host.vector_bytes)
 
-    def call(turns: int, keep: object = code) -> None:
+    def call(turns: int) -> None:
         function(turns, ctypes.addressof(room))
 
     return call, 2 * lanes * _accumulators(host)

@@ -17,7 +17,7 @@ import numpy as np
 import kernels
 from benchmarks.contractions.problem import Form, Problem, compiled
 from benchmarks.contractions.products import in_a_row
-from benchmarks.peers import PeerUnavailable
+from benchmarks.peer import PeerUnavailable
 from kernels._accuracy import compare
 
 PRODUCTS: dict[str, Callable[[dict[str, int]], list[tuple[int, int, int]]]] = {

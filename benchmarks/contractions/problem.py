@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.peers import PeerUnavailable
+from benchmarks.peer import PeerUnavailable
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.compare import geometric_mean
 from benchmarks.contractions import cold
 from benchmarks.contractions.measure import Row
 from benchmarks.contractions.sets import Set
 from benchmarks.contractions.worker import PEAK
+from benchmarks.results import geometric_mean
 
 ASKED: Mapping[tuple[str, str], float] = {
     ("looptune", "numpy"): 1.15,

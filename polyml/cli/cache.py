@@ -19,7 +19,7 @@ def info(as_json: bool) -> None:
         return
     unused = "" if found.oldest_use_seconds is None else f", the oldest last used {_age(found.oldest_use_seconds)} ago"
     click.echo(found.folder)
-    click.echo(f"{found.entries} kernels, {found.size_bytes / 1e6:.2f} of {found.limit_bytes / 1e6:.0f} MB{unused}")
+    click.echo(f"{found.entries} entries, {found.size_bytes / 1e6:.2f} of {found.limit_bytes / 1e6:.0f} MB{unused}")
 
 
 def clear(as_json: bool) -> None:
@@ -27,7 +27,7 @@ def clear(as_json: bool) -> None:
     if as_json:
         printing.as_json(asdict(removed))
         return
-    click.echo(f"removed {removed.entries} kernels, {removed.size_bytes / 1e6:.2f} MB")
+    click.echo(f"removed {removed.entries} entries, {removed.size_bytes / 1e6:.2f} MB")
 
 
 def verify(as_json: bool) -> None:
@@ -36,7 +36,7 @@ def verify(as_json: bool) -> None:
         printing.as_json(asdict(found))
         return
     removed = " and removed" if found.damaged else ""
-    click.echo(f"{found.entries} kernels read, {len(found.damaged)} damaged{removed}")
+    click.echo(f"{found.entries} entries read, {len(found.damaged)} damaged{removed}")
     for path in found.damaged:
         click.echo(f"  {path}")
 

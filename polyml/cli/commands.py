@@ -157,7 +157,7 @@ def cache() -> None:
 @cache.command()
 @_json
 def info(as_json) -> None:
-    """Folder, number of kernels, size."""
+    """Folder, number of kernels and schedules, size."""
     from polyml.cli.cache import info
 
     info(as_json)

@@ -118,7 +118,7 @@ def _cache(options: config.Options) -> list[Finding]:
         return [Finding("cache", "switched off", None)]
     info = cache.info()
     writable = _is_writable(Path(info.folder))
-    text = f"{info.folder}: {info.entries} kernels, {info.size_bytes / 1e6:.1f} of {info.limit_bytes / 1e6:.0f} MB"
+    text = f"{info.folder}: {info.entries} entries, {info.size_bytes / 1e6:.1f} of {info.limit_bytes / 1e6:.0f} MB"
     data = {"folder": info.folder, "entries": info.entries, "size_bytes": info.size_bytes, "writable": writable}
     return [Finding("cache", text + ("" if writable else ", not writable"), data, writable)]
 

@@ -198,9 +198,9 @@ def test_doctor_finds_openmp_runtimes_in_the_memory_map():
 def test_cache_counts_verifies_and_clears():
     run("run", "sized.py:scale")
     before = json.loads(run("cache", "info", "--json")[0])
-    assert before["entries"] == 1 and before["size_bytes"] > 0
-    assert run("cache", "verify")[0] == "1 kernels read, 0 damaged\n"
-    assert run("cache", "clear")[0].startswith("removed 1 kernels, ")
+    assert before["entries"] == 2 and before["size_bytes"] > 0  # the kernel and its schedule
+    assert run("cache", "verify")[0] == "2 entries read, 0 damaged\n"
+    assert run("cache", "clear")[0].startswith("removed 2 entries, ")
     assert json.loads(run("cache", "info", "--json")[0])["entries"] == 0
 
 

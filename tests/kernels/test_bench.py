@@ -14,7 +14,7 @@ from polyml.errors import ConfigError, NotAffineError
 
 def test_a_row_says_how_fast_and_how_right(monkeypatch):
     times = bench.CompileTimes(import_s=0.1, libraries_s=0.2, compile_s=0.3, stages={}, peak_mb=90.0, cached_s=0.01)
-    monkeypatch.setattr(bench, "compile_times", lambda name, dtype: times)
+    monkeypatch.setattr(bench, "compile_times", lambda name, dtype, preset: times)
     seen = []
     (row,) = bench.run(["gemm"], "mini", threads=1, repeat=2, on_row=seen.append)
     assert seen == [row] and row.ok and row.failure == ""

@@ -4,23 +4,32 @@ import ast
 import copy
 import json
 import math
+import os
 import shutil
 
 import numpy as np
 import pytest
 
 import kernels
-from benchmarks import compare as driver
+from benchmarks import c_peers, peer, worker
+from benchmarks import polybench as driver
 from benchmarks.c_source import NotInC, c_source
-from benchmarks.loops import loops_of
+from benchmarks.loops import function_tree, loops_named, loops_of
 from benchmarks.numba_source import numba_source
 from benchmarks.parallel_loops import PARALLEL_LOOPS
 from benchmarks.peers import PEERS
+from benchmarks.pythran import directive, pythran_source
+from benchmarks.results import geometric_mean
 from kernels._accuracy import compare
 
 # In step k every iteration reads row and column k, which step k itself leaves as they are: it writes the values
 # that are there already.
 REWRITES_THE_SAME = {"floyd_warshall"}
+
+
+@pytest.fixture(autouse=True)
+def folder_of_what_is_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def example(name, numbers=(5, 7, 6, 4, 8)):
@@ -159,24 +168,154 @@ def test_the_c_of_a_kernel_computes_what_the_reference_does(name):
     assert accuracy.ok, accuracy
 
 
-def test_compare_writes_a_row_for_each_peer_and_says_what_is_missing(tmp_path, capsys):
+def test_polybench_writes_a_row_for_each_peer_and_says_what_is_missing(tmp_path, capsys):
     file = tmp_path / "rows.json"
-    command = ["--kernels", "gesummv", "seidel-2d", "--peers", "polyml", "numpy", "--preset", "MINI"]
+    command = ["--kernels", "gesummv", "seidel-2d", "--peers", "numpy", "--preset", "MINI"]
     assert driver.main([*command, "--threads", "1", "--repeat", "2", "--json", str(file)]) == 0
     rows = {(r["kernel"], r["peer"]): r for r in json.loads(file.read_text())["rows"]}
     assert list(rows) == [(k, p) for k in ("gesummv", "seidel_2d") for p in ("polyml", "numpy")]
     assert rows["gesummv", "polyml"]["ratio"] == 1.0 and rows["gesummv", "numpy"]["ratio"] > 0.0
-    assert rows["gesummv", "numpy"]["error"] <= 1.0
-    assert rows["seidel_2d", "numpy"]["note"] == "unavailable: no NumPy form"
-    assert "seidel_2d" in capsys.readouterr().out
+    assert rows["gesummv", "numpy"]["error"] <= 1.0 and rows["gesummv", "numpy"]["runs"] == 2
+    assert rows["seidel_2d", "numpy"]["failure"] == "unavailable"
+    printed = capsys.readouterr().out
+    assert "geometric mean of best peer / polyml over 1 kernels" in printed and "below 0.95" in printed
+    assert "numpy: no NumPy form (seidel_2d)" in printed
 
 
-def test_a_peer_that_is_wrong_or_dies_gets_no_figure():
-    rows = driver.compare("gesummv", {"N": 5}, "MINI", 1, ["numpy"], 1, 1.0, "/nowhere/expected.npz", 0)
+def test_a_peer_that_takes_long_runs_once(tmp_path):
+    benchmark, size, arguments = example("gesummv", (5,))
+    expected = str(tmp_path / "expected.npz")
+    worker.expect(expected, benchmark, arguments)
+    rows = driver.compare("gesummv", size, "MINI", 1, ["polyml", "numpy"], repeat=3, budget_s=9.0, once_s=0.0, expected=expected)
+    assert [row.runs for row in rows] == [0, 0] and all(row.seconds > 0.0 for row in rows)
+    assert rows[1].ratio == rows[1].seconds / rows[0].seconds
+
+
+def test_a_peer_that_dies_gets_no_figure():
+    rows = driver.compare(
+        "gesummv", {"N": 5}, "MINI", 1, ["numpy"], repeat=1, budget_s=1.0, once_s=1.0, expected="/nowhere/expected.npz"
+    )
     assert [r.seconds for r in rows] == [None]
-    assert rows[0].note.startswith("error: the process ended with")
+    assert rows[0].failure == "error" and rows[0].note.startswith("the process ended with")
+
+
+def prepared(variants, tmp_path, monkeypatch):
+    benchmark, size, arguments = example("gesummv", (5,))
+    expected = str(tmp_path / "expected.npz")
+    worker.expect(expected, benchmark, arguments)
+    stand_in = peer.Peer("stand-in", "", lambda benchmark, arguments, threads: variants(benchmark), fixed_size=True)
+    monkeypatch.setitem(PEERS, "stand-in", stand_in)
+    return worker.prepare(worker.Job("stand-in", "gesummv", size, 1, 0, expected))
+
+
+def wrong(benchmark):
+    return lambda *values: {name: value + 1.0 for name, value in benchmark.reference(*values).items()}
+
+
+def test_a_form_of_a_peer_that_is_wrong_does_not_count(tmp_path, monkeypatch):
+    forms = prepared(lambda b: {"wrong one": wrong(b), "right one": b.reference}, tmp_path, monkeypatch)
+    _, ready = forms
+    assert ready.variant == "right one" and ready.accuracy.ok
+    assert ready.excluded.startswith("wrong one: ") and "times the bound away from the reference" in ready.excluded
+
+
+def test_a_peer_that_is_wrong_gets_no_figure(tmp_path, monkeypatch):
+    failed = prepared(lambda b: {"": wrong(b)}, tmp_path, monkeypatch)
+    assert failed.kind == "wrong" and "times the bound away from the reference" in failed.reason
+
+
+def test_the_best_peer_of_a_kernel_is_the_fastest_that_has_a_figure():
+    def row(kernel, peer, ratio, failure=""):
+        return driver.Row(kernel, "MINI", 1, peer, 1.0, ratio, failure=failure)
+
+    rows = [row("lu", "polyml", 1.0), row("lu", "gcc", 2.0), row("lu", "numba", 0.5), row("lu", "polly", None, "wrong")]
+    rows += [row("adi", "polyml", 1.0), row("adi", "gcc", None, "unavailable"), row("mvt", "polyml", 1.0), row("mvt", "gcc", 3.0)]
+    assert driver.best_peers(rows) == [driver.Best("lu", "numba", 0.5), driver.Best("mvt", "gcc", 3.0)]
+
+
+def test_openmp_s_directives_say_which_scalars_are_private_and_which_are_sums():
+    found = {}
+    for name in ("durbin", "symm", "ludcmp", "gemm"):
+        tree = function_tree(kernels.load(name).kernel.py_func)
+        found[name] = [directive(loop) for loop in loops_named(tree, PARALLEL_LOOPS[name][:1])]
+    assert found["durbin"] == ["omp parallel for reduction(+:total)"]
+    assert found["symm"] == ["omp parallel for private(temp2)"]
+    assert found["ludcmp"] == ["omp parallel for private(w)"]
+    assert found["gemm"] == ["omp parallel for"]
+
+
+def test_pythran_gets_the_types_of_the_arguments_and_a_directive_above_each_parallel_loop():
+    benchmark, _, arguments = example("deriche", (5, 7))
+    text = pythran_source(benchmark.kernel.py_func, arguments, ("0:i",), "float32")
+    assert "# pythran export deriche(float32, float32[:,:], float32[:,:], float32[:,:], float32[:,:])" in text
+    lines = text.splitlines()
+    first = next(k for k, line in enumerate(lines) if "for i in" in line)
+    assert lines[first - 1].strip().startswith("'omp parallel for private(") and "ym1 = np.float32(0.0)" in text
+    assert text.count("omp parallel for") == 1
+
+
+def test_pythran_s_module_computes_what_the_reference_does():
+    pytest.importorskip("pythran")
+    benchmark, size, before = example("symm", (5, 7))
+    forms = PEERS["pythran"].variants(benchmark, before, 2)
+    assert list(forms) == ["openmp", "serial"]
+    for call in forms.values():
+        after = copy.deepcopy(before)
+        call(*after.values())
+        accuracy = compare(benchmark, size, before, after)
+        assert accuracy.ok, accuracy
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_pluto_s_output_is_what_gcc_compiles(tmp_path, monkeypatch):
+    """A stand-in for polycc, which adds one to the result so that its output can be told from its input."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    program = tmp_path / "polycc"
+    script = '#!/bin/sh\n[ "$1" = --version ] && exit\n[ "$1 $2 $4" = "--tile --noparallel -o" ] || exit 1\n'
+    script += "grep -q '^#pragma scop$' $3 || exit 1\n sed 's/^#pragma endscop$/y[0] += 1.0;/; /^#pragma/d' $3 > $5\n"
+    program.write_text(script)
+    program.chmod(0o755)
+    benchmark, _, before = example("gesummv", (5,))
+    after = copy.deepcopy(before)
+    PEERS["pluto"].variants(benchmark, before, 1)[""](*after.values())
+    expected = benchmark.reference(*before.values())["y"]
+    assert after["y"] == pytest.approx(expected + np.eye(5)[0])
+
+
+def test_what_numba_keeps_is_found_by_the_next_process(tmp_path):
+    pytest.importorskip("numba")
+    benchmark, size, arguments = example("gesummv", (5,))
+    expected = str(tmp_path / "expected.npz")
+    worker.expect(expected, benchmark, arguments)
+    for _ in range(2):
+        (row,) = driver.compare("gesummv", size, "MINI", 2, ["numba"], repeat=1, budget_s=1.0, once_s=1.0, expected=expected)
+        assert row.seconds is not None, row.note
+    assert list(tmp_path.joinpath("cache", "polyml-benchmarks").rglob("*.nbc"))
+
+
+def test_pluto_is_missing_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(c_peers.shutil, "which", lambda name: None)
+    with pytest.raises(peer.PeerUnavailable, match="polycc"):
+        PEERS["pluto"].variants(*example("gesummv", (5,))[::2], 1)
+
+
+def test_what_is_built_is_kept_by_content_and_appears_whole(tmp_path):
+    made = []
+
+    def make(folder):
+        made.append(folder)
+        folder.joinpath("code").write_text(f"{len(made)}")
+        if len(made) == 3:
+            raise ValueError("interrupted")
+
+    first = peer.built(make, "a", "b")
+    assert peer.built(make, "a", "b") == first and first.joinpath("code").read_text() == "1" and len(made) == 1
+    assert peer.built(make, "ab", "") != first and len(made) == 2
+    with pytest.raises(ValueError, match="interrupted"):
+        peer.built(make, "c")
+    assert len(list(tmp_path.joinpath("cache", "polyml-benchmarks").iterdir())) == 2
 
 
 def test_the_geometric_mean_of_ratios():
-    assert driver.geometric_mean([0.5, 2.0, 8.0]) == pytest.approx(2.0)
-    assert driver.geometric_mean([]) is None
+    assert geometric_mean([0.5, 2.0, 8.0]) == pytest.approx(2.0)
+    assert geometric_mean([]) is None

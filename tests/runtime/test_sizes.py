@@ -45,9 +45,9 @@ def compiled(monkeypatch):
     """The sizes of every compilation."""
     made, compile_ = [], pipeline.compile
 
-    def counted(kernel, types, layouts, options, aliased=False, sizes=None):
+    def counted(kernel, types, layouts, options, aliased=False, sizes=None, schedules=None):
         made.append(sizes)
-        return compile_(kernel, types, layouts, options, aliased, sizes)
+        return compile_(kernel, types, layouts, options, aliased, sizes, schedules)
 
     monkeypatch.setattr(pipeline, "compile", counted)
     return made

@@ -1,0 +1,45 @@
+"""Calls of machine code on several threads at once: ctypes releases Python's lock."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from polyml import machine
+from polyml.runtime import load
+
+
+def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
+    """The function `name` of LLVM text for this processor, as a call of ctypes' values."""
+    host = machine.host()
+    code = load.load(load.assemble(text, cpu=host.cpu_name, features=host.features), name)
+    function = ctypes.CFUNCTYPE(None, *arguments)(code.address(name))
+
+    def call(*values: object, keep: object = code) -> None:
+        function(*values)
+
+    return call
+
+
+def seconds_together(calls: Sequence[Callable[[], object]]) -> float:
+    """Until the last of the calls is done, each on a thread; they wait for each other first."""
+    if len(calls) == 1:
+        start = time.perf_counter()
+        calls[0]()
+        return time.perf_counter() - start
+    barrier = threading.Barrier(len(calls) + 1)
+
+    def run(call: Callable[[], object]) -> None:
+        barrier.wait()
+        call()
+
+    workers = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for worker in workers:
+        worker.start()
+    start = time.perf_counter()
+    barrier.wait()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - start

@@ -1,0 +1,118 @@
+"""Schedules that were found before, by the text of the SCoP: a kernel of another name, with another docstring or with types of
+the same sizes needs no search.
+
+What is kept is only proposed: it is proved against the dependences like every schedule. What is not legal, not a schedule at all
+or takes isl too long is as if it were not there, and what the search finds takes its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import islpy as isl
+
+from polyml.dtypes import PYINT
+from polyml.errors import IllegalSchedule
+from polyml.machine import CpuMachine
+from polyml.model.dependence import Dependences
+from polyml.model.nest import children
+from polyml.model.reduction import Reduction
+from polyml.model.scop import Access, Array, Scop, Statement, Value
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.runtime.cache import Cache
+from polyml.runtime.key import toolchain
+from polyml.runtime.seal import seal, unseal
+from polyml.schedule.compute import OPERATIONS, Scheduled, compute
+from polyml.schedule.legality import check_legal, check_parallel
+
+
+def remembered(
+    cache: Cache | None,
+    scop: Scop,
+    dependences: Dependences,
+    machine: CpuMachine,
+    *,
+    sizes: Mapping[str, int] | None,
+    reductions: Mapping[str, Reduction],
+    **choices: object,
+) -> Scheduled:
+    """What `compute` finds, from the cache where it is there."""
+    if cache is None:
+        return compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    key = _digest((scop_key(scop), _facts(sizes, reductions, choices), repr(machine), toolchain()))
+    known = cache.get(key)
+    if known is not None:
+        found = _proved(unseal(known), scop, dependences, reductions)
+        if found is not None:
+            return found
+    found = compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    cache.put(key, seal(_content(found)))
+    return found
+
+
+def _content(found: Scheduled) -> bytes:
+    """The fields by name, as JSON."""
+    return json.dumps({**vars(found), "tree": str(found.tree)}).encode()
+
+
+def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Scheduled | None:
+    """The schedule that was kept; None where it is none of this SCoP."""
+    try:
+        known = json.loads(content)
+        found = Scheduled(**{**known, "tree": isl.Schedule(known["tree"]), "notes": tuple(known["notes"])})
+        with budget(OPERATIONS):
+            if not found.tree.get_domain().is_equal(scop.domain):
+                return None
+            check_legal(found.tree, scop, dependences, reductions if found.sized else {})
+            check_parallel(found.tree, scop, dependences)
+    except (ValueError, TypeError, KeyError, isl.Error, IllegalSchedule, BudgetExceeded):
+        return None
+    return found
+
+
+def scop_key(scop: Scop) -> str:
+    """All of a SCoP that a schedule depends on, as text: neither the kernel's name nor places in its source, and of types
+    the sizes alone. Names of arrays, parameters and iterators are in it, since notes mention them.
+    """
+    lines = [", ".join(p.name for p in scop.parameters), str(scop.context), str(scop.schedule)]
+    lines += map(_array_key, scop.arrays.values())
+    lines += map(_statement_key, scop.statements.values())
+    return "\n".join(lines)
+
+
+def _array_key(array: Array) -> str:
+    unbounded = array.element == PYINT  # whose sums may not be taken in another order
+    shape = "; ".join(map(str, array.shape))
+    return f"{array.name} {array.role.value} {array.element.size_bytes} {unbounded} {array.pairs} {shape}"
+
+
+def _statement_key(statement: Statement) -> str:
+    accesses = "; ".join(map(_access_key, (*statement.reads, statement.write)))
+    return f"{statement.name} {statement.iterators} {statement.domain} {accesses} = {_value_key(statement.value, {})}"
+
+
+def _access_key(access: Access) -> str:
+    return f"{access.relation} {access.may}"
+
+
+def _value_key(value: Value, seen: dict[int, str]) -> str:
+    """A digest of the value without its types. seen: of sub-trees by identity, which a value may share."""
+    known = seen.get(id(value))
+    if known is None:
+        operands = [_value_key(child, seen) for child in children(value)]
+        own = [str(getattr(value, name)) for name in ("op", "function", "array", "access", "name") if hasattr(value, name)]
+        if not operands and hasattr(value, "value"):  # a constant or an index
+            own.append(str(value.value))
+        known = seen[id(value)] = _digest((type(value).__name__, *own, *operands))
+    return known
+
+
+def _facts(sizes: Mapping[str, int] | None, reductions: Mapping[str, Reduction], choices: Mapping[str, object]) -> str:
+    chosen = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(choices.items())}
+    return f"{sizes and sorted(sizes.items())} {sorted(map(repr, reductions.values()))} {chosen}"
+
+
+def _digest(parts: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(("schedule", *parts)).encode()).hexdigest()
