@@ -5,7 +5,7 @@ The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from polyml import polyhedra
@@ -17,7 +17,7 @@ from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorD
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
-from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator
+from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator, Row
 from polyml.codegen.values import Arithmetic, Val, memory_type, name_suffix, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.reduction import identity
@@ -611,7 +611,7 @@ class Body:
         carried = {place: self.cells.value(place) for place in self.cells.pinned}  # of the loop around
         outer_cells, self.cells = self.cells, Cells()
         held = {place: op for place, op in self._held(node, inside).items() if place not in carried}
-        chains = self._chains(node)
+        chains, rows = ([], []) if self._is_nest(node) else (self.values.carried(node), self.values.rows(node))
         if held and inside:  # elements of a nest that does not run may not exist
             for inner in inside:
                 low, high = self.bounds(inner)
@@ -622,6 +622,7 @@ class Body:
         entry_values = {**carried, **{place: self._enter(place, op) for place, op in held.items()}}
         first = {node.var: extremum("max", node.lower)}
         earlier = {place: self._load(_substituted(place, first)) for _, *later in chains for place in later}
+        begun = [self._begun(row, first) for row in rows]
         fn.jump(body)
         fn.current = body
         counter, following = fn.name(), fn.name()
@@ -637,6 +638,8 @@ class Body:
         for place, value in earlier.items():
             phis[place] = Val(fn.name(), value.dtype, value.lanes)
             self.cells.put(place, phis[place], dirty=False)
+        behind = [replace(value, ssa=fn.name()) for value in begun]
+        ahead = [self._row(row, value) for row, value in zip(rows, behind)]
         self.path.append(node)
         self.nodes(node.body)
         self.path.pop()
@@ -655,6 +658,10 @@ class Body:
             start = (entry_values.get(place) or earlier[place]).ssa
             body.phis.append(
                 f"{phi.ssa} = phi {phi.type} [ {start}, %{before.label} ], [ {final[place].ssa}, %{latch.label} ]"
+            )
+        for phi, start, following_ in zip(behind, begun, ahead):
+            body.phis.append(
+                f"{phi.ssa} = phi {phi.type} [ {start.ssa}, %{before.label} ], [ {following_.ssa}, %{latch.label} ]"
             )
         fn.branch(again, body, leave)
         fn.current = leave
@@ -681,7 +688,7 @@ class Body:
         reduction it is a part of.
         """
         innermost = inside[-1] if inside else node
-        if self.module.aliased or any(True for _ in loops(innermost.body)) or has_guard(innermost.body):
+        if self._is_nest(innermost):
             return {}
         if not inside:
             return self.values.held(node)
@@ -690,11 +697,39 @@ class Body:
             return {}
         return dict.fromkeys(self.values.updated(innermost, around))
 
-    def _chains(self, node: Loop) -> list[tuple[Place, ...]]:
-        """What an innermost loop writes and reads in its next iterations, which goes from one to the next in registers."""
-        if self.module.aliased or any(True for _ in loops(node.body)) or has_guard(node.body):
-            return []
-        return self.values.carried(node)
+    def _is_nest(self, node: Loop) -> bool:
+        """Whether more than a stretch of straight code is in the loop, or every access must happen as it stands."""
+        return self.module.aliased or any(True for _ in loops(node.body)) or has_guard(node.body)
+
+    def row_of(self, place: Place) -> int | None:
+        """The dimension along which all lanes lie side by side in memory; None where there is none, or not all lanes happen."""
+        array = self.scop.arrays[place.array]
+        if place.lanes == 1 or place.last is not None or array.pairs or array.element.kind == "b" or self._contiguous(place) != 1:
+            return None
+        return next(d for d, stride in enumerate(place.strides) if stride)
+
+    def _begun(self, row: Row, first: Mapping[str, Lin]) -> Val:
+        """What stands for the vector before a row's first one: its last lanes are what the first vectors begin with."""
+        value, reach = self._load(_substituted(row.places[0][0], first)), row.offsets[-1] - row.offsets[0]
+        lanes = value.lanes
+        return self._picked(value, value, [*range(lanes - reach), *range(reach)])
+
+    def _row(self, row: Row, behind: Val) -> Val:
+        """Load each vector of a row once, the one furthest ahead, and shift the others out of it and the vector before."""
+        for number, place in enumerate(row.places[-1]):
+            value = self._load(place)
+            self.cells.put(place, value, dirty=False)
+            for offset, others in zip(row.offsets[:-1], row.places):
+                start = value.lanes - (row.offsets[-1] - offset)
+                shifted = self._picked(behind, value, range(start, start + value.lanes))
+                self.cells.put(others[number], shifted, dirty=False)
+            behind = value
+        return behind
+
+    def _picked(self, a: Val, b: Val, order: Iterable[int]) -> Val:
+        """Lanes of two vectors one behind the other."""
+        mask = ", ".join(f"i32 {lane}" for lane in order)
+        return replace(a, ssa=self.fn.emit(f"shufflevector {a.type} {a.ssa}, {b.type} {b.ssa}, <{a.lanes} x i32> <{mask}>"))
 
     def _enter(self, place: Place, op: str | None) -> Val:
         if op is not None:

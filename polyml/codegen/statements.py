@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -97,6 +97,17 @@ class _Touching:
     copy: Copy
     node: Instance
     around: tuple[Jam | Unroll, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Vectors of one row that a loop reads a few elements apart, in places that it does not write.
+
+    places: by offset, from the furthest back to the furthest ahead, those of each vector of an iteration, in order.
+    """
+
+    places: tuple[tuple[Place, ...], ...]
+    offsets: tuple[int, ...]
 
 
 class CannotRunTogether(Exception):
@@ -213,6 +224,23 @@ class Evaluator:
                 if len(chain) > 1 and alone:
                     found.append(tuple(chain))
         return found
+
+    def rows(self, loop: Loop) -> list[Row]:
+        """Rows that an innermost loop along lanes reads several times, less than a vector apart."""
+        found: dict[tuple, dict[int, Place]] = {}
+        written: set[str] = set()
+        for touching in self._touching(loop.body, list(self._body.jams)):
+            written.add(touching.statement.write.array)
+            for access in touching.statement.reads:
+                place = self.place(access, touching.iterators, touching.copy)
+                dim = self._body.row_of(place)
+                if dim is None or place.subscripts[dim].coefficient(loop.var) != 1:
+                    continue
+                others = tuple(e - e.const if d == dim else e for d, e in enumerate(place.subscripts))
+                if not any(loop.var in e.names for d, e in enumerate(others) if d != dim):
+                    found.setdefault((place.array, others, place.lanes), {})[place.subscripts[dim].const] = place
+        rows = [_row(places, lanes, loop.step) for (array, _, lanes), places in found.items() if array not in written]
+        return [row for row in rows if row is not None]
 
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""
@@ -535,6 +563,17 @@ class Evaluator:
             )
             numbers.append(math.convert(Val(ssa, I64), dtype))
         return numbers[0] if left.lanes == 1 else math.vector(numbers)
+
+
+def _row(places: Mapping[int, Place], lanes: int, step: int) -> Row | None:
+    """The places by their offsets; None where they do not overlap, or not in every vector of an iteration."""
+    first = sorted(o for o in places if o - lanes not in places)
+    vectors = range(step // lanes)
+    if len(first) < 2 or first[-1] - first[0] >= lanes or step % lanes or len(places) != len(first) * len(vectors):
+        return None
+    if not all(o + lanes * v in places for o in first for v in vectors):
+        return None
+    return Row(tuple(tuple(places[o + lanes * v] for v in vectors) for o in first), tuple(first))
 
 
 def _earlier(place: Place, loop: Loop) -> Place | None:

@@ -185,7 +185,7 @@ class _Vectorizer:
     def _rows_are_lines(self, model: CostModel) -> bool:
         """Whether the rows of all arrays that have rows are whole cache lines apart in the call that code is made for."""
         arrays = {r.touch.access.array for r in model.reaches}
-        return bool(self._sizes) and all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
+        return all(self._row_bytes(name) % self._machine.line_bytes == 0 for name in arrays)
 
     def _row_bytes(self, name: str) -> int:
         """From one row of an array to the next, 0 if it has no rows; 1 where that is not known."""

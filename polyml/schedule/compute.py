@@ -96,15 +96,15 @@ class _Planner:
             try:
                 with budget(CUT_OPERATIONS):
                     cuts = [self._cut(part, scop, dependences, sizes) for part in components(affine)]
-                    over_time = any(isinstance(cut, TimeTiles) for cut in cuts)
-                    if any(cuts) and not (over_time and self.free > FREE):
+                    sized = sized or any(cuts)
+                    cuts = [None if isinstance(cut, TimeTiles) and not (cut.pays and self.free <= FREE) else cut for cut in cuts]
+                    if any(cuts):
                         tree, found = self._in_cuts(affine, cuts, scop, dependences, sizes)
                         notes += found
             except BudgetExceeded as problem:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
-            sized = sized or any(cuts)
         if tree is not None:
-            return Scheduled(tree, notes, True, True, over_time)
+            return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
         tree, found = self._mapped(affine, scop, dependences, sizes)
         check_legal(tree, scop, dependences, self.reductions if sized else {})
         check_parallel(tree, scop, dependences)

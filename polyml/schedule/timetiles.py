@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import islpy as isl
 
@@ -36,9 +37,10 @@ SLOPES = range(5)  # places per step that a hyperplane may lean
 SHARE = 75  # percent of the cache that a tile's data fill
 ROW = 512  # elements of a row in a tile, where rows are longer than LONG_ROW
 LONG_ROW = 768
-WIDTHS = (512, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
-LEAST = 8
-TILES = 2  # in a wave for each core
+WIDTHS = (1024, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
+STEPS = (64, 8, 4)  # that widths are multiples of
+LEAST = 4
+TILES = (1, 2, 2)  # in a wave for each core
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,14 @@ class Hyperplane:
 
 @dataclass(frozen=True)
 class TimeTiles:
-    """waves: the two whose tiles' numbers add up to the wave. inner: (hyperplane, size) of each tile loop inside a wave's tile."""
+    """waves: the two whose tiles' numbers add up to the wave. inner: (hyperplane, size) of each tile loop inside a wave's tile.
+    pays: whether there are threads to share the work, or more data than the second cache holds.
+    """
 
     waves: tuple[Hyperplane, Hyperplane]
     sizes: tuple[int, int]
     inner: tuple[tuple[Hyperplane, int], ...]
+    pays: bool
 
     def __str__(self) -> str:
         kind = "tiles by a pipeline" if self.waves[0].dim is None else "diamonds"
@@ -88,12 +93,12 @@ def time_tiles(
     if waves is None:
         return None
     extents = [_extent(place, sizes) for place in places]
-    bytes_per_place = sum(a.element.size_bytes for a in scop.arrays.values() if len(a.shape) >= len(places))
+    place_bytes = sum(a.element.size_bytes for a in scop.arrays.values() if len(a.shape) >= len(places))
     along = waves[1].dim
-    cores = machine.cores if parallel else 1
-    width, cuts = _widths(extents, along, bytes_per_place, machine, cores)
+    sweep = _Sweep(tuple(extents), along, place_bytes, machine, machine.cores if parallel else 1)
+    width, cuts = sweep.widths()
     inner = tuple((plane, cuts[d]) for d, found in enumerate(planes) for plane in found[:1] if d != along and d in cuts)
-    return TimeTiles(waves, (width, width), inner)
+    return TimeTiles(waves, (width, width), inner, sweep.pays)
 
 
 def tree(found: TimeTiles, component: isl.Schedule, *, parallel: bool) -> Tree:
@@ -223,32 +228,48 @@ def _extent(place: isl.UnionPwAff, sizes: Mapping[str, int] | None) -> int | Non
     return max((polyhedra.length(polyhedra.fix(piece, sizes), 0) or 0 for piece in whole), default=0)
 
 
-def _widths(
-    extents: Sequence[int | None], along: int, bytes_per_place: int, machine: CpuMachine, cores: int
-) -> tuple[int, dict[int, int]]:
-    """The places of a tile along the dimension of the waves, and along others that are cut: { dimension: places }.
-
-    A tile of the others leans as its steps go on, so that its data are those of as many places more as it is wide.
+@dataclass(frozen=True)
+class _Sweep:
+    """What tiles are chosen by. extents: of places, None where unknown; along: the dimension of the waves; place_bytes: of all
+    arrays; cores: that share a wave.
     """
-    rank, last = len(extents), len(extents) - 1
-    cut = {d for d, e in enumerate(extents) if d != along and (d != last or e is None or e > LONG_ROW)}
-    if any(e is None for e in extents):
-        width = WIDTHS[min(rank, len(WIDTHS)) - 1]
-        return width, {d: ROW if d == last else width for d in cut}
-    capacity = machine.cache(1 if rank == 1 else 2).size_bytes * SHARE // 100
-    step = {1: 64, 2: 8}.get(rank, 4)
 
-    def data(width: int) -> int:
-        size = bytes_per_place * width
-        for d, e in enumerate(extents):
-            if d != along:
-                size *= min(e, (ROW if d == last else width // 2) + width) if d in cut else e
+    extents: tuple[int | None, ...]
+    along: int
+    place_bytes: int
+    machine: CpuMachine
+    cores: int
+
+    @property
+    def pays(self) -> bool:
+        if None in self.extents:
+            return self.cores > 1 or len(self.extents) > 1
+        return self.cores > 1 or prod(self.extents) * self.place_bytes > self.machine.cache(2).size_bytes
+
+    def widths(self) -> tuple[int, dict[int, int]]:
+        """The places of a tile along the dimension of the waves, and along others that are cut: { dimension: places }."""
+        kind = min(len(self.extents), len(WIDTHS)) - 1
+        last = len(self.extents) - 1
+        cut = {d for d, e in enumerate(self.extents) if d != self.along and (d != last or e is None or e > LONG_ROW)}
+        width = WIDTHS[kind]
+        if None not in self.extents:
+            capacity = self.machine.cache(1 if kind == 0 else 2).size_bytes * SHARE // 100
+            most = self.extents[self.along] // (TILES[kind] * self.cores)
+            width = step = STEPS[kind]
+            while width + step <= most and self._data(width + step, cut) <= capacity:
+                width += step
+        return width, {d: self._cut(d, width) for d in cut}
+
+    def _cut(self, dim: int, width: int) -> int:
+        return ROW if dim == len(self.extents) - 1 else max(width // 2, LEAST)
+
+    def _data(self, width: int, cut: set[int]) -> int:
+        """Bytes that a tile touches. In dimensions that are cut it leans as its steps go on, on average by half its width."""
+        size = self.place_bytes * width
+        for d, e in enumerate(self.extents):
+            if d != self.along:
+                size *= min(e, self._cut(d, width) + width // 2) if d in cut else e
         return size
-
-    width = step
-    while data(width + step) <= capacity and (width + step) * TILES * cores <= extents[along]:
-        width += step
-    return width, {d: ROW if d == last else max(width // 2, LEAST) for d in cut}
 
 
 def _hyperplane(

@@ -74,3 +74,60 @@ def test_what_another_statement_may_write_between_is_loaded_again():
     two(expected, z)
     polyml.kernel(cache=False, threads=1)(two)(y, z)
     np.testing.assert_array_equal(y, expected)
+
+
+def neighbours(seed):
+    """B[...] = a sum of elements of A around, in one or two dimensions, of several types."""
+    rng = random.Random(seed)
+    rank, reach = rng.choice((1, 2)), rng.choice((1, 2, 5, 9))
+    iterators = "ij"[:rank]
+    offsets = [rng.randint(-reach, reach) for _ in range(rng.randint(2, 5))]
+    rows = [rng.randint(-1, 1) for _ in offsets]
+    step = [f"A[{f'i + {r}, ' if rank == 2 else ''}{iterators[-1]} + {o}]" for r, o in zip(rows, offsets)]
+    text = "def f(A, B):\n"
+    for d, name in enumerate(iterators):
+        text += "    " * (d + 1) + f"for {name} in range({reach}, A.shape[{d}] - {reach}):\n"
+    text += "    " * (rank + 1) + f"B[{', '.join(iterators)}] = {' + '.join(step)}\n"
+    shape = tuple(rng.randint(2 * reach, 70) for _ in iterators)
+    return text, shape, rng.choice(("int64", "int32", "float64", "int8", "float32"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_neighbours(seed):
+    text, shape, dtype = neighbours(seed)
+    function = define(text)
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-9, 9, shape).astype(dtype)
+    expected, found = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    function(A, expected)
+    polyml.kernel(cache=False, threads=1, fallback="error")(function)(A, found)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_that_are_read_at_several_offsets_are_loaded_once_and_shifted():
+    def smooth(A, B):
+        for i in range(1, A.shape[0] - 1):
+            B[i] = A[i - 1] + A[i] + A[i + 1]
+
+    def apart(A, B, C, D):
+        for i in range(1, A.shape[0] - 1):
+            B[i] = A[i] + C[i] + D[i]
+
+    x = np.arange(90.0)
+    kernels = [polyml.kernel(cache=False, threads=1)(f) for f in (smooth, apart)]
+    kernels[0](x, np.zeros(90))
+    kernels[1](x, np.zeros(90), x.copy(), x.copy())
+    shifts = [k.inspect_llvm().count("shufflevector <") for k in kernels]
+    assert shifts[0] > shifts[1]
+
+
+def test_a_row_that_the_loop_writes_is_loaded_as_it_stands():
+    def down(A):
+        for i in range(A.shape[0] - 2):
+            A[i] = A[i + 1] + A[i + 2]
+
+    A = np.arange(100)
+    expected = A.copy()
+    down(expected)
+    polyml.kernel(cache=False, threads=1)(down)(A)
+    np.testing.assert_array_equal(A, expected)

@@ -17,6 +17,7 @@ from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import marks, modelled, path_to, scheduled
 from tests.schedule.sweeps import sweep
 
+SIZES = ("A_0", "A_1", "B_0", "B_1")
 MACHINE = machine.preset("avx2")
 
 
@@ -71,20 +72,27 @@ def test_periodic_boundaries_are_folded():
 def test_tiles_fill_the_second_cache_and_leave_each_core_some():
     (size, _), cut = (lambda t: (t.sizes, t.inner))(tiles_of_kernel("jacobi_2d", A_0=1300, A_1=1300, B_0=1300, B_1=1300))
     assert [width for _, width in cut] == [timetiles.ROW]
-    assert 0.5 < size * (timetiles.ROW + size) * 16 / MACHINE.cache(2).size_bytes <= timetiles.SHARE / 100
+    assert 0.5 < size * (timetiles.ROW + size // 2) * 16 / MACHINE.cache(2).size_bytes <= timetiles.SHARE / 100
     few = tiles_of_kernel("jacobi_2d", A_0=100, A_1=100, B_0=100, B_1=100)
-    assert few.sizes[0] * timetiles.TILES * MACHINE.cores <= 100 and few.inner == ()
+    assert few.sizes[0] * timetiles.TILES[1] * MACHINE.cores <= 100 and few.inner == ()
 
 
 def test_tiles_of_a_wave_are_parallel_and_waves_are_not():
     found = modelled("jacobi_2d")
     for parallel in (True, False):
-        made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=parallel)
+        made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=parallel, sizes=dict.fromkeys(SIZES, 900))
         waves, tiles, *inner = path_to(made.tree, "S0")
         assert (waves.coincident, tiles.coincident) == ((False,), (True,))
         assert marks(made.tree, "S0")[:3] == [TILE, PARALLEL if parallel else TILE, TILE]
         assert POINT in [step.mark for step in inner]
         assert any("diamonds over time" in note for note in made.notes) and made.cut and made.sized
+
+
+def test_a_sweep_of_what_a_cache_holds_is_tiled_for_threads_alone():
+    found, few = modelled("jacobi_2d"), dict.fromkeys(SIZES, 90)
+    for parallel in (True, False):
+        made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=parallel, sizes=few)
+        assert (made.sized, made.cut) == (True, parallel)
 
 
 def test_more_sizes_than_code_can_tell_apart_are_left_to_forms_that_know_them():
@@ -102,12 +110,13 @@ def result(kernel, given):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_sweeps(seed, monkeypatch):
-    def widths(extents, along, *_):
+    def widths(self):
         rng = random.Random(seed)
-        cut = {d: rng.choice((4, 8, 16)) for d in range(len(extents)) if d != along and rng.random() < 0.7}
+        cut = {d: rng.choice((4, 8, 16)) for d in range(len(self.extents)) if d != self.along and rng.random() < 0.7}
         return rng.choice((4, 6, 8, 16)), cut
 
-    monkeypatch.setattr(timetiles, "_widths", widths)
+    monkeypatch.setattr(timetiles._Sweep, "widths", widths)
+    monkeypatch.setattr(timetiles._Sweep, "pays", True)
     given = sweep(seed)
     function = define(given.text, "sweep")
     kernel = polyml.kernel(cache=False, threads=1 + seed % 2, fallback="error")(function)
