@@ -105,7 +105,7 @@ def _random_native(function: FunctionType, program: Program) -> Callable:
     kernel = polyml.kernel(fallback="error", cache=False, fp="strict", threads=2)(function)
 
     def runner(*arguments):
-        with patch("polyml.pipeline.compute", any_legal):
+        with patch("polyml.runtime.schedules.compute", any_legal):
             return kernel(*arguments)
 
     return runner
