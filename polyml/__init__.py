@@ -19,6 +19,7 @@ from polyml.errors import (
     PolymlPerformanceWarning,
     PolymlTypeError,
     PolymlValueError,
+    ScheduleError,
 )
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "PolymlPerformanceWarning",
     "PolymlTypeError",
     "PolymlValueError",
+    "ScheduleError",
     "config",
     "kernel",
 ]

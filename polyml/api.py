@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
 import threading
@@ -17,6 +18,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,7 @@ from polyml.errors import (
     PolymlError,
     PolymlPerformanceWarning,
     PolymlTypeError,
+    ScheduleError,
     SizesNeeded,
 )
 from polyml.frontend.argtypes import with_ones, with_sizes
@@ -48,6 +51,8 @@ from polyml.source import Loc
 
 if TYPE_CHECKING:
     from polyml.frontend.parts import Part
+    from polyml.schedule.file import Saved
+    from polyml.schedule.script import Schedule
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 _RECENT = 8  # entries tried natively before Python looks at the arguments
@@ -103,10 +108,11 @@ class Kernel:
     or load; from_cache: whether that was a load.
     """
 
-    def __init__(self, function: FunctionType, settings: Mapping[str, object]):
+    def __init__(self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None):
         functools.update_wrapper(self, function)
         self.py_func = function
         self.settings = config.check(settings)
+        self._given = given  # the schedule to compile with
         self.compiled: bool | None = None
         self.timings: dict[str, float] = {}
         self.from_cache: bool | None = None
@@ -138,7 +144,9 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<polyml.kernel {self.__name__}({', '.join(self._names)})>"
 
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> str | tuple:
+        if self._given is not None:
+            return _given_to, (_Reference(self.__module__, self.__qualname__), self.settings, self._given)
         return self.__qualname__  # pickled by reference, as functions are
 
     @property
@@ -155,6 +163,52 @@ class Kernel:
         types, layouts, sizes = self._signature(args_or_types)
         options = config.resolve(self.settings)
         return self._compile(types, layouts, options, False, sizes)[0]
+
+    def schedule(self, *args_or_types) -> Schedule:
+        """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.Schedule.
+
+        k.schedule() is the one that the compiler finds, k.schedule("source") the order of the source; arguments follow.
+        """
+        start, given = "auto", args_or_types
+        if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
+            start, given = given[0], given[1:]
+        types, layouts, sizes = self._signature(given)
+
+        def made() -> Schedule:
+            from polyml import pipeline
+
+            return pipeline.schedule_of(self._parsed(), types, layouts, config.resolve(self.settings), sizes, start, _alone)
+
+        return self._compiling(made)
+
+    def load_schedule(self, path: str | os.PathLike, *args_or_types) -> Schedule:
+        """What `Schedule.save` wrote, proved again: for these arguments, or for types like those it was made for.
+
+        ScheduleError: it is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
+        """
+        from polyml.schedule import file
+
+        try:
+            text = Path(path).read_text()
+        except UnicodeDecodeError:
+            text = ""
+        saved = file.parse(text, str(path))
+        types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, str(path))
+        return self._from_saved(saved, types, layouts)
+
+    def with_schedule(self, schedule: Schedule) -> Kernel:
+        """A kernel that compiles with this schedule, whatever the arguments' sizes. ScheduleError where it is another kernel's.
+
+        Arguments that overlap still run in the source's order. Types for which the statements are others are refused.
+        """
+        from polyml.schedule.script import Schedule
+
+        if not isinstance(schedule, Schedule):
+            kind = type(schedule).__name__
+            notes = ["as k.schedule() and k.load_schedule(path) give"]
+            raise PolymlTypeError(f"with_schedule takes a schedule, not a {kind}", notes=notes)
+        self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts)
+        return Kernel(self.py_func, self.settings, schedule.saved)
 
     def inspect_domain(self, *args_or_types) -> str:
         """The statements' instances as text; of the last call's types where none are given. So the others."""
@@ -364,7 +418,7 @@ class Kernel:
                         self._specialisations.pop(next(iter(self._specialisations)))
                     self._specialisations[place, sizes if chosen.is_sized else None] = chosen
         refused = chosen.reason is not None and not isinstance(chosen.reason, SizesNeeded)
-        if refused and options.fallback == "error":
+        if refused and (options.fallback == "error" or self._given is not None):
             raise NotAffineError(chosen.reason.message, loc=chosen.reason.loc, notes=chosen.reason.notes)
         return chosen
 
@@ -388,7 +442,8 @@ class Kernel:
         name, artifact = None, None
         if cache is not None:
             with _timed(timings, "cache"):
-                name = key.content_key(self.py_func, found.content, types, layouts, options, aliased)
+                given = "" if self._given is None else self._given.text()
+                name = key.content_key(self.py_func, found.content, types, layouts, options, aliased, given)
                 artifact = _from_cache(cache, key.sized_key(name, sizes))
                 if artifact is None and sizes is not None:
                     artifact = _from_cache(cache, name)
@@ -423,13 +478,23 @@ class Kernel:
         """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
         timings: dict[str, float] = {}
         preparation()  # beside the stages before code is needed
-        with _compiling[0], config.scope(debug=options.debug, debug_dir=options.debug_dir):
-            try:
+
+        def made():
+            with config.scope(debug=options.debug, debug_dir=options.debug_dir):
                 with _timed(timings, "parse"):
                     parsed = self._parsed()
                 from polyml import pipeline
 
-                compiled = pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules)
+                return pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules, given=self._given)
+
+        compiled = self._compiling(made)
+        return compiled, timings | compiled.timings
+
+    def _compiling(self, made: Callable[[], object]):
+        """What the compiler makes; what goes wrong in it is a CompileError."""
+        with _compiling[0]:
+            try:
+                return made()
             except PolymlError:
                 raise
             except Exception as problem:
@@ -437,7 +502,30 @@ class Kernel:
                     f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
                     notes=["this is a defect of polyml", f"in {self._where}"],
                 ) from problem
-        return compiled, timings | compiled.timings
+
+    def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...]) -> Schedule:
+        def made() -> Schedule:
+            from polyml import pipeline
+
+            return pipeline.schedule_from(self._parsed(), saved, types, layouts, config.resolve(self.settings), _alone)
+
+        return self._compiling(made)
+
+    def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
+        """The types and layouts that a file names."""
+        types, layouts = [], []
+        for text in arguments_:
+            is_array = text.endswith((" C", " F", " A"))
+            try:
+                types.append(parse_type(text[:-2] if is_array else text))
+            except ValueError as problem:
+                raise ScheduleError(f"{where} is damaged: {problem}") from None
+            if isinstance(types[-1], ArrayType) is not is_array:
+                raise ScheduleError(f"{where} is damaged: the argument `{text}` has no layout, or one too many")
+            layouts += [text[-1]] if is_array else []
+        if len(types) != len(self._names):
+            raise ScheduleError(f"{where} is for {len(types)} arguments; `{self.__name__}` has {len(self._names)}")
+        return tuple(types), tuple(layouts), None
 
     def _parsed(self):
         from polyml.frontend.parse import parse
@@ -533,12 +621,32 @@ def kernel(function: FunctionType | None = None, /, **settings) -> Kernel | Call
         config.check(settings)
         return functools.partial(kernel, **settings)
     if isinstance(function, Kernel):
-        return Kernel(function.py_func, {**function.settings, **settings})
+        return Kernel(function.py_func, {**function.settings, **settings}, function._given)
     if not isinstance(function, FunctionType):
         raise PolymlTypeError(
             f"polyml.kernel takes a function, not a {type(function).__name__}", notes=["write the kernel with `def`"]
         )
     return Kernel(function, settings)
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A kernel by its place, for pickles."""
+
+    module: str
+    name: str
+
+    def __call__(self) -> Kernel:
+        return functools.reduce(getattr, self.name.split("."), importlib.import_module(self.module))
+
+
+def _given_to(reference: _Reference, settings: dict[str, object], given: Saved) -> Kernel:
+    return Kernel(reference().py_func, settings, given)
+
+
+def _alone() -> threading.RLock:
+    """isl's state is the process's."""
+    return _compiling[0]
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()

@@ -62,6 +62,10 @@ class IllegalSchedule(PolymlError):
     """A schedule breaks a dependence; the message names a smallest pair of instances."""
 
 
+class ScheduleError(PolymlError, ValueError):
+    """A schedule that cannot be what is asked: a loop that does not exist, a step that does not fit, a damaged file."""
+
+
 class ConfigError(PolymlError, ValueError):
     """A setting that does not exist, or a value it does not take."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -28,7 +29,7 @@ from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
 from polyml.dtypes import BY_PART, F16
-from polyml.errors import CompileError, NotAffineError, PolymlError
+from polyml.errors import CompileError, NotAffineError, PolymlError, ScheduleError
 from polyml.frontend import syntax
 from polyml.frontend.types import infer
 from polyml.model import text as model_text
@@ -37,7 +38,7 @@ from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
 from polyml.model.rebase import rebase
-from polyml.model.reduction import reductions, term_by_term
+from polyml.model.reduction import Reduction, reductions, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -46,7 +47,12 @@ from polyml.runtime.cache import Cache
 from polyml.runtime.load import assemble
 from polyml.runtime.schedules import remembered
 from polyml.runtime.sizes import Alike, Sizes, alike
+from polyml.schedule import script, show
 from polyml.schedule.compute import Scheduled
+from polyml.schedule.contraction import has_contraction
+from polyml.schedule.file import Saved, check_name, tree_of
+from polyml.schedule.loops import loops, read, write
+from polyml.schedule.script import Problem, Schedule
 
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
@@ -107,34 +113,200 @@ def compile(
     aliased: bool = False,
     sizes: Sizes | None = None,
     schedules: Cache | None = None,
+    given: Saved | None = None,
 ) -> Compiled:
     """Machine code of a parsed kernel for arguments of these types.
 
     layouts: per array argument "C", "F" or "A". aliased: arguments may overlap, so the source's order is kept exactly.
     sizes: to choose tiles by; None: for all sizes alike. schedules: where those found before are kept.
-    Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have.
+    given: the schedule, where it is not to be looked for.
+    Raises LanguageError, NotAffineError or PolymlTypeError for what the language does not have, ScheduleError or
+    IllegalSchedule for a given schedule that is for something else.
     """
     timings: dict[str, float] = {}
     stage = _Clock(timings)
     host = machine.host()
+    transform = given is not None or options.schedule == "auto"
+    of_sizes = sizes if given is None else dict(given.sizes) or None
+    model = _modelled(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
+    if given is not None and not aliased:
+        related = given.alike if sizes is None or sizes.alike else ()  # else these sizes are not so related
+        problem = _problem(model, layouts, options, given.sized, related, nullcontext)
+        tree = stage("schedule", lambda: _proved(given, problem))
+        made = _generate_given(problem, tree, layouts, options, stage)
+    else:
+        made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
+    code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
+    notes = made.notes + made.program.notes
+    artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
+    compiled = Compiled(model.typed, model.scop, model.dependences, made.tree, made.program, made.llvm, artifact, timings)
+    for name, text in compiled.stages.items():
+        if name in options.debug:
+            debug.dump(name, text, name=kernel.name)
+    return compiled
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The stages before a schedule. typical: values of parameters in the call that the code is for. expanded: whether arrays
+    got more elements because of them.
+    """
+
+    typed: syntax.Kernel
+    scop: Scop
+    dependences: Dependences
+    reductions: dict[str, Reduction]
+    typical: dict[str, int] | None
+    expanded: bool
+
+
+def _modelled(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    options: Options,
+    aliased: bool,
+    transform: bool,
+    sizes: Sizes | dict[str, int] | None,
+    stage: _Clock,
+) -> _Model:
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
     scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased)))
-    if _has_halves(scop) and not host.converts_halves:
+    if _has_halves(scop) and not machine.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
-    transform = options.schedule == "auto" and not aliased
     if transform:
         scop = stage("scalars", lambda: expand(scop))
     found = stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
-    typical = None if sizes is None else _typical(scop, sizes)
+    typical = _typical(scop, sizes) if isinstance(sizes, Sizes) else sizes
+    expanded = False
     if transform and typical is not None:
         wider, found = stage("scalars", lambda: expand_arrays(scop, found, free, typical))
-        if wider is not scop:
+        expanded = wider is not scop
+        if expanded:
             scop = wider
             free = stage("reductions", lambda: reductions(scop, options.fp))
-    scop = term_by_term(scop, free)
-    related = _related(scop, sizes)
-    made = None
+    return _Model(typed, term_by_term(scop, free), found, free, typical, expanded)
+
+
+def schedule_of(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    layouts: tuple[str, ...],
+    options: Options,
+    sizes: Sizes | None,
+    start: str,
+    alone: Callable[[], AbstractContextManager],
+) -> Schedule:
+    """The schedule that `compile` finds ("auto"), or the source's order ("source"), for a script to go on from."""
+    model = _modelled(kernel, types, options, False, True, sizes, _Clock({}))
+    if start == "source" or options.schedule == "source":
+        sized = options.tile and has_contraction(model.scop) and model.typical is not None
+        tree, related = model.scop.schedule, ()
+    else:
+        compiled = compile(kernel, types, layouts, options, False, sizes)
+        sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
+        related = tuple(map(str, compiled.artifact.alike))
+    problem = _problem(model, layouts, options, sized, related, alone)
+    return script.schedule(problem, write(model.scop.domain, read(tree, model.scop.statements)))
+
+
+def schedule_from(
+    kernel: syntax.Kernel, given: Saved, types: tuple[syntax.ArgType, ...], layouts: tuple[str, ...], options: Options,
+    alone: Callable[[], AbstractContextManager],
+) -> Schedule:  # fmt: skip
+    """A saved schedule for this kernel and these arguments, proved and generated again."""
+    check_name(given, kernel.name)
+    model = _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({}))
+    problem = _problem(model, layouts, options, given.sized, given.alike, alone)
+    tree = _proved(given, problem)
+    problem.check(tree)
+    return Schedule(problem, tree, given)
+
+
+def _problem(
+    model: _Model,
+    layouts: tuple[str, ...],
+    options: Options,
+    sized: bool,
+    related: tuple[str, ...],
+    alone: Callable[[], AbstractContextManager],
+) -> Problem:
+    def generate(tree: isl.Schedule) -> None:
+        _generate_given(problem, tree, layouts, options, _Clock({}))
+
+    sizes = model.typical if sized or model.expanded else None
+    types = model.typed.types
+    problem = Problem(model.scop, model.dependences, model.reductions, types, layouts, sizes, sized, related, generate, alone)
+    return problem
+
+
+def _proved(given: Saved, problem: Problem) -> isl.Schedule:
+    tree = tree_of(given, problem.scop)
+    problem.prove(tree)
+    return tree
+
+
+def _generate_given(
+    problem: Problem, tree: isl.Schedule, layouts: tuple[str, ...], options: Options, stage: _Clock
+) -> _Made:
+    """LLVM text for a schedule that is given: no other way is tried."""
+    asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
+    settings = {
+        "parallel": any(a.parallel for a in asked),
+        "tile": any(a.tile for a in asked),
+        "vectorize": any(a.of_code for a in asked),
+    }
+    for name, is_used in settings.items():
+        if is_used and not getattr(options, name):
+            raise ScheduleError(f"the schedule has loops that the setting {name}=False forbids")
+    if options.schedule == "source":
+        raise ScheduleError('the setting schedule="source" forbids a schedule of one\'s own')
+    printed = show.text(problem.scop, read(tree, problem.scop.statements))
+    notes = ("the schedule given:", *(f"  {line}" for line in printed.splitlines()))
+    sizes = problem.sizes if problem.sized else None
+    related = _alike_of(problem)
+    for together in (True, False) if options.vectorize else (False,):
+        way = _Way("the schedule given", False, together)
+        try:
+            scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
+            made = _generate(
+                way, scheduled, problem.scop, problem.reductions, machine.host(), layouts, options, False, None, sizes, related, stage
+            )
+            return replace(made, sized=bool(related))  # else one form is for all sizes
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            if settings["vectorize"] or not together:
+                raise ScheduleError(f"there is no code for the schedule: {reason}") from reason
+            notes += (f"vectors given up: {reason}",)
+    raise AssertionError("unreachable")
+
+
+def _alike_of(problem: Problem) -> tuple[Alike, ...]:
+    """The relations between sizes that the code may rely on. ScheduleError where they are not of this kernel's arrays."""
+    found = []
+    known = {(p.array, p.dim) for p in problem.scop.parameters if p.is_size}
+    for text in problem.related:
+        try:
+            each = Alike.parse(text)
+        except ValueError:
+            raise ScheduleError(f"the schedule is damaged: `{text}` relates no sizes") from None
+        if not {(each.name, each.dim), (each.other, each.dim)} <= known:
+            raise ScheduleError(f"the schedule is for other sizes: `{problem.scop.name}` has none of `{text}`")
+        found.append(each)
+    return tuple(found)
+
+
+def _searched(
+    model: _Model,
+    layouts: tuple[str, ...],
+    options: Options,
+    aliased: bool,
+    sizes: Sizes | None,
+    schedules: Cache | None,
+    stage: _Clock,
+) -> _Made:
+    """LLVM text in the fastest way there is. Raises CompileError where there is none."""
+    scop, found, free, typical, host = model.scop, model.dependences, model.reductions, model.typical, machine.host()
+    transform, related = options.schedule == "auto" and not aliased, _related(scop, sizes)
     notes: tuple[str, ...] = ()
     failed = None
     for way in _ways(options, transform, aliased):
@@ -146,19 +318,11 @@ def compile(
             scheduled = stage("schedule", lambda: remembered(schedules, scop, found, host, sizes=typical, reductions=free, **choices))
         try:
             made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
-            break
+            return replace(made, notes=notes + made.notes)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
             notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
-    if made is None:
-        raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
-    code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
-    artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes + made.program.notes, made)
-    compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
-    for name, text in compiled.stages.items():
-        if name in options.debug:
-            debug.dump(name, text, name=kernel.name)
-    return compiled
+    raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
 
 
 def _has_halves(scop: Scop) -> bool:

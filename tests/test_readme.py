@@ -26,6 +26,17 @@ def test_the_example_runs_and_explains_itself(tmp_path):
     assert "gemm (" in done.stdout and "compiled" in done.stdout and done.stderr == ""
 
 
+def test_the_script_of_a_schedule_runs_and_computes_the_same(tmp_path):
+    kernel, script = blocks("python")
+    check = "want = C.copy(); gemm(1.5, 1.2, want, A, B); fast(1.5, 1.2, C, A, B); print(np.allclose(C, want))"
+    (tmp_path / "example.py").write_text(f"{kernel}\n{script}\n{check}\n")
+    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "POLYML_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, str(tmp_path / "example.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("True\n") and "for j:  # vectorize, unroll_jam(2)" in done.stdout
+
+
 def test_the_two_commands_stand_on_lines_of_their_own():
     commands = [block.strip() for block in blocks("") if "pip install" in block]
     assert commands == [

@@ -65,6 +65,7 @@ _arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE
                     help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
 _preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
 _fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_file = click.Path(exists=True, dir_okay=False)
 _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 
 
@@ -94,14 +95,15 @@ def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_js
 @click.option("--threads", type=int, help="0: every core this process may use.")
 @click.option("--repeat", type=int, default=3, show_default=True, help="Runs after the first; the fastest counts.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
+@click.option("--load", metavar="FILE", type=_file, help="A schedule to run with, as `polyml schedule --save` writes it.")
 @_fp
 @_order
 @_json
-def run(target, define, args, preset, threads, repeat, seed, fp, schedule, as_json) -> None:
+def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule, as_json) -> None:
     """Call a kernel on random arguments; print its results and times."""
     from polyml.cli.run import run
 
-    run(target, define, args, preset, repeat, seed, _given(threads=threads, fp=fp, schedule=schedule), as_json)
+    run(target, define, args, preset, repeat, seed, load, _given(threads=threads, fp=fp, schedule=schedule), as_json)
 
 
 @main.command()
@@ -132,6 +134,22 @@ def explain(target, define, args, preset, fp, schedule) -> None:
     from polyml.cli.show import explain
 
     explain(target, define, args, preset, _given(fp=fp, schedule=schedule))
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@click.option("--save", metavar="FILE", help="Write the schedule to a file.")
+@click.option("--load", metavar="FILE", type=_file, help="Take the schedule from a file and prove it again.")
+@click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
+@_define
+@_arg
+@_preset
+@_fp
+def schedule(target, save, load, start, define, args, preset, fp) -> None:
+    """Print, save or check a kernel's schedule."""
+    from polyml.cli.schedule import schedule
+
+    schedule(target, define, args, preset, save, load, start, _given(fp=fp))
 
 
 @main.command()

@@ -31,12 +31,14 @@ class Result:
 
 
 def run(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, repeat: int, seed: int,
-        options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
-    """Call the kernel once, then `repeat` times on the same values, and print the results of the first call."""
+        load: str | None, options: Mapping[str, object], as_json: bool) -> None:  # fmt: skip
+    """Call the kernel once, then `repeat` times on the same values, and print the results of the first call. load: the file of
+    a schedule to run with.
+    """
     target = load_target(spec)
     call = call_arguments(target, define, args, preset, seed)
     with config.scope(**options):
-        result = _timed(target, call, repeat)
+        result = _timed(target, call, repeat, load)
     if as_json:
         printing.as_json(_data(target, call, result))
         return
@@ -52,10 +54,12 @@ def run(spec: str, define: Sequence[str], args: Sequence[str], preset: str | Non
     printing.pairs(rows)
 
 
-def _timed(target: Target, call: Call, repeat: int) -> Result:
+def _timed(target: Target, call: Call, repeat: int, load: str | None) -> Result:
     from polyml.api import kernel
 
     compiled = target.decorated if hasattr(target.decorated, "py_func") else kernel(target.function)
+    if load is not None:
+        compiled = compiled.with_schedule(compiled.load_schedule(load, *call.values.values()))
     first_s, values, returned = _one(target, compiled, call)
     fastest = min((_one(target, compiled, call)[0] for _ in range(repeat)), default=None)
     return Result(first_s, fastest, compiled.compiled, _changed(call.values, values), returned)

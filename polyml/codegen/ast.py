@@ -13,6 +13,7 @@ from typing import Union
 from polyml.codegen.integers import Condition, Lin
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
+from polyml.schedule.asked import NOTHING, Asked
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Loop:
     private: local arrays that one iteration at a time uses: each thread needs one of its own, of their window's size.
     last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may
     begin anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
+    name, asked: what the schedule calls the loop and asks of it.
     """
 
     var: str
@@ -43,6 +45,8 @@ class Loop:
     role: str = "point"
     private: tuple[str, ...] = ()
     last: str = ""
+    name: str = ""
+    asked: Asked = NOTHING
 
 
 @dataclass(frozen=True)

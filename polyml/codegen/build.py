@@ -5,7 +5,7 @@ Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import islpy as isl
 
@@ -26,6 +26,7 @@ from polyml.codegen.integers import (
 )
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
+from polyml.schedule.asked import NOTHING, Asked, parse_mark
 from polyml.schedule.tree import PARALLEL, POINT, TILE
 
 _OP = isl.ast_expr_op_type
@@ -51,12 +52,19 @@ def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
 
 @dataclass(frozen=True)
 class _Role:
-    """What the marks above say of the next loop."""
+    """What the marks above say of the next loop. name, asked: of a mark that is for that loop alone."""
 
     parallel: bool = False
     role: str = POINT
+    name: str = ""
+    asked: Asked = NOTHING
 
     def under(self, mark: str) -> "_Role":
+        named = parse_mark(mark)
+        if named is not None:
+            name, asked = named
+            around = asked.tile or asked.parallel or asked.pack  # what is copied for an iteration knows it
+            return _Role(asked.parallel, TILE if around else POINT, name, asked)
         if mark == PARALLEL:
             return _Role(True, TILE)
         return _Role(False, mark) if mark in (TILE, POINT) else self
@@ -85,7 +93,7 @@ def _nodes(node: isl.AstNode, role: _Role) -> list[Node]:
 def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
     name = node.for_get_iterator().get_id().get_name()
     start = _integer(node.for_get_init())
-    body = tuple(_nodes(node.for_get_body(), replace(role, parallel=False)))
+    body = tuple(_nodes(node.for_get_body(), _Role(role=role.role)))
     if node.for_is_degenerate():
         return [substitute(n, {name: start}) for n in body]
     bound = node.for_get_cond()
@@ -93,7 +101,8 @@ def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
     if bound.get_op_type() == _OP.lt:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
-    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, role.parallel, role.role)]
+    lower, upper = _operands("max", start), _operands("min", limit)
+    return [Loop(name, lower, upper, step, body, role.parallel, role.role, name=role.name, asked=role.asked)]
 
 
 def _operands(op: str, value: Lin) -> tuple[Lin, ...]:

@@ -45,7 +45,8 @@ class Shape:
     interleaved: instruction by instruction, as one long vector. line: where the vector loop's variable and this make a multiple
     of the lanes, a cache line begins that vectors should begin on too; None: they begin where the loop does.
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
-    these loops, how many of the iterations that are left over at the end run together.
+    these loops, how many of the iterations that are left over at the end run together. keeps_order: the loops stay where they
+    are, each for its own.
     """
 
     start: int
@@ -58,6 +59,7 @@ class Shape:
     interleaved: bool = False
     rests: tuple[tuple[int, int], ...] = ()
     line: Lin | None = None
+    keeps_order: bool = False
 
     @property
     def copies(self) -> int:

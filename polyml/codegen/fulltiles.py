@@ -14,16 +14,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_body
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, loops, with_body
 from polyml.codegen.build import negate
 from polyml.codegen.integers import Compare, Condition, Lin, conjunction
 from polyml.codegen.nest import chain_of
+from polyml.errors import ScheduleError
 
 LEAST_DEPTH = 3  # loops of a nest for which two copies of the code pay
 
 
 def separate_full_tiles(program: Program) -> Program:
-    """The program with every deep nest inside tile loops in two versions."""
+    """The program with every deep nest inside tile loops in two versions, and those that the schedule asks for. ScheduleError
+    where no loop inside one that it asks for runs over its tile.
+    """
     return replace(program, body=_nodes(program.body, False))
 
 
@@ -32,6 +35,10 @@ def _nodes(nodes: tuple[Node, ...], tiled: bool) -> tuple[Node, ...]:
     for node in nodes:
         if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:
             out.append(node)
+        elif isinstance(node, Loop) and node.asked.isolate:
+            out.append(with_body(node, _isolated(node.body)))
+            if not any(_box(inner, {inner.var}) for inner in loops(node.body) if inner.role != "tile"):
+                raise ScheduleError(f"full tiles of loop `{node.name}` cannot be isolated: no loop inside runs over its tile")
         elif isinstance(node, Loop) and node.role != "tile" and tiled:
             out.extend(_versions(node))
         else:
@@ -53,6 +60,54 @@ def _versions(loop: Loop) -> tuple[Node, ...]:
     for each, box in zip(reversed(chain), reversed(boxes)):
         inside = (replace(each, lower=box.lower, upper=box.upper, body=inside),)
     return Guard(condition, inside), Guard(negate(condition), (loop,), rare=True)
+
+
+def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """What a loop over tiles runs, each nest inside its tiles in two versions."""
+    out: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop) and node.role != "tile":
+            tests: list[Compare] = []
+            whole = _whole(node, {}, {node.var}, tests)
+            tests = [*dict.fromkeys(t for t in tests if not (t.expr.is_const and t.expr.const >= 0))]
+            both = (Guard(conjunction(tests), (whole,)), Guard(negate(conjunction(tests)), (node,), rare=True))
+            out.extend(both if tests else (node,))
+        else:
+            out.append(node if isinstance(node, Instance) else with_body(node, _isolated(node.body)))
+    return tuple(out)
+
+
+def _whole(node: Node, boxes: dict[str, "_Box"], inside: set[str], tests: list[Compare]) -> Node:
+    """The node as it runs in full tiles, where the tests hold: loops that have a box of constant length run over all of it.
+    Other loops, and bounds that follow them, stay.
+    """
+    if isinstance(node, Instance):
+        return node
+    if not isinstance(node, Loop):
+        return with_body(node, tuple(_whole(n, boxes, inside, tests) for n in node.body))
+    inside = inside | {node.var}
+    box = _box(node, inside) if node.step == 1 else None
+    lower, upper = node.lower, node.upper
+    if box is not None:
+        lower = (box.low, *_left(node.lower, box.low, boxes, inside, tests, largest=True))
+        upper = (box.high, *_left(node.upper, box.high, boxes, inside, tests, largest=False))
+        boxes = {**boxes, node.var: box} if len(lower) == len(upper) == 1 else boxes
+    return replace(node, lower=lower, upper=upper, body=tuple(_whole(n, boxes, inside, tests) for n in node.body))
+
+
+def _left(
+    bounds: tuple[Lin, ...], end: Lin, boxes: dict[str, "_Box"], inside: set[str], tests: list[Compare], largest: bool
+) -> list[Lin]:
+    """The bounds beside a box's end that stay. The others get a test that they never cut the box."""
+    left = []
+    for bound in bounds:
+        if bound != end:
+            extreme = _extreme(bound, boxes, largest)
+            if extreme is None or extreme.names & inside:
+                left.append(bound)
+            else:
+                tests.append(Compare(">=", (end - extreme) * (1 if largest else -1)))
+    return left
 
 
 def _leans(chain: tuple[Loop, ...]) -> bool:

@@ -23,7 +23,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, with_body, with_paths
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, loops, with_body, with_paths
 from polyml.codegen.build import negate
 from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import middle_values, trips
@@ -31,8 +31,10 @@ from polyml.codegen.integers import Compare, Condition, Lin, conjunction, const,
 from polyml.codegen.operands import alone, replaced, with_numbers_in
 from polyml.codegen.slots import SlotMap
 from polyml.codegen.windows import Box, begins_on_step, box, lower_outside, moving_names, tile_of
+from polyml.errors import ScheduleError
 from polyml.machine import CpuMachine
-from polyml.model.scop import Access, Array, Load, Role, Statement, Value
+from polyml.model.nest import subvalues
+from polyml.model.scop import Access, Array, Gather, Load, Role, Statement, Value
 
 LEAST_USES = 48  # times that an element is read for which copying it pays, where sizes are not known
 LEAST_USES_SIZED = 256  # where they are
@@ -71,7 +73,8 @@ class _Copy:
     """A window with memory of its own. value: what the copy holds of each element, in which Load is the element: itself,
     or what a statement makes of it with numbers that never change (`alpha*A[i, k]`), so that it is made once. order: the
     array's dimensions as the copy stores them. level: in the body of which loop of the chain it is filled, -1: before all of
-    them. panel: see `_panel`. is_shared: a loop inside goes to threads.
+    them. panel: see `_panel`. is_shared: a loop inside goes to threads. is_asked: the schedule asks for it, whether it pays or
+    not.
     """
 
     name: str
@@ -82,6 +85,7 @@ class _Copy:
     chain: tuple[Loop, ...]
     panel: Loop | None = None
     is_shared: bool = False
+    is_asked: bool = False
     uses: list[_Use] = field(default_factory=list)
 
 
@@ -154,6 +158,8 @@ class _Packer:
         return packed
 
     def _copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
+        if any(loop.asked.pack for loop in loops((chain[0],))):
+            return self._asked_copies(chain, around)
         is_strip = len(chain) == 1  # it goes over its data once, or as it lies in memory
         if is_strip and (self._sizes is None or any(map(_has_tiles, chain[0].body))):
             return []
@@ -172,6 +178,50 @@ class _Packer:
             if self._sizes is not None:
                 self._note(copy)
         return copies
+
+    def _asked_copies(self, chain: tuple[Loop, ...], around: tuple[Around, ...]) -> list[_Copy]:
+        """The copies that the schedule asks for in the chain's loops, and no others. ScheduleError for what cannot be."""
+        found: dict[tuple, _Copy] = {}
+        packed: dict[tuple[int, int], Loop] = {}  # where, by instance and read
+        for level, loop in enumerate(chain):
+            for name in loop.asked.pack:
+                for use in self._reads_of(name, chain, level, around):
+                    value = alone(with_numbers_in(use.statement, use.read))
+                    copy = _Copy("", use.window, value, self._order(use, chain), level, chain, is_asked=True)
+                    copy.panel = self._panel(use, copy, chain)
+                    copy.is_shared = any(inner.parallel for inner in chain[level + 1 :])
+                    known = found.setdefault((level, *_key(copy)), copy)
+                    other = packed.setdefault((id(use.instance), use.read), loop)
+                    if other is not loop:
+                        raise _refused(loop, name, f"it is at loop `{other.name}`, which is around that one")
+                    if self._is_written(use, chain, level):
+                        raise _refused(loop, name, "the element that is read may be written in the same iteration")
+                    if not self._stays(use, known):
+                        raise _refused(loop, name, "which elements are read cannot be told")
+                    known.uses.append(use)
+        deeper = [loop for loop in loops(chain[-1].body) if loop.asked.pack]
+        if found and deeper:
+            why = f"`{chain[0].name}`, with other loops in between, has copies already"
+            raise _refused(deeper[0], deeper[0].asked.pack[0], why)
+        for copy in found.values():
+            self._declare(copy)
+        return [*found.values()]
+
+    def _reads_of(self, array: str, chain: tuple[Loop, ...], level: int, around: tuple[Around, ...]) -> list[_Use]:
+        """The reads of the array's elements in the body of chain[level], each with its window there."""
+        found = []
+        for instance, path in with_paths(chain[-1].body):
+            statement = self._given.scop.statements[instance.statement]
+            if any(isinstance(v, Gather) and v.array == array for v in subvalues(statement.value)):
+                raise _refused(chain[level], array, "data decide which elements are read")
+            inner = [node for node in path if isinstance(node, Loop)]
+            for number, access in enumerate(statement.reads):
+                if access.array == array and access.subscripts:
+                    subscripts = self._tests.subscripts((access, instance))
+                    window = box(array, subscripts, [*chain[level + 1 :], *inner], True)
+                    moving = moving_names(subscripts, (*chain, *inner))
+                    found.append(_Use(statement, number, instance, (*around, *chain, *path), window, moving))
+        return found
 
     def _copy(self, uses: Sequence[tuple[int, _Use]], chain: tuple[Loop, ...], found: Mapping[tuple, _Copy]) -> tuple[_Use, _Copy] | None:
         """The copy that the read is best moved to, and the read with its window: the outermost one that pays, or the same in
@@ -347,7 +397,7 @@ class _Packer:
         """What must hold in the body of chain[level] so that each element of the copy is read often, where sizes are not
         known: the first loop that goes over it again is long.
         """
-        if self._sizes is not None:
+        if self._sizes is not None or copy.is_asked:
             return []
         use = copy.uses[0]
         again = self._again(use, chain, copy.level)
@@ -577,6 +627,10 @@ class _Packer:
             [b for b in dict.fromkeys(lower) if all(b in other for other, _ in known)],
             [b for b in dict.fromkeys(upper) if all(b in other for _, other in known)],
         )
+
+
+def _refused(loop: Loop, array: str, why: str) -> ScheduleError:
+    return ScheduleError(f"`{array}` cannot be packed at loop `{loop.name}`: {why}")
 
 
 def _tile_steps(use: _Use) -> dict[str, int]:

@@ -90,7 +90,7 @@ def _order(nest: Nest, shape: Shape) -> list[int]:
     Then what a vector block reads stays in the first cache while the jammed loop inside runs over it.
     """
     order = list(range(shape.start, len(nest.chain)))
-    if shape.innermost is None:
+    if shape.innermost is None or shape.keeps_order:
         return order
     order.remove(shape.innermost)
     order.append(shape.innermost)

@@ -19,6 +19,7 @@ from polyml.codegen.cost import CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
 from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.slots import SlotMap
+from polyml.errors import ScheduleError
 from polyml.machine import CpuMachine
 
 JAM_COUNTS = (2, 3, 4, 5, 6, 7, 8)
@@ -30,6 +31,7 @@ TOLERANCE_AROUND = 1.01  # the same around loops, whose code is small beside wha
 DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data while it is near
 LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code for
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
+MOST_COPIES = 128  # of a nest that a schedule may ask for
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 
 
@@ -73,6 +75,8 @@ class _Vectorizer:
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
                 self._rare = rare
             elif node.role == "tile" or node.parallel:
+                if node.asked.together:
+                    raise refused(node, "it goes over tiles or to threads")
                 out.append(with_body(node, self.nodes(node.body, (*shared, node))))
             else:
                 out.extend(self._nest(node, shared))
@@ -80,9 +84,13 @@ class _Vectorizer:
 
     def _nest(self, loop: Loop, shared: tuple[Around, ...]) -> tuple[Node, ...]:
         if any(inner.role == "tile" for inner in loops(loop.body)):  # what is copied for them knows this loop's iteration
+            if loop.asked.together:
+                raise refused(loop, "there are loops over tiles inside it")
             return (with_body(loop, self.nodes(loop.body, (*shared, loop))),)
         chain, body = chain_of(loop)
         nest = Nest(self._program, self._tests, shared, chain, body)
+        if any(each.asked.together for each in loops((loop,))):
+            return self._as_asked(nest)
         imperfect = any(not isinstance(n, Instance) for n in body)
         best = self._best(nest)
         together = best[1] if best is not None else float("inf")
@@ -96,6 +104,67 @@ class _Vectorizer:
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
         return inside
+
+    def _as_asked(self, nest: Nest) -> tuple[Node, ...]:
+        """The nest with iterations together where its schedule asks for it, and nowhere else. ScheduleError where that cannot
+        be.
+        """
+        asked = [v for v, loop in enumerate(nest.chain) if loop.asked.together]
+        if not asked:
+            inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
+        else:
+            shape = self._asked_shape(nest, asked)
+            try:
+                return reshape(nest, shape)
+            except CannotReshape as reason:
+                raise refused(nest.chain[asked[-1]], str(reason)) from None
+        for outer in reversed(nest.chain):
+            inside = (with_body(outer, inside),)
+        return inside
+
+    def _asked_shape(self, nest: Nest, asked: list[int]) -> Shape:
+        """The shape that these loops of the chain ask for, in their order."""
+        others = [inner for inner in loops(nest.body) if inner.asked.together]
+        if others:
+            outer = nest.chain[asked[0]].name
+            raise refused(others[0], f"iterations of `{outer}`, which is around it and other parts, run together")
+        vectors = [v for v in asked if nest.chain[v].asked.vectorize]
+        if len(vectors) > 1:
+            raise refused(nest.chain[vectors[1]], f"the lanes are those of `{nest.chain[vectors[0]].name}`")
+        vector = vectors[0] if vectors else None
+        innermost = len(nest.chain) - 1 if all(isinstance(n, Instance) for n in nest.body) else None
+        for v in asked:
+            self._may_run_together(nest, v, sums=v == vector == innermost)
+        lanes = 1 if vector is None else self._lanes(nest)
+        if vector is not None and not self._lane_ready(nest, self._model(nest), vector):
+            raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")
+        if vector is not None and lanes == 1:
+            raise refused(nest.chain[vector], "a register holds one element")
+        counts = {v: max(1, nest.chain[v].asked.unroll_jam) for v in asked}
+        jams = tuple((v, counts[v]) for v in asked if v != vector)
+        shape = Shape(asked[0], innermost, vector, counts.get(vector, 1), lanes, jams, keeps_order=True)
+        copies = shape.copies // lanes
+        if copies > MOST_COPIES:
+            why = f"{copies} copies of the loops inside would run together, at most {MOST_COPIES} may"
+            raise refused(nest.chain[asked[0]], why)
+        return shape
+
+    def _may_run_together(self, nest: Nest, v: int, sums: bool) -> None:
+        """Raise ScheduleError where iterations of chain[v] may not run together, those of loops around being equal. sums: it may
+        share the updates of reductions.
+        """
+        loop, around = nest.chain[v], tuple(range(v))
+        if loop.step != 1:
+            raise refused(loop, f"its steps are {loop.step}")
+        if loop.var in guard_names(nest.body):
+            raise refused(loop, "a condition inside depends on it")
+        if nest.free(v, around):
+            return
+        if sums and not has_guard(nest.body) and nest.free(v, around, reorder=True):
+            updated = [r for r in self._model(nest).reaches if r.touch.accumulates and r.touch.writes]
+            if all(r.moves[v] == 0 and nest.alone(r.touch.access.array, around) for r in updated):
+                return
+        raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
     def _note(self, nest: Nest, shape: Shape) -> None:
         """What was chosen and what it is thought to cost, where sizes decide about it."""
@@ -301,6 +370,11 @@ class _Vectorizer:
                     for other in PAIR_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
+
+
+def refused(loop: Loop, why: str) -> ScheduleError:
+    """What the schedule asks of the loop cannot be."""
+    return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.asked.words())}): {why}")
 
 
 def _shares_rows(nest: Nest) -> bool:

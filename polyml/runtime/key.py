@@ -28,16 +28,17 @@ def content_key(
     layouts: tuple[str, ...],
     options: Options,
     aliased: bool,
+    schedule: str = "",
 ) -> str | None:
     """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
-    options, compiler and CPU. None where the text is nowhere to be found."""
+    options, a given schedule, compiler and CPU. None where the text is nowhere to be found."""
     try:
         text = definition_of(function)
     except (OSError, TypeError):
         return None
     parts = (
         function.__code__.co_filename, str(text.first), "".join(text.lines), captured, " ".join(map(str, types)),
-        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), toolchain(),
+        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), schedule, toolchain(),
     )  # fmt: skip
     return _digest(parts)
 

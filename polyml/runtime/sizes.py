@@ -6,6 +6,7 @@ of one kernel (`FORMS`), after which one more is made for all other sizes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,6 +61,22 @@ class Alike:
     other: str
     dim: int
     difference: int
+
+    def __str__(self) -> str:
+        return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.dim}] + {self.difference}"
+
+    @staticmethod
+    def parse(text: str) -> Alike:
+        """What `str` gives. ValueError for anything else.
+
+        >>> Alike.parse(str(Alike("B", "A", 0, -1)))
+        Alike(name='B', other='A', dim=0, difference=-1)
+        """
+        found = re.fullmatch(r"(\w+)\.shape\[(\d+)\] == (\w+)\.shape\[\2\] \+ (-?\d+)", text)
+        if found is None:
+            raise ValueError(text)
+        name, dim, other, difference = found.groups()
+        return Alike(name, other, int(dim), int(difference))
 
     def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
         return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference

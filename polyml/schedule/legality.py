@@ -12,6 +12,7 @@ from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
+from polyml.schedule.asked import Asked, parse_mark
 from polyml.schedule.tree import NODE, PARALLEL
 
 
@@ -39,11 +40,35 @@ def check_legal(
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once", loc=scop.loc)
     broken = violated(order, relaxed_validity(dependences, scop, reductions))
     if not broken.is_empty():
-        found = polyhedra.witness(broken)
-        source, sink = (polyhedra.instance_text(i) for i in found.instances)
-        sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
-        notes = [f"with {sizes}"] if sizes else []
-        raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[*notes, str(schedule)])
+        source, sink, why = reason(broken, scop, dependences)
+        raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[why, str(schedule)])
+
+
+def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[str, str, str]:
+    """A smallest pair of dependences that are not empty: source and sink as text, and what they depend on each other by."""
+    found = polyhedra.witness(broken)
+    source, sink = (polyhedra.instance_text(i) for i in found.instances)
+    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
+    names, where = ", ".join(name for name, _ in found.sizes), sizes.replace(", ", " and ") or "true"
+    pair = isl.UnionMap(f"[{names}] -> {{ {source} -> {sink} : {where} }}")
+    kinds = []
+    for kind in ("flow", "anti", "output"):
+        if not getattr(dependences, kind).intersect(pair).is_empty():
+            writes = (kind != "anti", kind != "flow")
+            sides = zip(found.instances, (pair.domain(), pair.range()), writes)
+            first, second = (_elements(scop, instance, points, w) for instance, points, w in sides)
+            arrays = sorted(a for a in first.keys() & second.keys() if not first[a].intersect(second[a]).is_empty())
+            kinds.append(f"{kind} dependence through {', '.join(scop.arrays[a].source_name or a for a in arrays)}")
+    return source, sink, f"{' and '.join(kinds)}{f', with {sizes}' if sizes else ''}"
+
+
+def _elements(scop: Scop, instance: polyhedra.Instance, instances: isl.UnionSet, writes: bool) -> dict[str, isl.UnionSet]:
+    """array -> { A[i] }: what the instance writes, or reads."""
+    statement, touched = scop.statements[instance[0]], {}
+    for access in (statement.write,) if writes else statement.reads:
+        elements = instances.apply(isl.UnionMap.from_map(access.relation))
+        touched[access.array] = elements.union(touched[access.array]) if access.array in touched else elements
+    return touched
 
 
 def _repeated(order: isl.UnionMap) -> isl.UnionSet:
@@ -82,15 +107,34 @@ def check_parallel(schedule: isl.Schedule, scop: Scop, dependences: Dependences)
     prefix: the time of all loops around the mark, member: the loop right below it.
     """
     for node in _parallel_bands(schedule.get_root()):
-        broken = carried(node, dependences.validity)
-        if not broken.is_empty():
-            found = polyhedra.witness(broken)
-            source, sink = (polyhedra.instance_text(i) for i in found.instances)
-            sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
-            notes = [f"with {sizes}"] if sizes else []
-            raise IllegalSchedule(
-                f"{sink} depends on {source}, so their loop cannot be parallel", loc=scop.loc, notes=notes
-            )
+        _refuse_carried(node, dependences.validity, scop, dependences, "parallel")
+
+
+def check_asked(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> None:
+    """Raise IllegalSchedule unless loops of which iterations shall run together carry no dependence, as in `check_parallel`,
+    but that lanes may share the updates of a reduction.
+    """
+    for band, asked in _asked_bands(schedule.get_root()):
+        if asked.unroll_jam:
+            _refuse_carried(band, dependences.validity, scop, dependences, "unrolled and jammed")
+        if asked.vectorize:
+            _refuse_carried(band, relaxed_validity(dependences, scop, reductions), scop, dependences, "run in lanes")
+
+
+def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:
+    broken = carried(band, validity)
+    if not broken.is_empty():
+        source, sink, why = reason(broken, scop, dependences)
+        raise IllegalSchedule(f"{sink} depends on {source}, so their loop cannot be {what}", loc=scop.loc, notes=[why])
+
+
+def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Asked]]:
+    """The bands right below marks that ask for iterations together."""
+    found = [each for i in range(node.n_children()) for each in _asked_bands(node.child(i))]
+    named = parse_mark(node.mark_get_id().get_name()) if node.get_type() == NODE.mark else None
+    return [(node.child(0), named[1]), *found] if named is not None and named[1].together else found
 
 
 def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
@@ -107,7 +151,7 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
 def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
     """The bands right below a mark "parallel"."""
     found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
-    if node.get_type() == NODE.mark and node.mark_get_id().get_name() == PARALLEL:
+    if node.get_type() == NODE.mark and _is_parallel(node.mark_get_id().get_name()):
         below = node.child(0)
         if below.get_type() != NODE.band:
             raise IllegalSchedule("a mark `parallel` stands right above the band of its loop")
@@ -115,6 +159,11 @@ def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
             raise IllegalSchedule("a mark `parallel` is for one loop: the loops inside it stand under a mark of their own")
         found.insert(0, below)
     return found
+
+
+def _is_parallel(text: str) -> bool:
+    named = parse_mark(text)
+    return text == PARALLEL if named is None else named[1].parallel
 
 
 def _has_unmarked_band(node: isl.ScheduleNode) -> bool:

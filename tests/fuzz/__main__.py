@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tests.fuzz.campaign import Report, campaign
-from tests.fuzz.engines import NAMES
+from tests.fuzz.engines import ENGINES, NAMES
 from tests.fuzz.generate import program
 
 
@@ -15,7 +15,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
-    parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
     options = parser.parse_args()
@@ -23,8 +23,8 @@ def main() -> int:
         print(program(options.seed).source, program(options.seed), sep="\n")
         return 0
     engines = list(dict.fromkeys(["interpret", *options.engines.split(",")]))  # it says where the language departs
-    if unknown := set(engines) - set(NAMES):
-        parser.error(f"no such engine: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    if unknown := set(engines) - set(ENGINES):
+        parser.error(f"no such engine: {', '.join(sorted(unknown))}; known: {', '.join(ENGINES)}")
     seeds = range(options.seed, options.seed + options.programs)
     report = campaign(seeds, lambda seed: engines, options.jobs, shrunk=options.shrink, progress=_progress)
     print(report.text())

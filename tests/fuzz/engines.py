@@ -105,10 +105,41 @@ def _random_native(function: FunctionType, program: Program) -> Callable:
     kernel = polyml.kernel(fallback="error", cache=False, fp="strict", threads=2)(function)
 
     def runner(*arguments):
-        with patch("polyml.pipeline.compute", any_legal):
+        with patch("polyml.runtime.schedules.compute", any_legal):
             return kernel(*arguments)
 
     return runner
+
+
+def _scripted(fp: str) -> Callable[[FunctionType, Program], Callable]:
+    """A random script of schedule steps, saved and loaded again, compiled with threads."""
+
+    def prepare(function: FunctionType, program: Program) -> Callable:
+        import tempfile
+
+        import polyml
+        from polyml.errors import ScheduleError
+        from tests.fuzz.scripts import random_script
+
+        kernel = polyml.kernel(fallback="error", cache=False, fp=fp, threads=2)(function)
+        rng = random.Random(program.seed)
+        start = kernel.schedule(rng.choice(("auto", "source")), *make_arguments(program, 0))
+        schedule = random_script(start, rng).schedule
+        with tempfile.NamedTemporaryFile("r+", suffix=".txt") as file:
+            schedule.save(file.name)
+            scheduled = kernel.with_schedule(kernel.load_schedule(file.name))
+
+        def runner(*arguments):
+            try:
+                return scheduled(*arguments)
+            except ScheduleError as error:  # sizes that broadcast in another way: these are other statements
+                if "the schedule is for" not in error.message:
+                    raise
+                return function(*arguments)
+
+        return runner
+
+    return prepare
 
 
 def trace(error: Exception) -> str:
@@ -127,5 +158,10 @@ _ALL = (
     Engine("threads", _compiled(threads=2), reorders=True),
     Engine("source", _compiled(fp="strict", schedule="source", threads=1)),
 )
-ENGINES = {engine.name: engine for engine in _ALL}
-NAMES = tuple(ENGINES)
+_SCRIPTS = (  # take as long as all others together
+    Engine("script", _scripted("strict")),
+    Engine("script-sums", _scripted("reassociate"), reorders=True),
+)
+NAMES = tuple(engine.name for engine in _ALL)
+SCRIPTS = tuple(engine.name for engine in _SCRIPTS)
+ENGINES = {engine.name: engine for engine in (*_ALL, *_SCRIPTS)}

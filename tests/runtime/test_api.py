@@ -90,7 +90,7 @@ def compiler(monkeypatch):
     class Compiler:
         made, error, asked = None, None, []
 
-        def compile(self, kernel, types, layouts, options, aliased=False, sizes=None, schedules=None):
+        def compile(self, kernel, types, layouts, options, aliased=False, sizes=None, schedules=None, given=None):
             self.asked.append((types, layouts, options, aliased))
             if self.error is not None:
                 raise self.error

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+import kernels
 import polyml
 from polyml import api, pipeline
 from polyml.runtime import arguments
@@ -45,9 +46,9 @@ def compiled(monkeypatch):
     """The sizes of every compilation."""
     made, compile_ = [], pipeline.compile
 
-    def counted(kernel, types, layouts, options, aliased=False, sizes=None, schedules=None):
+    def counted(kernel, types, layouts, options, aliased=False, sizes=None, schedules=None, given=None):
         made.append(sizes)
-        return compile_(kernel, types, layouts, options, aliased, sizes, schedules)
+        return compile_(kernel, types, layouts, options, aliased, sizes, schedules, given)
 
     monkeypatch.setattr(pipeline, "compile", counted)
     return made
@@ -222,3 +223,22 @@ def test_the_form_past_all_others_is_found_too_and_not_taken_for_one_of_them(com
     monkeypatch.setattr(api, "FORMS", 8)
     call(polyml.kernel(product), 60, 60, 60)
     assert [s is None for s in compiled] == [True, False]
+
+
+def test_sizes_that_are_alike_in_the_first_call_and_not_in_a_later_one_are_found_at_entry():
+    """Code for tiles over time is made for arrays of equal sizes, where those of the call are."""
+    k = polyml.kernel(cache=False, threads=2, fp="strict")(kernels.load("fdtd_2d").kernel)
+
+    def arguments(rows):
+        rng = np.random.default_rng(0)
+        return [9, rng.random((rows, 240)), rng.random((200, 240)), rng.random((200, 240)), rng.random(9)]
+
+    for rows, forms in ((200, 1), (199, 2), (200, 2)):
+        got, expected = arguments(rows), arguments(rows)
+        k(*got)
+        k.py_func(*expected)
+        assert k.compiled and len(k._specialisations) == forms
+        for a, b in zip(got[1:], expected[1:]):
+            np.testing.assert_array_equal(a, b)
+    with pytest.raises(IndexError):
+        k(*arguments(202))

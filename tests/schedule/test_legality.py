@@ -82,6 +82,11 @@ def band(*members):
     return f'{{ schedule: "[{", ".join(f"{{ {m} }}" for m in members)}]" }}'
 
 
+def kinds_of(function):
+    """What the pairs of the tests depend on each other by: `in_place` also writes what it has read."""
+    return f"flow dependence through A{' and anti dependence through A' if function is in_place else ''}"
+
+
 @pytest.mark.parametrize(
     ("function", "tree", "pair", "sizes"),
     [
@@ -106,7 +111,7 @@ def band(*members):
 )  # fmt: skip
 def test_a_schedule_that_breaks_a_dependence_is_refused_with_the_smallest_pair(function, tree, pair, sizes):
     case = Case(function, tree)
-    assert case.refusal(check_legal) == f"error: {pair}\n  note: with {sizes}\n  note: {case.schedule}"
+    assert case.refusal(check_legal) == f"error: {pair}\n  note: {kinds_of(function)}, with {sizes}\n  note: {case.schedule}"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +257,7 @@ def parallel(below, above=""):
 )
 def test_a_parallel_loop_that_carries_a_dependence_is_refused(function, tree, pair, sizes):
     case = Case(function, tree)
-    message = f"error: {pair}, so their loop cannot be parallel\n  note: with {sizes}"
+    message = f"error: {pair}, so their loop cannot be parallel\n  note: {kinds_of(function)}, with {sizes}"
     assert case.refusal(check_parallel) == message
 
 

@@ -1,0 +1,55 @@
+"""Random scripts of schedules on random programs: a fixed share. `python -m tests.fuzz --engines script,script-sums` runs
+as many as wanted.
+"""
+
+import random
+
+import pytest
+
+import polyml
+from polyml.errors import IllegalSchedule, PolymlError
+from polyml.machine import usable_cores
+from tests.fuzz.campaign import campaign
+from tests.fuzz.engines import SCRIPTS
+from tests.fuzz.generate import program
+from tests.fuzz.program import function, make_arguments
+from tests.fuzz.scripts import random_script
+
+PROGRAMS = 60
+SEED = 2_000_000
+
+
+def test_random_scripts_give_what_python_gives():
+    report = campaign(range(SEED, SEED + PROGRAMS), lambda seed: ("interpret", SCRIPTS[seed % 2]), min(2, usable_cores()), shrunk=3)
+    assert [f"seed {seed}: {o['engine']}: {o['reason']}" for seed, _, o in report.failures] == []
+    assert report.outcomes["ok"] > 0.85 * PROGRAMS
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    made = []
+    for seed in range(SEED, SEED + 40):
+        written = program(seed)
+        kernel = polyml.kernel(cache=False, fallback="error")(function(written))
+        try:
+            start = kernel.schedule("source", *make_arguments(written, 0))
+        except PolymlError:
+            continue
+        made.append(random_script(start, random.Random(seed), steps=10))
+    return made
+
+
+def test_every_kind_of_step_is_taken(scripts):
+    kinds = {text.partition("(")[0] for script in scripts for text in script.taken}
+    assert kinds == {
+        "tile", "fuse", "distribute", "interchange", "skew", "shift", "reverse", "split",
+        "unroll_jam", "vectorize", "parallel", "pack", "isolate", "plain",
+    }  # fmt: skip
+
+
+def test_every_refusal_says_what_is_wrong(scripts):
+    refused = [error for script in scripts for _, error in script.refused]
+    illegal = [error for error in refused if isinstance(error, IllegalSchedule)]
+    assert len(illegal) > 10 and len(refused) - len(illegal) > 10
+    assert all("dependence through" in error.notes[0] for error in illegal)
+    assert all("takes too long" not in error.message for error in refused)
