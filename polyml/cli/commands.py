@@ -66,6 +66,7 @@ _arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE
 _preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
 _fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
 _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
+_fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
 
 @main.command()
@@ -77,12 +78,13 @@ _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help=
 @click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
 @_fp
 @_order
+@_fusion
 @_json
-def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_json) -> None:
+def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, fusion, as_json) -> None:
     """Compile, check and time the kernels NAMES of kernels/, or `all`."""
     from polyml.cli.bench import bench as run
 
-    options = _given(fp=fp, schedule=schedule)
+    options = _given(fp=fp, schedule=schedule, fusion=fusion)
     sys.exit(0 if run(names, preset, threads, repeat, dtype, check_only, options, as_json) else 1)
 
 
@@ -96,12 +98,13 @@ def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_js
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
 @_fp
 @_order
+@_fusion
 @_json
-def run(target, define, args, preset, threads, repeat, seed, fp, schedule, as_json) -> None:
+def run(target, define, args, preset, threads, repeat, seed, fp, schedule, fusion, as_json) -> None:
     """Call a kernel on random arguments; print its results and times."""
     from polyml.cli.run import run
 
-    run(target, define, args, preset, repeat, seed, _given(threads=threads, fp=fp, schedule=schedule), as_json)
+    run(target, define, args, preset, repeat, seed, _given(threads=threads, fp=fp, schedule=schedule, fusion=fusion), as_json)
 
 
 @main.command()
@@ -112,12 +115,13 @@ def run(target, define, args, preset, threads, repeat, seed, fp, schedule, as_js
 @_preset
 @_fp
 @_order
+@_fusion
 @_json
-def show(target, stage, define, args, preset, fp, schedule, as_json) -> None:
+def show(target, stage, define, args, preset, fp, schedule, fusion, as_json) -> None:
     """Print what a stage of the compiler makes of a kernel."""
     from polyml.cli.show import show
 
-    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule), as_json)
+    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
 
 
 @main.command()
@@ -127,11 +131,12 @@ def show(target, stage, define, args, preset, fp, schedule, as_json) -> None:
 @_preset
 @_fp
 @_order
-def explain(target, define, args, preset, fp, schedule) -> None:
+@_fusion
+def explain(target, define, args, preset, fp, schedule, fusion) -> None:
     """Say what is compiled of a kernel, why, and what each stage took."""
     from polyml.cli.show import explain
 
-    explain(target, define, args, preset, _given(fp=fp, schedule=schedule))
+    explain(target, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
 
 
 @main.command()

@@ -26,7 +26,7 @@ from polyml.codegen.integers import (
 )
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
-from polyml.schedule.tree import PARALLEL, POINT, TILE
+from polyml.schedule.tree import POINT, TILE, partial_results
 
 _OP = isl.ast_expr_op_type
 
@@ -55,10 +55,12 @@ class _Role:
 
     parallel: bool = False
     role: str = POINT
+    partial: tuple[str, ...] = ()
 
     def under(self, mark: str) -> "_Role":
-        if mark == PARALLEL:
-            return _Role(True, TILE)
+        partial = partial_results(mark)
+        if partial is not None:
+            return _Role(True, TILE, partial)
         return _Role(False, mark) if mark in (TILE, POINT) else self
 
 
@@ -85,7 +87,7 @@ def _nodes(node: isl.AstNode, role: _Role) -> list[Node]:
 def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
     name = node.for_get_iterator().get_id().get_name()
     start = _integer(node.for_get_init())
-    body = tuple(_nodes(node.for_get_body(), replace(role, parallel=False)))
+    body = tuple(_nodes(node.for_get_body(), replace(role, parallel=False, partial=())))
     if node.for_is_degenerate():
         return [substitute(n, {name: start}) for n in body]
     bound = node.for_get_cond()
@@ -93,7 +95,7 @@ def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
     if bound.get_op_type() == _OP.lt:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
-    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, role.parallel, role.role)]
+    return [Loop(name, _operands("max", start), _operands("min", limit), step, body, role.parallel, role.role, partial=role.partial)]
 
 
 def _operands(op: str, value: Lin) -> tuple[Lin, ...]:

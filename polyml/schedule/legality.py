@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import islpy as isl
@@ -10,9 +10,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction, relaxed_validity
+from polyml.model.reduction import Reduction, relaxed, relaxed_validity
 from polyml.model.scop import Scop
-from polyml.schedule.tree import NODE, PARALLEL
+from polyml.schedule.tree import NODE, partial_results
 
 
 def check_legal(
@@ -74,15 +74,25 @@ def _all_forward(times: isl.UnionMap) -> bool:
     return True
 
 
-def check_parallel(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
+def check_parallel(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> None:
     """Raise IllegalSchedule unless every loop marked parallel carries no dependence:
 
         forall s -> t in validity.  prefix(s) = prefix(t)  implies  member(s) = member(t)
 
-    prefix: the time of all loops around the mark, member: the loop right below it.
+    prefix: the time of all loops around the mark, member: the loop right below it. Where threads have partial results of
+    arrays, updates of these by one of `reductions` may be carried, and nothing else in the loop touches them.
     """
-    for node in _parallel_bands(schedule.get_root()):
-        broken = carried(node, dependences.validity)
+    for node, partial in _parallel_bands(schedule.get_root()):
+        free = {}
+        if partial:
+            names = [piece.get_tuple_name() for piece in polyhedra.pieces(node.get_domain())]
+            free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
+            if not only_updated(scop, names, partial, reductions) or _has_parallel(node):
+                raise IllegalSchedule(f"partial results of {', '.join(partial)} need a loop that does nothing else with them", loc=scop.loc)
+        validity = dependences.validity.subtract(relaxed(scop, free)) if free else dependences.validity
+        broken = carried(node, validity)
         if not broken.is_empty():
             found = polyhedra.witness(broken)
             source, sink = (polyhedra.instance_text(i) for i in found.instances)
@@ -91,6 +101,19 @@ def check_parallel(schedule: isl.Schedule, scop: Scop, dependences: Dependences)
             raise IllegalSchedule(
                 f"{sink} depends on {source}, so their loop cannot be parallel", loc=scop.loc, notes=notes
             )
+
+
+def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reductions: Mapping[str, Reduction]) -> bool:
+    """Whether the statements touch each of the arrays by reductions of one operator alone."""
+    operators: dict[str, set[str]] = {array: set() for array in arrays}
+    for name in names:
+        statement, reduction = scop.statements[name], reductions.get(name)
+        touched = [a.array for a in (*statement.reads, statement.write)]
+        for array in operators.keys() & {*touched}:
+            if reduction is None or reduction.array != array or touched.count(array) != 2:
+                return False
+            operators[array].add(reduction.operator)
+    return all(len(found) == 1 for found in operators.values())
 
 
 def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
@@ -104,16 +127,32 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
     return inside.subtract(inside.eq_at_multi_union_pw_aff(member))
 
 
-def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
-    """The bands right below a mark "parallel"."""
+def _has_parallel(node: isl.ScheduleNode) -> bool:
+    """Whether a loop below the band is marked parallel too, or one around it is."""
+    above = node.parent()
+    while above.has_parent():
+        above = above.parent()
+        if _partial_of(above) is not None:
+            return True
+    return bool(_parallel_bands(node))
+
+
+def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
+    """The arrays of which threads have partial results in the loop below a mark "parallel"; None for other nodes."""
+    return partial_results(node.mark_get_id().get_name()) if node.get_type() == NODE.mark else None
+
+
+def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
+    """The bands right below a mark "parallel", each with the arrays of which threads have partial results."""
     found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
-    if node.get_type() == NODE.mark and node.mark_get_id().get_name() == PARALLEL:
+    partial = _partial_of(node)
+    if partial is not None:
         below = node.child(0)
         if below.get_type() != NODE.band:
             raise IllegalSchedule("a mark `parallel` stands right above the band of its loop")
         if below.band_n_member() > 1 or _has_unmarked_band(below.child(0)):
             raise IllegalSchedule("a mark `parallel` is for one loop: the loops inside it stand under a mark of their own")
-        found.insert(0, below)
+        found.insert(0, (below, partial))
     return found
 
 
