@@ -21,9 +21,10 @@ from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Instance, Loop, Node, Program, instances, loops, with_body
 from polyml.codegen.integers import const, var
+from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model.reduction import Reduction, identity
-from polyml.model.scop import Access, Array, Load, Role, Statement
+from polyml.model.scop import Access, Array, Load, Role, Statement, Value
 
 APART_BYTES = 128  # between results of two threads, so that no cache line holds elements of both
 
@@ -96,8 +97,9 @@ class _Maker:
             array = replace(whole, name=self._free(f"{name}_partial"), shape=self._shape(whole), role=Role.LOCAL, pairs=False)
             begin, join = (self._free(f"{word}_{array.name}") for word in ("begin", "join"))
             element = whole.element
-            self._statements[begin] = self._element(begin, whole, array, (), syntax.Const(identity(operator, element), dtype=element))
-            self._statements[join] = self._element(join, whole, array, (whole,), _joined(operator, element))
+            nothing = syntax.Const(identity(operator, element), dtype=element)
+            self._statements[begin] = self._element(begin, whole, array, nothing)
+            self._statements[join] = self._element(join, whole, array, _joined(operator, element), joins=True)
             self._reductions[join] = Reduction(join, name, operator, 0)
             self._partials[name, operator] = _Partial(whole, array, self._statements[begin], self._statements[join])
         return self._partials[name, operator]
@@ -111,18 +113,17 @@ class _Maker:
         *outer, last = whole.shape
         return (threads, *outer, last.scale_down_val(step).ceil().scale_val(step))
 
-    def _element(self, name: str, whole: Array, array: Array, reads: tuple[Array, ...], value) -> Statement:
-        """What begins (without reads) or joins one element of one thread."""
+    def _element(self, name: str, whole: Array, array: Array, value: Value, joins: bool = False) -> Statement:
+        """What begins one element of one thread, or joins it to everyone's."""
         indices = tuple(f"i{d}" for d in range(len(whole.shape)))
         iterators = (*indices, "t")
         space = f"{name}[{', '.join(iterators)}]"
         *own, thread = (isl.PwAff(f"{{ {space} -> [({i})] }}") for i in iterators)
         mine = _access(array.name, (thread, *(own or [thread.sub(thread)])))
-        everyone = Access(array=whole.name, relation=isl.Map(f"{{ {space} -> {whole.name}[{', '.join(indices)}] }}"), subscripts=tuple(own))
-        domain = isl.Set(f"{{ {space} }}")
-        if not reads:
-            return Statement(name=name, iterators=iterators, domain=domain, write=mine, reads=(), value=value)
-        return Statement(name=name, iterators=iterators, domain=domain, write=everyone, reads=(everyone, mine), value=value)
+        relation = isl.Map(f"{{ {space} -> {whole.name}[{', '.join(indices)}] }}")
+        everyone = Access(array=whole.name, relation=relation, subscripts=tuple(own))
+        write, reads = (everyone, (everyone, mine)) if joins else (mine, ())
+        return Statement(name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), write=write, reads=reads, value=value)
 
     def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
         """The statement for every element of every thread."""
@@ -166,7 +167,7 @@ def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
     return Access(array=array, relation=relation, subscripts=subscripts)
 
 
-def _joined(operator: str, element):
+def _joined(operator: str, element: DType) -> Value:
     """The element and a thread's result, by the operator."""
     both = (Load(0, element), Load(1, element))
     if operator in ("minimum", "maximum", "fmin", "fmax"):

@@ -90,7 +90,8 @@ def check_parallel(
             names = [piece.get_tuple_name() for piece in polyhedra.pieces(node.get_domain())]
             free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
             if not only_updated(scop, names, partial, reductions) or _has_parallel(node):
-                raise IllegalSchedule(f"partial results of {', '.join(partial)} need a loop that does nothing else with them", loc=scop.loc)
+                message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
+                raise IllegalSchedule(message, loc=scop.loc)
         validity = dependences.validity.subtract(relaxed(scop, free)) if free else dependences.validity
         broken = carried(node, validity)
         if not broken.is_empty():

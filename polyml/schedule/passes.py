@@ -207,11 +207,12 @@ class _Joiner:
         return best
 
     def _note(self, group: _Group, apart: int, saved: int) -> None:
-        results = f", partial results of {', '.join(group.partial)}" if group.partial else "" if group.parallel else ", on one thread"
+        results = "" if group.parallel else ", on one thread"
+        if group.partial:
+            results = f", partial results of {', '.join(group.partial)}"
         how = "one pass" if len(group.parts) == 1 else f"tiles of {ROWS} rows"
-        self.notes.append(
-            f"{', '.join(sorted(group.names))}: {how} instead of several: {apart - saved:,} bytes instead of {apart:,}{self._traffic.note}{results}"
-        )
+        moved = f"{apart - saved:,} bytes instead of {apart:,}{self._traffic.note}"
+        self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
 
     def _time(self, moved: float, group: _Group | None) -> float:
         """Relative to what a byte takes all threads together. None: nests apart, on all threads."""
@@ -286,7 +287,7 @@ class _Joiner:
         return _Group(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else ())
 
     def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
-        """The arrays of which threads need results of their own for what is carried to be none; None where that is not enough."""
+        """The arrays of which threads need results of their own for nothing to be carried; None where that is not enough."""
         if carried.is_empty():
             return ()
         if not carried.subtract(self._relaxed()).is_empty():
@@ -323,7 +324,8 @@ class _Joiner:
         strips = group.shared.scale_down_val(size).floor().scale_val(size)
         inside = inside if not whole and self._setting.tile else {"mark": POINT, "child": inside}
         mark = parallel_mark(group.partial) if group.parallel else TILE
-        return {**where, "child": {"mark": mark, "child": {**_band((strips,)), "coincident": [int(group.parallel)], "child": inside}}}
+        tiles = {**_band((strips,)), "coincident": [int(group.parallel)], "child": inside}
+        return {**where, "child": {"mark": mark, "child": tiles}}
 
 
 def _nest(part: _Part, members: Sequence[isl.UnionPwAff]) -> Tree:
