@@ -108,7 +108,7 @@ class _Planner:
         tree, sized = None, self.tile and has_contraction(scop)
         setting, known = Setting(self.machine, self.reductions, self.parallel, self.tile), sizes if sized else None
         affine, notes = affine_schedule(scop, dependences, self.fusion, setting, known)
-        notes = (_moved(self.fusion, affine, scop, known), *notes)
+        notes += (_moved(self.fusion, affine, scop, known),)
         cuts: list[Slabs | TimeTiles | None] = []
         if self.tile and self.cut:
             try:
