@@ -87,13 +87,16 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Group:
-    """Nests that share their first loop. given: the tree of one that shares it with nobody. partial: see `parallel_mark`."""
+    """Nests that share their first loop. given: the tree of one that shares it with nobody. partial: see `parallel_mark`. free:
+    whether nothing is carried by the loop.
+    """
 
     parts: tuple[_Part, ...]
     given: Tree | None = None
     permutable: bool = False
     parallel: bool = False
     partial: tuple[str, ...] = ()
+    free: bool = False
 
     @cached_property
     def domain(self) -> isl.UnionSet:
@@ -197,6 +200,8 @@ class _Joiner:
                 both = self._together(one, other, shared, prefix)
                 if both is None:
                     continue
+                if both.free and one is first and other is second:
+                    return None  # nothing is lost by one loop around both: `fusion` has them share it
                 ratio = self._time(apart - saved, both) / self._time(apart, None)
                 if ratio < (GAIN if both.parallel or not self._setting.parallel else GAIN_SERIAL):
                     found.append((ratio + 0.01 * len(both.parts), both, saved))
@@ -284,7 +289,7 @@ class _Joiner:
             if not backward.is_empty():
                 return None
         is_parallel = partial is not None and self._setting.parallel
-        return _Group(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else ())
+        return _Group(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
 
     def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
         """The arrays of which threads need results of their own for nothing to be carried; None where that is not enough."""
