@@ -24,7 +24,9 @@ class Options:
     """All settings, each with a value.
 
     fp: "strict" keeps the source's order of operations, "reassociate" may reorder recognised reductions and contract
-    a*b+c, "fast" is LLVM's fast. schedule: "source" keeps the source's order of loops.
+    a*b+c, "fast" is LLVM's fast. schedule: "source" keeps the source's order of loops. fusion: which neighbouring nests become
+    one, "no": none, "max": all that may, "smart": where the loop stays parallel and they use the same data, "model": those, and
+    where memory traffic saved is worth what it costs.
     threads: 0 means every core this process may use. fallback: what a kernel that is not affine does, run as plain
     Python or raise. cache_dir None: the user's cache folder. debug: stages to dump, see STAGES;
     debug_dir None: to stderr.
@@ -32,6 +34,7 @@ class Options:
 
     fp: str = "reassociate"
     schedule: str = "auto"
+    fusion: str = "model"
     threads: int = 0
     parallel: bool = True
     vectorize: bool = True
@@ -45,7 +48,7 @@ class Options:
 
     def compile_key(self) -> Options:
         """The same with everything that does not change the compiled code at its default."""
-        return Options(**{name: getattr(self, name) for name in ("fp", "schedule", "parallel", "vectorize", "tile")})
+        return Options(**{name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile")})
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,7 @@ def _split(text: str) -> tuple[str, ...]:
 _SETTINGS = {
     "fp": _choice("strict", "reassociate", "fast"),
     "schedule": _choice("auto", "source"),
+    "fusion": _choice("no", "max", "smart", "model"),
     "threads": _count("a number of threads from 1 to 256, or 0 for every core", 0, 256),
     "parallel": _flag(),
     "vectorize": _flag(),

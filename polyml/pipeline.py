@@ -17,12 +17,14 @@ import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in 
 from polyml import debug, machine, polyhedra
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
+from polyml.codegen.ahead import with_fetches
 from polyml.codegen.ast import Program
 from polyml.codegen.build import build, integer_expression
 from polyml.codegen.extremes import with_extremes
 from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.llvm import ENTRY, emit
 from polyml.codegen.packing import pack
+from polyml.codegen.partial import with_partial_results
 from polyml.codegen.private import with_private_arrays
 from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
@@ -314,7 +316,8 @@ def _searched(
         if way.transform:
             if failed is not None and not failed.cut:
                 continue  # it would be the same one
-            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "free": len(_sizes_used(scop)) - len(related)}
+            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
+            choices["free"] = len(_sizes_used(scop)) - len(related)
             scheduled = stage("schedule", lambda: remembered(schedules, scop, found, host, sizes=typical, reductions=free, **choices))
         try:
             made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
@@ -373,7 +376,8 @@ def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes
     if related:
         scop = _with_related(scop, related)
     with budget(CODE_OPERATIONS):
-        program = stage("ast", lambda: with_extremes(build(scop, tree, free)))
+        program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
+        program = stage("ast", lambda: with_fetches(program))
         if way.together:
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host, layouts, typical))

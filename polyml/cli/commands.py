@@ -67,6 +67,7 @@ _preset = click.option("--preset", default=None, help="A size of the file's SIZE
 _fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
 _file = click.Path(exists=True, dir_okay=False)
 _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
+_fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
 
 @main.command()
@@ -78,12 +79,13 @@ _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help=
 @click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
 @_fp
 @_order
+@_fusion
 @_json
-def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_json) -> None:
+def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, fusion, as_json) -> None:
     """Compile, check and time the kernels NAMES of kernels/, or `all`."""
     from polyml.cli.bench import bench as run
 
-    options = _given(fp=fp, schedule=schedule)
+    options = _given(fp=fp, schedule=schedule, fusion=fusion)
     sys.exit(0 if run(names, preset, threads, repeat, dtype, check_only, options, as_json) else 1)
 
 
@@ -98,12 +100,14 @@ def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, as_js
 @click.option("--load", metavar="FILE", type=_file, help="A schedule to run with, as `polyml schedule --save` writes it.")
 @_fp
 @_order
+@_fusion
 @_json
-def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule, as_json) -> None:
+def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule, fusion, as_json) -> None:
     """Call a kernel on random arguments; print its results and times."""
     from polyml.cli.run import run
 
-    run(target, define, args, preset, repeat, seed, load, _given(threads=threads, fp=fp, schedule=schedule), as_json)
+    given = _given(threads=threads, fp=fp, schedule=schedule, fusion=fusion)
+    run(target, define, args, preset, repeat, seed, load, given, as_json)
 
 
 @main.command()
@@ -114,12 +118,13 @@ def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule,
 @_preset
 @_fp
 @_order
+@_fusion
 @_json
-def show(target, stage, define, args, preset, fp, schedule, as_json) -> None:
+def show(target, stage, define, args, preset, fp, schedule, fusion, as_json) -> None:
     """Print what a stage of the compiler makes of a kernel."""
     from polyml.cli.show import show
 
-    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule), as_json)
+    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
 
 
 @main.command()
@@ -129,11 +134,12 @@ def show(target, stage, define, args, preset, fp, schedule, as_json) -> None:
 @_preset
 @_fp
 @_order
-def explain(target, define, args, preset, fp, schedule) -> None:
+@_fusion
+def explain(target, define, args, preset, fp, schedule, fusion) -> None:
     """Say what is compiled of a kernel, why, and what each stage took."""
     from polyml.cli.show import explain
 
-    explain(target, define, args, preset, _given(fp=fp, schedule=schedule))
+    explain(target, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
 
 
 @main.command()

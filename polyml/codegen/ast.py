@@ -34,6 +34,8 @@ class Loop:
     last: a name for where a thread's share of the iterations ends, "" where shares are not even: with it, a share may
     begin anywhere in lower ... upper, steps go on from there, and the body keeps below `last` itself.
     name, asked: what the schedule calls the loop and asks of it.
+    partial: arrays that iterations of a parallel loop update by reductions alone, and that are one for all threads still:
+    such a loop runs on one thread.
     """
 
     var: str
@@ -47,6 +49,7 @@ class Loop:
     last: str = ""
     name: str = ""
     asked: Asked = NOTHING
+    partial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,9 @@ class Program:
 
     windows: of the local arrays that need memory for a part only. phases: names of integers, each with its array: how many
     elements behind the start of a cache line the array's memory begins. What the program means does not depend on either.
+    ahead: of statements, the reads that also fetch to the cache the element that they read when an iterator is so much greater,
+    which need not exist. thread, threads: names of two integers, "" where there are none: the number of the thread that runs a
+    parallel loop's iteration, and a number that all of these are below.
     before: what runs before the checks at entry are done, for those that ask for elements. notes: what was decided and why.
     """
 
@@ -113,6 +119,9 @@ class Program:
     reductions: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
+    ahead: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
+    thread: str = ""
+    threads: str = ""
     before: tuple[Node, ...] = ()
     notes: tuple[str, ...] = ()
 

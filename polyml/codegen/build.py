@@ -27,7 +27,7 @@ from polyml.codegen.integers import (
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.schedule.asked import NOTHING, Asked, parse_mark
-from polyml.schedule.tree import PARALLEL, POINT, TILE
+from polyml.schedule.tree import POINT, TILE, partial_results
 
 _OP = isl.ast_expr_op_type
 
@@ -56,6 +56,7 @@ class _Role:
 
     parallel: bool = False
     role: str = POINT
+    partial: tuple[str, ...] = ()
     name: str = ""
     asked: Asked = NOTHING
 
@@ -64,9 +65,10 @@ class _Role:
         if named is not None:
             name, asked = named
             around = asked.tile or asked.parallel or asked.pack  # what is copied for an iteration knows it
-            return _Role(asked.parallel, TILE if around else POINT, name, asked)
-        if mark == PARALLEL:
-            return _Role(True, TILE)
+            return _Role(asked.parallel, TILE if around else POINT, asked.partial, name, asked)
+        partial = partial_results(mark)
+        if partial is not None:
+            return _Role(True, TILE, partial)
         return _Role(False, mark) if mark in (TILE, POINT) else self
 
 
@@ -102,7 +104,7 @@ def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
     lower, upper = _operands("max", start), _operands("min", limit)
-    return [Loop(name, lower, upper, step, body, role.parallel, role.role, name=role.name, asked=role.asked)]
+    return [Loop(name, lower, upper, step, body, role.parallel, role.role, partial=role.partial, name=role.name, asked=role.asked)]
 
 
 def _operands(op: str, value: Lin) -> tuple[Lin, ...]:

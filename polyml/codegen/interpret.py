@@ -10,7 +10,7 @@ import numpy as np
 from polyml.codegen import scalars
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Program
-from polyml.codegen.walk import Env, evaluate, integer_code, tuple_code, walk
+from polyml.codegen.walk import Env, evaluate, integer_code, threads, tuple_code, walk
 from polyml.dtypes import BY_PART, PYINT, DType
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
@@ -39,6 +39,8 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     sizes = {p.name: interface.value(p, arguments) for p in scop.parameters}
     for check in scop.checks:
         _test(check, sizes)
+    if program.threads:
+        sizes[program.threads] = threads(order)
     table = AccessTable(scop.context)
     arrays = {name: _memory(array, arguments, table, sizes) for name, array in scop.arrays.items()}
     with np.errstate(all="ignore"):

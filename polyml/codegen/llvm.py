@@ -95,11 +95,17 @@ class Body:
             self.names[name] = (self.parameter(name), 0)
         return self.names[name][1]
 
+    thread = "0"  # the number of the thread that runs this function
+
     def parameter(self, name: str) -> str:
         """A symbolic integer, read from its slot where the function starts."""
-        array = self.module.program.phases.get(name)
-        if array is not None:
-            return self._phase(array)
+        program = self.module.program
+        if name in program.phases:
+            return self._phase(program.phases[name])
+        if name == program.threads:
+            return self.word(0)
+        if name == program.thread:
+            return self.thread
         return self.word(self.module.slots.parameter(name))
 
     def _phase(self, array: str) -> str:
@@ -278,6 +284,11 @@ class Body:
         if not self.module.aliased:
             self.cells.put(place, value, dirty=False)
         return value
+
+    def fetch(self, place: Place) -> None:
+        """Bring the first element of a place, which need not exist, to the second cache."""
+        self.module.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(place.array, place.subscripts)}, i32 0, i32 2, i32 1)")
 
     def _load_pair(self, place: Place) -> Val:
         """The same of complex numbers, of which both parts are loaded together."""
@@ -563,7 +574,7 @@ class Body:
                 self.values.instance(node)
             elif isinstance(node, Loop):
                 self.flush()
-                if node.parallel and self.can_fork:
+                if node.parallel and self.can_fork and not node.partial:
                     self.fork(node)
                 else:
                     self.loop(node)
@@ -986,6 +997,8 @@ class Share(Body):
 
     environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
     """
+
+    thread = "%thread"
 
     def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
         super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %thread, i64 %threads)")

@@ -69,6 +69,11 @@ class Nest:
             )
         return self._free[key]
 
+    def separate(self, array: str, var: int, fixed: Iterable[int]) -> bool:
+        """Whether no two iterations of chain[var] touch the same element of `array` when those of `fixed` are equal."""
+        where = [f"d{i} = 0" for i in fixed] + [f"d{var} != 0"]
+        return all(self._is_empty(d.apart, where) for d in self.deltas() if d.array == array)
+
     def alone(self, array: str, fixed: Iterable[int]) -> bool:
         """Whether only the accumulators of reductions touch what they do of `array`, iterations of `fixed` being equal."""
         where = [f"d{i} = 0" for i in fixed]

@@ -398,8 +398,16 @@ class Evaluator:
             access = context.statement.reads[index]
             op = context.reduces if index == context.accumulator else None
             known = self._body.load(self.place(access, context.iterators, context.copy, op))
+            self._fetch(context, index)
             context.loads[index] = known
         return known
+
+    def _fetch(self, context: "_Context", index: int) -> None:
+        """Ask for what the read will name in a later iteration."""
+        iterator, distance = self._body.module.program.ahead.get(context.statement.name, {}).get(index, ("", 0))
+        if iterator:
+            later = {**context.iterators, iterator: context.iterators[iterator] + distance}
+            self._body.fetch(self.place(context.statement.reads[index], later, context.copy))
 
     def _index(self, e: Index, context: "_Context") -> Val:
         """An affine integer: one number, or one per lane."""

@@ -86,6 +86,7 @@ def _head(node: Loop | Guard | Jam | Unroll) -> str:
     bounds = [extremum("max", node.lower), extremum("min", [e + 1 for e in node.upper])]
     step = f", {node.step}" if node.step != 1 else ""
     facts = (["tile"] if node.role == "tile" else []) + (["parallel"] if node.parallel else [])
+    facts += [f"partial results of {', '.join(node.partial)}"] if node.partial else []
     facts += [f"even shares that end at {node.last}"] if node.last else []
     comment = f"  # {', '.join(facts)}" if facts else ""
     return f"for {node.var} in range({bounds[0]}, {bounds[1]}{step}):{comment}"
@@ -108,6 +109,7 @@ def _node_data(node: Node) -> dict:
             "role": node.role,
             "private": list(node.private),
             "last": node.last,
+            "partial": list(node.partial),
             "body": body,
         }
     if isinstance(node, Unroll):

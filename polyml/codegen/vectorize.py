@@ -331,10 +331,17 @@ class _Vectorizer:
             elif not has_guard(nest.body) and nest.free(innermost, tuple(range(start)), reorder=True):
                 updated = [r for r in model.reaches if r.touch.accumulates and r.touch.writes]
                 carried = [r for r in updated if r.moves[innermost] == 0]
-                if carried == updated and all(nest.alone(r.touch.access.array, fixed) for r in carried):
-                    yield from self._counts(model, base, jammed)
+                others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
+                in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
+                if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
+                    yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
+
+    def _loose(self, nest: Nest, start: int) -> set[int]:
+        """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
+        guards, fixed = guard_names(nest.body), tuple(range(start))
+        return {v for v in range(start, len(nest.chain)) if nest.free(v, fixed, reorder=True) and nest.chain[v].var not in guards}
 
     def _unrolled(self, nest: Nest, model: CostModel, base: Shape, free: set[int]) -> Iterator[Shape]:
         """A loop that keeps its order, several of its iterations inside the independent innermost one."""

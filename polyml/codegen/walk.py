@@ -27,7 +27,13 @@ def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str
     if order not in ORDERS:
         raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
     phases = {name: Random(f"{seed} {name}").randrange(MOST_PHASES) for name in program.phases}
-    _Walk(visit, order, seed).block(program.body)([{**sizes, **phases}])
+    team = {program.threads: threads(order), program.thread: 0} if program.threads else {}
+    _Walk(visit, order, seed, program).block(program.body)([{**sizes, **phases, **team}])
+
+
+def threads(order: str) -> int:
+    """How many threads the iterations of parallel loops are thought to run on, in turn."""
+    return 1 if order == "source" else 3
 
 
 def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0):
@@ -56,8 +62,9 @@ class _Walk:
     An instance runs for every environment of the list before the next instance does.
     """
 
-    def __init__(self, visit: Visit, order: str, seed: int):
+    def __init__(self, visit: Visit, order: str, seed: int, program: Program):
         self._visit, self._order, self._random = visit, order, Random(seed)
+        self._thread, self._threads = program.thread, threads(order)
 
     def block(self, nodes: tuple[Node, ...]) -> Execute:
         parts = [self._node(node) for node in nodes]
@@ -95,8 +102,9 @@ class _Walk:
             iterations = list(range(first, last + 1, node.step))
             if node.last:
                 envs = [{**env, node.last: last} for env in envs]
-            for value in self._any_order(iterations) if node.parallel else iterations:
-                body([{**env, node.var: value} for env in envs])
+            for number, value in enumerate(self._any_order(iterations) if node.parallel else iterations):
+                team = {self._thread: number % self._threads} if node.parallel and self._thread else {}
+                body([{**env, node.var: value, **team} for env in envs])
 
         return execute
 

@@ -55,7 +55,7 @@ def _parameters(artifact: Artifact) -> list[str]:
 
 def _options(options: Options) -> str:
     threads = options.threads or "all cores"
-    chosen = {"fp": options.fp, "schedule": options.schedule, "threads": threads}
+    chosen = {"fp": options.fp, "schedule": options.schedule, "fusion": options.fusion, "threads": threads}
     off = [name for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
     return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *(f"no {name}" for name in off)])
 

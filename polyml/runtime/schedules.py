@@ -65,8 +65,8 @@ def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Ma
         with budget(OPERATIONS):
             if not found.tree.get_domain().is_equal(scop.domain):
                 return None
-            check_legal(found.tree, scop, dependences, reductions if found.sized else {})
-            check_parallel(found.tree, scop, dependences)
+            check_legal(found.tree, scop, dependences, reductions)
+            check_parallel(found.tree, scop, dependences, reductions)
     except (ValueError, TypeError, KeyError, isl.Error, IllegalSchedule, BudgetExceeded):
         return None
     return found

@@ -15,7 +15,8 @@ _WORD = re.compile(r"(\w+)(?:\((.*)\))?")
 @dataclass(frozen=True)
 class Asked:
     """tile: it goes over tiles. parallel: its iterations go to threads. vectorize: they are lanes of vectors. unroll_jam: how
-    many run together, 0: as many as the generator finds best. pack: arrays of which the elements that one iteration reads
+    many run together, 0: as many as the generator finds best. partial: arrays of which each thread may have results of its own,
+    joined behind the loop. pack: arrays of which the elements that one iteration reads
     are copied. isolate: full tiles get code apart from partial ones.
     """
 
@@ -23,6 +24,7 @@ class Asked:
     parallel: bool = False
     vectorize: bool = False
     unroll_jam: int = 0
+    partial: tuple[str, ...] = ()
     pack: tuple[str, ...] = ()
     isolate: bool = False
 
@@ -40,7 +42,8 @@ class Asked:
         """As a mark and as messages have them."""
         flags = [name for name in ("tile", "parallel", "vectorize", "isolate") if getattr(self, name)]
         jam = [f"unroll_jam({self.unroll_jam})"] if self.unroll_jam else []
-        return [*flags, *jam, *([f"pack({', '.join(self.pack)})"] if self.pack else [])]
+        named = [f"{key}({', '.join(arrays)})" for key in ("partial", "pack") if (arrays := getattr(self, key))]
+        return [*flags, *jam, *named]
 
 
 NOTHING = Asked()
@@ -66,7 +69,7 @@ def parse_mark(text: str) -> tuple[str, Asked] | None:
             given[key] = True
         elif key == "unroll_jam" and value and value.isdecimal() and int(value) > 1:
             given[key] = int(value)
-        elif key == "pack" and value:
+        elif key in ("partial", "pack") and value:
             given[key] = tuple(value.split(", "))
         else:
             raise ValueError(f"`{word}` is nothing that a loop can be asked")

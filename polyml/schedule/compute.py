@@ -26,15 +26,18 @@ from polyml.schedule.contraction import has_contraction, map_contractions
 from polyml.schedule.forms import affine_schedule, components
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
+from polyml.schedule.passes import Setting
 from polyml.schedule.short import map_short
 from polyml.schedule.slabs import SLAB, Slabs, in_slabs, restricted
 from polyml.schedule.slabs import cut as slabs_of
 from polyml.schedule.timetiles import TimeTiles, time_tiles
 from polyml.schedule.timetiles import tree as time_tree
+from polyml.schedule.traffic import Traffic, nests
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
+TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
 
 
@@ -59,24 +62,36 @@ def compute(
     tile: bool,
     parallel: bool,
     cut: bool = True,
+    fusion: str = "model",
     sizes: Mapping[str, int] | None = None,
     free: int = 0,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    tile, parallel, cut: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for
-    all. free: how many sizes the code is not told by others. reductions: the updates whose order is free: contractions use that.
+    tile, parallel, cut: what it may have. fusion: as in `Options`. sizes: values of parameters to choose block sizes by; the
+    schedule is legal for all. free: how many sizes the code is not told by others. reductions: the updates whose order is free: contractions use that.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS):
-            return _Planner(machine, tile, parallel, cut, reductions, free).scheduled(scop, dependences, sizes)
+            return _Planner(machine, tile, parallel, cut, fusion, reductions, free).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
         return Scheduled(scop.schedule, (f"scheduling given up ({problem}): source order",))
+
+
+def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> str:
+    """What was made of neighbouring nests, for `explain`."""
+    parts, traffic = nests(schedule), Traffic(scop, sizes)
+    try:
+        with budget(TRAFFIC_OPERATIONS):
+            moved = f"which move at least {sum(map(traffic.of, parts)):,} bytes{traffic.note}"
+    except BudgetExceeded as problem:
+        moved = f"whose traffic is not known ({problem})"
+    return f"fusion {fusion}: {len(parts)} nest{'s' if len(parts) > 1 else ''}, {moved}"
 
 
 @dataclass(frozen=True)
@@ -85,13 +100,16 @@ class _Planner:
     tile: bool
     parallel: bool
     cut: bool
+    fusion: str
     reductions: Mapping[str, Reduction]
     free: int
 
     def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
-        affine, notes = affine_schedule(scop, dependences)
-        cuts: list[Slabs | TimeTiles | None] = []
         tree, sized = None, self.tile and has_contraction(scop)
+        setting, known = Setting(self.machine, self.reductions, self.parallel, self.tile), sizes if sized else None
+        affine, notes = affine_schedule(scop, dependences, self.fusion, setting, known)
+        notes += (_moved(self.fusion, affine, scop, known),)
+        cuts: list[Slabs | TimeTiles | None] = []
         if self.tile and self.cut:
             try:
                 with budget(CUT_OPERATIONS):
@@ -106,9 +124,18 @@ class _Planner:
         if tree is not None:
             return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
         tree, found = self._mapped(affine, scop, dependences, sizes)
-        check_legal(tree, scop, dependences, self.reductions if sized else {})
-        check_parallel(tree, scop, dependences)
+        self._check(tree, scop, dependences)
         return Scheduled(tree, notes + found, sized)
+
+    def _check(self, tree: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
+        """Raise IllegalSchedule where the order of updates is not all that changes; that it is free is asked last."""
+        try:
+            check_legal(tree, scop, dependences)
+        except IllegalSchedule:
+            if not self.reductions:
+                raise
+            check_legal(tree, scop, dependences, self.reductions)
+        check_parallel(tree, scop, dependences, self.reductions)
 
     def _mapped(
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, grain: int = 1
@@ -157,8 +184,7 @@ class _Planner:
         whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
         tree = isl.Schedule(print_tree(whole))
         try:
-            check_legal(tree, scop, dependences, self.reductions)
-            check_parallel(tree, scop, dependences)
+            self._check(tree, scop, dependences)
             return tree, notes
         except IllegalSchedule as problem:
             return None, (f"not cut into slabs or tiles over time: {problem.message}",)
@@ -174,7 +200,7 @@ class _Planner:
             tree = map_short(component.intersect_domain(instances), part, within, parallel=self.parallel)
             decided: tuple[str, ...] = ()
             if tree is None:
-                affine, _ = affine_schedule(part, within)
+                affine, _ = affine_schedule(part, within, "no" if self.fusion == "no" else "smart")
                 tree, decided = self._mapped(affine, part, within, sizes, found.width)
             plans.append(tree)
             notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))

@@ -67,7 +67,7 @@ def map_contractions(
             order = isl.Schedule(print_tree(made))
             try:
                 check_legal(order, scop, dependences, reductions)
-                check_parallel(order, scop, dependences)
+                check_parallel(order, scop, dependences, reductions)
                 return order, tuple(layout.notes), layout.found
             except IllegalSchedule as problem:
                 reason = problem.message

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import islpy as isl
 
@@ -15,6 +15,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop, Statement
 from polyml.schedule.fusion import fuse
 from polyml.schedule.options import isl_options
+from polyml.schedule.passes import Setting, join_passes
 from polyml.schedule.shift import shift
 from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
@@ -23,8 +24,17 @@ OPERATIONS = 64_000  # isl operations for one form of a schedule, and OPERATIONS
 OPERATIONS_PER_STATEMENT = 12_000  # what the kernels need. Beyond it isl's integers may grow, and an operation take 1 ms
 
 
-def affine_schedule(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The loops of each component, before tiling; and what was given up on the way, for `explain`."""
+def affine_schedule(
+    scop: Scop,
+    dependences: Dependences,
+    fusion: str = "smart",
+    setting: Setting | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The loops of each component, before tiling; and what was decided and given up on the way, for `explain`.
+
+    fusion: as in `Options`; "model" needs the setting that it chooses in. sizes: values of parameters to judge by.
+    """
     notes: tuple[str, ...] = ()
     operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
     with polyhedra.budget(operations):
@@ -37,8 +47,13 @@ def affine_schedule(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule,
             form = _choose(form, permutable_form, scop)
         except polyhedra.BudgetExceeded as problem:
             notes = (f"loops that may be exchanged: given up ({problem})",)
-    fused = fuse(_unskewed(form, scop, dependences), scop, dependences)
-    return shift(fused, scop, dependences), notes
+    form = _unskewed(form, scop, dependences)
+    if fusion == "no":
+        return form, notes
+    if fusion == "model":
+        form, found = join_passes(form, scop, dependences, setting, sizes)
+        notes += found
+    return shift(fuse(form, scop, dependences, everything=fusion == "max"), scop, dependences), notes
 
 
 def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:

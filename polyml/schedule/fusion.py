@@ -6,7 +6,7 @@
 Two neighbours in a sequence are fused along their outermost loops when that loop stays parallel for both (every
 dependence between them has distance zero along it) and they touch the same elements in the same iteration, so that one
 pass over that data instead of two is enough. A nest that is to be tiled shares the loop over its tiles of rows. Called fuse in
-Pluto and Halide's compute_with. Traffic saved costs no parallelism here; where it would, the nests stay apart.
+Pluto and Halide's compute_with. Traffic saved costs no parallelism here; nests where it might are the matter of `passes`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,30 @@ from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 DEEP = 3  # members of a band that may be tiled
 
 
-def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The schedule with neighbours fused where that pays. Still legal if it was."""
+def fuse(schedule: isl.Schedule, scop: Scop, dependences: Dependences, everything: bool = False) -> isl.Schedule:
+    """The schedule with neighbours fused where that pays, or everywhere where it is legal. Still legal if it was."""
     tree = parse_tree(str(schedule))
-    fused = _fused(tree, _Facts(scop, dependences))
+    fused = _fused(tree, _Facts(scop, dependences, everything))
     return schedule if fused is tree else isl.Schedule(print_tree(fused))
 
 
 class _Facts:
     """What the choice needs to know of two groups of statements."""
 
-    def __init__(self, scop: Scop, dependences: Dependences):
-        self._scop, self._dependences = scop, dependences
+    def __init__(self, scop: Scop, dependences: Dependences, everything: bool):
+        self._scop, self._dependences, self.everything = scop, dependences, everything
         self._known: dict[tuple[str, str], isl.UnionMap] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether every dependence between the groups has distance zero along the member."""
         between = self._between(first, second)
         return between.subtract(between.eq_at_multi_union_pw_aff(member)).is_empty()
+
+    def stays_forward(self, first: Tree, second: Tree, member: isl.UnionPwAff) -> bool:
+        """Whether no dependence between the groups goes back along the member."""
+        times = isl.UnionMap.from_union_pw_aff(member)
+        along = self._between(first, second).apply_domain(times).apply_range(times)
+        return all(p.intersect(isl.Map.lex_gt(p.get_space().domain())).is_empty() for p in polyhedra.pieces(along))
 
     def independent(self, first: Tree, second: Tree) -> bool:
         """Whether the groups may run in any order."""
@@ -61,10 +67,9 @@ class _Facts:
 
     def joinable(self, group: Tree, band: Tree) -> bool:
         """A band whose first loop is parallel, and if the band is to be tiled, one whose tiles may have others beside them."""
-        coincident = band.get("coincident", [])
-        if "schedule" not in band or not coincident or coincident[0] != 1:
+        if not _first_is_parallel(band):
             return False
-        if len(coincident) < DEEP:
+        if len(band["coincident"]) < DEEP:
             return True
         names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), members_of(band)
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
@@ -152,16 +157,17 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
     for a loop over the same range: guards inside it would cost more.
     """
     band, other = first.get("child", {}), second.get("child", {})
-    if not facts.joinable(first, band) or not facts.joinable(second, other):
+    if "schedule" not in band or "schedule" not in other:
         return None
-    if facts.is_contraction(first) and facts.is_contraction(second):
-        return None  # each gets blocks of its own
     members, others = members_of(band), members_of(other)
     loop = members[0].union_add(others[0])
     shared = isl.MultiUnionPwAff.from_union_pw_aff(loop)
-    if not facts.share_data(first, second, shared) or not facts.stays_parallel(first, second, shared):
-        return None
-    if apart and not facts.same_range(first, second, shared):
+    parallel = _first_is_parallel(band) and _first_is_parallel(other)
+    if facts.everything:
+        if not facts.stays_forward(first, second, loop):
+            return None
+        parallel = parallel and facts.stays_parallel(first, second, shared)
+    elif not _pays(first, second, shared, facts, apart):
         return None
     inside = [*_inside(first, band), *_inside(second, other)]
     both = isl.UnionSet(first["filter"]).union(isl.UnionSet(second["filter"]))
@@ -170,20 +176,33 @@ def _join(first: Tree, second: Tree, facts: _Facts, apart: bool) -> Tree | None:
         "child": {
             "schedule": str(shared),
             "permutable": 1,
-            "coincident": [1],
+            "coincident": [int(parallel)],
             "child": {"sequence": inside},
         },
     }
 
 
+def _pays(first: Tree, second: Tree, shared: isl.MultiUnionPwAff, facts: _Facts, apart: bool) -> bool:
+    """Whether the loop stays parallel, around groups that use the same data. Contractions get blocks of their own."""
+    if not facts.joinable(first, first["child"]) or not facts.joinable(second, second["child"]):
+        return False
+    if facts.is_contraction(first) and facts.is_contraction(second):
+        return False
+    if not facts.share_data(first, second, shared) or not facts.stays_parallel(first, second, shared):
+        return False
+    return not apart or facts.same_range(first, second, shared)
+
+
+def _first_is_parallel(band: Tree) -> bool:
+    return band.get("coincident", [0])[0] == 1
+
+
 def _inside(group: Tree, band: Tree) -> Iterator[Tree]:
     """What the group runs inside the shared loop: its band without the first member, as children of a sequence."""
-    if len(band["coincident"]) > 1:
-        rest = together(members_of(band)[1:])
-        yield {
-            "filter": group["filter"],
-            "child": {**band, "schedule": str(rest), "coincident": band["coincident"][1:]},
-        }
+    members = members_of(band)
+    if len(members) > 1:
+        rest = {**band, "schedule": str(together(members[1:])), "coincident": band.get("coincident", [0] * len(members))[1:]}
+        yield {"filter": group["filter"], "child": rest}
         return
     below = band.get("child")
     if below is not None and "sequence" in below:

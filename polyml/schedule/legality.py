@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import islpy as isl
@@ -10,10 +10,10 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction, relaxed_validity
+from polyml.model.reduction import Reduction, relaxed, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule.asked import Asked, parse_mark
-from polyml.schedule.tree import NODE, PARALLEL
+from polyml.schedule.tree import NODE, partial_results
 
 
 def check_legal(
@@ -99,15 +99,26 @@ def _all_forward(times: isl.UnionMap) -> bool:
     return True
 
 
-def check_parallel(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
+def check_parallel(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> None:
     """Raise IllegalSchedule unless every loop marked parallel carries no dependence:
 
         forall s -> t in validity.  prefix(s) = prefix(t)  implies  member(s) = member(t)
 
-    prefix: the time of all loops around the mark, member: the loop right below it.
+    prefix: the time of all loops around the mark, member: the loop right below it. Where threads have partial results of
+    arrays, updates of these by one of `reductions` may be carried, and nothing else in the loop touches them.
     """
-    for node in _parallel_bands(schedule.get_root()):
-        _refuse_carried(node, dependences.validity, scop, dependences, "parallel")
+    for node, partial in _parallel_bands(schedule.get_root()):
+        free = {}
+        if partial:
+            names = [piece.get_tuple_name() for piece in polyhedra.pieces(node.get_domain())]
+            free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
+            if not only_updated(scop, names, partial, reductions) or _has_parallel(node):
+                message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
+                raise IllegalSchedule(message, loc=scop.loc)
+        validity = dependences.validity.subtract(relaxed(scop, free)) if free else dependences.validity
+        _refuse_carried(node, validity, scop, dependences, "parallel")
 
 
 def check_asked(
@@ -137,6 +148,19 @@ def _asked_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, Asked]]
     return [(node.child(0), named[1]), *found] if named is not None and named[1].together else found
 
 
+def only_updated(scop: Scop, names: Iterable[str], arrays: Iterable[str], reductions: Mapping[str, Reduction]) -> bool:
+    """Whether the statements touch each of the arrays by reductions of one operator alone."""
+    operators: dict[str, set[str]] = {array: set() for array in arrays}
+    for name in names:
+        statement, reduction = scop.statements[name], reductions.get(name)
+        touched = [a.array for a in (*statement.reads, statement.write)]
+        for array in operators.keys() & {*touched}:
+            if reduction is None or reduction.array != array or touched.count(array) != 2:
+                return False
+            operators[array].add(reduction.operator)
+    return all(len(found) == 1 for found in operators.values())
+
+
 def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
     """{ S[i] -> T[j] }: the dependences between different iterations of a band's first loop, outer loops being equal."""
     domain = node.get_domain()
@@ -148,22 +172,39 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
     return inside.subtract(inside.eq_at_multi_union_pw_aff(member))
 
 
-def _parallel_bands(node: isl.ScheduleNode) -> list[isl.ScheduleNode]:
-    """The bands right below a mark "parallel"."""
+def _has_parallel(node: isl.ScheduleNode) -> bool:
+    """Whether a loop below the band is marked parallel too, or one around it is."""
+    above = node.parent()
+    while above.has_parent():
+        above = above.parent()
+        if _partial_of(above) is not None:
+            return True
+    return bool(_parallel_bands(node))
+
+
+def _partial_of(node: isl.ScheduleNode) -> tuple[str, ...] | None:
+    """The arrays of which threads have partial results in the loop below a mark for threads; None for other nodes."""
+    if node.get_type() != NODE.mark:
+        return None
+    text = node.mark_get_id().get_name()
+    named = parse_mark(text)
+    if named is None:
+        return partial_results(text)
+    return named[1].partial if named[1].parallel else None
+
+
+def _parallel_bands(node: isl.ScheduleNode) -> list[tuple[isl.ScheduleNode, tuple[str, ...]]]:
+    """The bands right below a mark "parallel", each with the arrays of which threads have partial results."""
     found = [band for i in range(node.n_children()) for band in _parallel_bands(node.child(i))]
-    if node.get_type() == NODE.mark and _is_parallel(node.mark_get_id().get_name()):
+    partial = _partial_of(node)
+    if partial is not None:
         below = node.child(0)
         if below.get_type() != NODE.band:
             raise IllegalSchedule("a mark `parallel` stands right above the band of its loop")
         if below.band_n_member() > 1 or _has_unmarked_band(below.child(0)):
             raise IllegalSchedule("a mark `parallel` is for one loop: the loops inside it stand under a mark of their own")
-        found.insert(0, below)
+        found.insert(0, (below, partial))
     return found
-
-
-def _is_parallel(text: str) -> bool:
-    named = parse_mark(text)
-    return text == PARALLEL if named is None else named[1].parallel
 
 
 def _has_unmarked_band(node: isl.ScheduleNode) -> bool:

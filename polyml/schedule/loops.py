@@ -16,7 +16,7 @@ from polyml import polyhedra
 from polyml.errors import ScheduleError
 from polyml.model.scop import Statement
 from polyml.schedule.asked import NOTHING, Asked, mark_text, parse_mark
-from polyml.schedule.tree import NODE, PARALLEL, POINT, TILE, band_of, together
+from polyml.schedule.tree import NODE, POINT, TILE, band_of, partial_results, together
 from polyml.schedule.tree_text import Tree
 
 _CUTS = (isl.ast_loop_type.separate, isl.ast_loop_type.atomic)
@@ -227,8 +227,9 @@ class _Reader:
         named = _parsed_mark(text)
         if named is not None:
             return _Above(*named)
-        if text == PARALLEL:
-            return _Above(asked=Asked(tile=True, parallel=True))
+        partial = partial_results(text)
+        if partial is not None:
+            return _Above(asked=Asked(tile=True, parallel=True, partial=partial))
         return _Above(asked=Asked(tile=text == TILE)) if text in (TILE, POINT) else above
 
     def _band(self, node: isl.ScheduleNode, above: _Above) -> Node:

@@ -62,7 +62,7 @@ class Problem:
         try:
             with budget(OPERATIONS):
                 check_legal(tree, self.scop, self.dependences, self.reductions)
-                check_parallel(tree, self.scop, self.dependences)
+                check_parallel(tree, self.scop, self.dependences, self.reductions)
                 check_asked(tree, self.scop, self.dependences, self.reductions)
         except BudgetExceeded as problem:
             raise ScheduleError(f"the proof takes too long ({problem})", notes=["a simpler order may be proved"]) from None

@@ -17,6 +17,19 @@ TILE = "tile"  # loops over tiles follow
 POINT = "point"  # loops over single iterations follow
 
 
+def parallel_mark(partial: Sequence[str] = ()) -> str:
+    """The mark of a loop for threads. partial: arrays that iterations update by reductions alone, so that each thread may have
+    results of its own, joined behind the loop.
+    """
+    return " ".join([PARALLEL, *partial])
+
+
+def partial_results(name: str) -> tuple[str, ...] | None:
+    """The arrays of a mark for threads; None for other marks."""
+    word, *arrays = name.split()
+    return tuple(arrays) if word == PARALLEL else None
+
+
 @dataclass(frozen=True)
 class Band:
     """A band as a value. members: one { S[i] -> [(e)] } each; coincident: which of them carry no dependence; separate: which

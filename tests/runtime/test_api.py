@@ -587,7 +587,7 @@ def test_explain_tells_arguments_options_checks_notes_and_times(compiler):
         "  A: f64[:]",
         "  B: f64[:, :], first dimension contiguous, written",
         "  n: int",
-        "  options: fp reassociate, schedule auto, threads 2, no tile",
+        "  options: fp reassociate, schedule auto, fusion model, threads 2, no tile",
         "  checks at entry: 2 of bounds",
         "  a note",
         "  time:",

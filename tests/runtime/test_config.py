@@ -157,6 +157,7 @@ def test_options_that_only_matter_at_run_time_share_one_compilation():
     for change in (
         {"fp": "strict"},
         {"schedule": "source"},
+        {"fusion": "smart"},
         {"parallel": False},
         {"vectorize": False},
         {"tile": False},

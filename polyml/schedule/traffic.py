@@ -1,0 +1,60 @@
+"""How many bytes nests of loops move between memory and caches at least: what each touches once, once more what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.scop import Scop
+from polyml.schedule.strides import accesses
+
+ASSUMED = 2000  # elements along each dimension where sizes are not known
+
+
+class Traffic:
+    """Of one SCoP at values of its parameters; None: ASSUMED for each."""
+
+    def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
+        self._scop = scop
+        self._sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
+        self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
+
+    def of(self, names: Sequence[str]) -> int:
+        """Bytes that a nest of these statements moves."""
+        arrays = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+        return sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
+
+    def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
+        """{ S[i] -> A[j] } of the statements; writes: what they write alone."""
+        found = isl.UnionMap("{ }")
+        for name in names:
+            statement = self._scop.statements[name]
+            for access in (statement.write,) if writes else accesses(statement):
+                if access.array == array:
+                    found = found.union(isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain)))
+        return found
+
+    def bytes(self, elements: isl.UnionSet, array: str) -> int:
+        """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
+        total = 0
+        for piece in polyhedra.pieces(polyhedra.fix(elements, self._sizes)):
+            dims = polyhedra.dimensions(piece)
+            if polyhedra.hull_dimension(piece) == dims:
+                total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))
+        return total * self._scop.arrays[array].element.size_bytes
+
+    def array_bytes(self, array: str) -> int:
+        """Of a whole array."""
+        found = self._scop.arrays[array]
+        return prod(polyhedra.value_at(extent, self._sizes) for extent in found.shape) * found.element.size_bytes
+
+
+def nests(schedule: isl.Schedule) -> list[list[str]]:
+    """The statements of each part of the outermost sequence."""
+    top = schedule.get_root().child(0)
+    if top.get_type() != isl.schedule_node_type.sequence:
+        return [polyhedra.set_names(schedule.get_domain())]
+    return [polyhedra.set_names(top.child(k).filter_get_filter()) for k in range(top.n_children())]
