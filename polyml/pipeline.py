@@ -37,7 +37,7 @@ from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
 from polyml.model.rebase import rebase
-from polyml.model.reduction import reductions, term_by_term
+from polyml.model.reduction import Reduction, reductions, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -47,7 +47,9 @@ from polyml.runtime.load import assemble
 from polyml.runtime.schedules import remembered
 from polyml.runtime.sizes import Alike, Sizes, alike
 from polyml.schedule.compute import Scheduled
+from polyml.schedule.distribution import divide, with_versions
 
+DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 
@@ -134,18 +136,24 @@ def compile(
             free = stage("reductions", lambda: reductions(scop, options.fp))
     scop = term_by_term(scop, free)
     related = _related(scop, sizes)
+    given = _Given(scop, found, free)
+    divided = stage("pieces", lambda: _divided(given, options)) if transform else []
     made = None
     notes: tuple[str, ...] = ()
     failed = None
-    for way in _ways(options, transform, aliased):
+    for way in _ways(options, transform, aliased, given, divided):
+        used = way.given
         scheduled = Scheduled(scop.schedule, (_reason(options, aliased),))
         if way.transform:
-            if failed is not None and not failed.cut:
+            if failed is not None and not way.cut and not failed.cut:
                 continue  # it would be the same one
-            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "free": len(_sizes_used(scop)) - len(related)}
-            scheduled = stage("schedule", lambda: remembered(schedules, scop, found, host, sizes=typical, reductions=free, **choices))
+            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "pieces": used.pieces}
+            known = {"sizes": typical, "free": len(_sizes_used(used.scop)) - len(related), "reductions": used.free}
+            scheduled = stage("schedule", lambda: remembered(schedules, used.scop, used.found, host, **known, **choices))
+            if used.versions and not scheduled.cut:
+                continue
         try:
-            made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
+            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage)
             break
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
@@ -154,7 +162,7 @@ def compile(
         raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
     artifact = _artifact(made.program.scop, typed, layouts, code, aliased, notes + made.notes + made.program.notes, made)
-    compiled = Compiled(typed, scop, found, made.tree, made.program, made.llvm, artifact, timings)
+    compiled = Compiled(typed, used.scop, used.found, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)
@@ -167,24 +175,53 @@ def _has_halves(scop: Scop) -> bool:
 
 
 @dataclass(frozen=True)
+class _Given:
+    """What there is to schedule. free: the updates whose order is free. pieces: statements that are pieces of others."""
+
+    scop: Scop
+    found: Dependences
+    free: dict[str, Reduction]
+    pieces: frozenset[str] = frozenset()
+    versions: bool = False  # whether values that are overwritten have arrays, which is for slabs alone
+
+
+@dataclass(frozen=True)
 class _Way:
     """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams. cut:
     components may be cut into slabs or tiles over time.
     """
 
     name: str
+    given: _Given
     transform: bool
     together: bool
     cut: bool = False
 
 
-def _ways(options: Options, transform: bool, aliased: bool) -> list[_Way]:
-    """From the fastest code to the one that always works, for when isl's budget does not suffice."""
+def _ways(options: Options, transform: bool, aliased: bool, given: _Given, divided: list[_Given]) -> list[_Way]:
+    """From the fastest code to the one that always works, for when isl's budget does not suffice. divided: the same with
+    index sets split.
+    """
     together = options.vectorize and not aliased
-    ways = [_Way("the schedule", True, together, cut) for cut in (True, False)] if transform else []
+    ways = []
+    for form in [*divided, given] if transform else []:
+        name = "the schedule" if form is given else "the schedule of pieces of index sets"
+        ways += [_Way(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
     if together:
-        ways.append(_Way("source order with vectors", False, True))
-    return [*ways, _Way("source order", False, False)]
+        ways.append(_Way("source order with vectors", given, False, True))
+    return [*ways, _Way("source order", given, False, False)]
+
+
+def _divided(given: _Given, options: Options) -> list[_Given]:
+    """The same with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
+    try:
+        with budget(DIVISION_OPERATIONS):
+            plain = divide(given.scop, given.found)
+            forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
+            known = ((dependences(form.scop), reductions(form.scop, options.fp)) for form in forms)
+            return [_Given(f.scop, *facts, frozenset(f.pieces), f is not plain) for f, facts in zip(forms, known)]
+    except BudgetExceeded:
+        return []
 
 
 @dataclass(frozen=True)
@@ -197,9 +234,9 @@ class _Made:
     related: tuple[Alike, ...]
 
 
-def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
+def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
-    tree = scheduled.tree
+    tree, scop, free = scheduled.tree, way.given.scop, way.given.free
     if scheduled.sized and sizes is not None:
         scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
     if not scheduled.sized:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
@@ -23,11 +24,12 @@ from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.contraction import has_contraction, map_contractions
+from polyml.schedule.distribution import in_sequence, in_source_order
 from polyml.schedule.forms import affine_schedule, components
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.short import map_short
-from polyml.schedule.slabs import SLAB, Slabs, in_slabs, restricted
+from polyml.schedule.slabs import SLAB, Slabs, in_slabs, middle, restricted
 from polyml.schedule.slabs import cut as slabs_of
 from polyml.schedule.timetiles import TimeTiles, time_tiles
 from polyml.schedule.timetiles import tree as time_tree
@@ -35,6 +37,7 @@ from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
+PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
 
 
@@ -59,6 +62,7 @@ def compute(
     tile: bool,
     parallel: bool,
     cut: bool = True,
+    pieces: frozenset[str] = frozenset(),
     sizes: Mapping[str, int] | None = None,
     free: int = 0,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
@@ -67,12 +71,13 @@ def compute(
 
     tile, parallel, cut: what it may have. sizes: values of parameters to choose block sizes by; the schedule is legal for
     all. free: how many sizes the code is not told by others. reductions: the updates whose order is free: contractions use that.
+    pieces: statements whose nests keep the source's order (`divide`).
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
-        with budget(OPERATIONS):
-            return _Planner(machine, tile, parallel, cut, reductions, free).scheduled(scop, dependences, sizes)
+        with budget(OPERATIONS + PIECE_OPERATIONS * len(pieces)):
+            return _Planner(machine, tile, parallel, cut, pieces, reductions, free).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -85,16 +90,17 @@ class _Planner:
     tile: bool
     parallel: bool
     cut: bool
+    pieces: frozenset[str]
     reductions: Mapping[str, Reduction]
     free: int
 
     def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
-        affine, notes = affine_schedule(scop, dependences)
+        affine, notes = self._affine(scop, dependences)
         cuts: list[Slabs | TimeTiles | None] = []
         tree, sized = None, self.tile and has_contraction(scop)
         if self.tile and self.cut:
             try:
-                with budget(CUT_OPERATIONS):
+                with budget(CUT_OPERATIONS + PIECE_OPERATIONS * len(self.pieces)):
                     cuts = [self._cut(part, scop, dependences, sizes) for part in components(affine)]
                     over_time = any(isinstance(cut, TimeTiles) for cut in cuts)
                     if any(cuts) and not (over_time and self.free > FREE):
@@ -109,6 +115,24 @@ class _Planner:
         check_legal(tree, scop, dependences, self.reductions if sized else {})
         check_parallel(tree, scop, dependences)
         return Scheduled(tree, notes + found, sized)
+
+    def _affine(self, scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, tuple[str, ...]]:
+        """The loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
+        if not self.pieces:
+            return affine_schedule(scop, dependences)
+        parts, notes = [], (f"index sets split into {', '.join(sorted(self.pieces))}",)
+        for nest in components(scop.schedule):
+            if self.pieces.isdisjoint(polyhedra.set_names(nest.get_domain())):
+                nest, more = affine_schedule(*restricted(scop, dependences, nest.get_domain()))
+                notes += more
+            else:
+                nest = in_source_order(nest, dependences)
+            parts.append(nest)
+        return in_sequence(parts), notes
+
+    def _is_divided(self, scop: Scop) -> bool:
+        """Whether there are pieces of index sets, whose loops are known."""
+        return not self.pieces.isdisjoint(scop.statements)
 
     def _mapped(
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, grain: int = 1
@@ -129,7 +153,7 @@ class _Planner:
         part, within = restricted(scop, dependences, component.get_domain())
         if has_contraction(scop):
             single = len(part.statements) < 2  # which has tiles of its own
-            return None if single else slabs_of(component, part, sizes)
+            return None if single else slabs_of(component, part, sizes, simple=not self._is_divided(part))
         return time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
 
     def _in_cuts(
@@ -168,13 +192,16 @@ class _Planner:
     ) -> tuple[Tree, tuple[str, ...]]:
         """The loop over slabs around its parts, each with a schedule of its own; and what was decided."""
         notes, plans = (f"slabs of {found.width} of {', '.join(sorted(scop.statements))}:",), []
-        sizes = None if sizes is None else {**sizes, SLAB: 0}
+        if sizes is not None:  # pieces on both sides of the slab are as large as each other in the middle
+            sizes = {**sizes, SLAB: middle(found, scop, sizes) if self._is_divided(scop) else 0}
         for instances in found.parts:
             part, within = restricted(scop, dependences, instances)
-            tree = map_short(component.intersect_domain(instances), part, within, parallel=self.parallel)
+            loops = component.intersect_domain(instances)
+            tree = map_short(loops, part, within, parallel=self.parallel)
             decided: tuple[str, ...] = ()
             if tree is None:
-                affine, _ = affine_schedule(part, within)
+                keeps = self._is_divided(part) and instances is not found.parts[-1]
+                affine = loops if keeps else affine_schedule(part, within)[0]
                 tree, decided = self._mapped(affine, part, within, sizes, found.width)
             plans.append(tree)
             notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))
