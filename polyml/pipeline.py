@@ -52,10 +52,12 @@ from polyml.runtime.sizes import Alike, Sizes, alike
 from polyml.schedule import script, show
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.contraction import has_contraction
+from polyml.schedule.distribution import divide, with_versions
 from polyml.schedule.file import Saved, check_name, tree_of
 from polyml.schedule.loops import loops, read, write
 from polyml.schedule.script import Problem, Schedule
 
+DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
 
 
@@ -133,14 +135,16 @@ def compile(
     model = _modelled(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
     if given is not None and not aliased:
         related = given.alike if sizes is None or sizes.alike else ()  # else these sizes are not so related
+        model = stage("pieces", lambda: _form_of(given, model, options))
         problem = _problem(model, layouts, options, given.sized, related, nullcontext)
         tree = stage("schedule", lambda: _proved(given, problem))
-        made = _generate_given(problem, tree, layouts, options, stage)
+        made = _generate_given(problem, model, tree, layouts, options, stage)
     else:
         made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
     code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
     notes = made.notes + made.program.notes
     artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
+    model = made.model
     compiled = Compiled(model.typed, model.scop, model.dependences, made.tree, made.program, made.llvm, artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
@@ -151,7 +155,8 @@ def compile(
 @dataclass(frozen=True)
 class _Model:
     """The stages before a schedule. typical: values of parameters in the call that the code is for. expanded: whether arrays
-    got more elements because of them.
+    got more elements because of them. pieces: statements that are pieces of others. versions: whether values that are
+    overwritten have arrays, which is for slabs alone.
     """
 
     typed: syntax.Kernel
@@ -160,6 +165,8 @@ class _Model:
     reductions: dict[str, Reduction]
     typical: dict[str, int] | None
     expanded: bool
+    pieces: frozenset[str] = frozenset()
+    versions: bool = False
 
 
 def _modelled(
@@ -190,6 +197,29 @@ def _modelled(
     return _Model(typed, term_by_term(scop, free), found, free, typical, expanded)
 
 
+def _divided(model: _Model, options: Options) -> list[_Model]:
+    """The same with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
+    try:
+        with budget(DIVISION_OPERATIONS):
+            plain = divide(model.scop, model.dependences)
+            forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
+            known = ((f.scop, dependences(f.scop), reductions(f.scop, options.fp)) for f in forms)
+            return [
+                replace(model, scop=scop, dependences=found, reductions=free, pieces=frozenset(f.pieces), versions=f is not plain)
+                for f, (scop, found, free) in zip(forms, known)
+            ]
+    except BudgetExceeded:
+        return []
+
+
+def _form_of(given: Saved, model: _Model, options: Options) -> _Model:
+    """The form of the model that a saved schedule is for, the model itself where it is for none."""
+    names = {s.name for s in given.statements}
+    if names == {*model.scop.statements}:
+        return model
+    return next((form for form in _divided(model, options) if {*form.scop.statements} == names), model)
+
+
 def schedule_of(
     kernel: syntax.Kernel,
     types: tuple[syntax.ArgType, ...],
@@ -206,6 +236,9 @@ def schedule_of(
         tree, related = model.scop.schedule, ()
     else:
         compiled = compile(kernel, types, layouts, options, False, sizes)
+        if {*compiled.scop.statements} != {*model.scop.statements}:
+            names = {*compiled.scop.statements}
+            model = next(form for form in _divided(model, options) if {*form.scop.statements} == names)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
         related = tuple(map(str, compiled.artifact.alike))
     problem = _problem(model, layouts, options, sized, related, alone)
@@ -218,7 +251,7 @@ def schedule_from(
 ) -> Schedule:  # fmt: skip
     """A saved schedule for this kernel and these arguments, proved and generated again."""
     check_name(given, kernel.name)
-    model = _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({}))
+    model = _form_of(given, _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({})), options)
     problem = _problem(model, layouts, options, given.sized, given.alike, alone)
     tree = _proved(given, problem)
     problem.check(tree)
@@ -234,7 +267,7 @@ def _problem(
     alone: Callable[[], AbstractContextManager],
 ) -> Problem:
     def generate(tree: isl.Schedule) -> None:
-        _generate_given(problem, tree, layouts, options, _Clock({}))
+        _generate_given(problem, model, tree, layouts, options, _Clock({}))
 
     sizes = model.typical if sized or model.expanded else None
     types = model.typed.types
@@ -249,7 +282,7 @@ def _proved(given: Saved, problem: Problem) -> isl.Schedule:
 
 
 def _generate_given(
-    problem: Problem, tree: isl.Schedule, layouts: tuple[str, ...], options: Options, stage: _Clock
+    problem: Problem, model: _Model, tree: isl.Schedule, layouts: tuple[str, ...], options: Options, stage: _Clock
 ) -> _Made:
     """LLVM text for a schedule that is given: no other way is tried."""
     asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
@@ -268,12 +301,10 @@ def _generate_given(
     sizes = problem.sizes if problem.sized else None
     related = _alike_of(problem)
     for together in (True, False) if options.vectorize else (False,):
-        way = _Way("the schedule given", False, together)
+        way = _Way("the schedule given", model, False, together)
         try:
             scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
-            made = _generate(
-                way, scheduled, problem.scop, problem.reductions, machine.host(), layouts, options, False, None, sizes, related, stage
-            )
+            made = _generate(way, scheduled, machine.host(), layouts, options, False, None, sizes, related, stage)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             if settings["vectorize"] or not together:
@@ -307,25 +338,32 @@ def _searched(
     stage: _Clock,
 ) -> _Made:
     """LLVM text in the fastest way there is. Raises CompileError where there is none."""
-    scop, found, free, typical, host = model.scop, model.dependences, model.reductions, model.typical, machine.host()
-    transform, related = options.schedule == "auto" and not aliased, _related(scop, sizes)
+    host, typical, related = machine.host(), model.typical, _related(model.scop, sizes)
+    transform = options.schedule == "auto" and not aliased
+    divided = stage("pieces", lambda: _divided(model, options)) if transform else []
     notes: tuple[str, ...] = ()
     failed = None
-    for way in _ways(options, transform, aliased):
-        scheduled = Scheduled(scop.schedule, (_reason(options, aliased),))
+    for way in _ways(options, transform, aliased, model, divided):
+        form = way.model
+        scheduled = Scheduled(form.scop.schedule, (_reason(options, aliased),))
         if way.transform:
-            if failed is not None and not failed.cut:
+            if failed is not None and not way.cut and not failed.cut:
                 continue  # it would be the same one
             choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
-            choices["free"] = len(_sizes_used(scop)) - len(related)
-            scheduled = stage("schedule", lambda: remembered(schedules, scop, found, host, sizes=typical, reductions=free, **choices))
+            choices |= {"pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(related)}
+            known = {"sizes": typical, "reductions": form.reductions}
+            scheduled = stage(
+                "schedule", lambda: remembered(schedules, form.scop, form.dependences, host, **known, **choices)
+            )
+            if form.versions and not scheduled.cut:
+                continue
         try:
-            made = _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage)
+            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage)
             return replace(made, notes=notes + made.notes)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
             notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
-    raise CompileError("no form of the kernel could be generated", loc=scop.loc, notes=notes)
+    raise CompileError("no form of the kernel could be generated", loc=model.scop.loc, notes=notes)
 
 
 def _has_halves(scop: Scop) -> bool:
@@ -340,22 +378,29 @@ class _Way:
     """
 
     name: str
+    model: _Model
     transform: bool
     together: bool
     cut: bool = False
 
 
-def _ways(options: Options, transform: bool, aliased: bool) -> list[_Way]:
-    """From the fastest code to the one that always works, for when isl's budget does not suffice."""
+def _ways(options: Options, transform: bool, aliased: bool, model: _Model, divided: list[_Model]) -> list[_Way]:
+    """From the fastest code to the one that always works, for when isl's budget does not suffice. divided: the model with
+    index sets split.
+    """
     together = options.vectorize and not aliased
-    ways = [_Way("the schedule", True, together, cut) for cut in (True, False)] if transform else []
+    ways = []
+    for form in [*divided, model] if transform else []:
+        name = "the schedule" if form is model else "the schedule of pieces of index sets"
+        ways += [_Way(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
     if together:
-        ways.append(_Way("source order with vectors", False, True))
-    return [*ways, _Way("source order", False, False)]
+        ways.append(_Way("source order with vectors", model, False, True))
+    return [*ways, _Way("source order", model, False, False)]
 
 
 @dataclass(frozen=True)
 class _Made:
+    model: _Model
     tree: isl.Schedule
     program: Program
     llvm: str
@@ -364,9 +409,9 @@ class _Made:
     related: tuple[Alike, ...]
 
 
-def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
+def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
-    tree = scheduled.tree
+    tree, scop, free = scheduled.tree, way.model.scop, way.model.reductions
     if scheduled.sized and sizes is not None:
         scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
     if not scheduled.sized:
@@ -384,7 +429,7 @@ def _generate(way, scheduled, scop, free, host, layouts, options, aliased, sizes
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
-    return _Made(tree, program, llvm, scheduled.notes, scheduled.sized, related)
+    return _Made(way.model, tree, program, llvm, scheduled.notes, scheduled.sized, related)
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:

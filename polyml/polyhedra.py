@@ -374,6 +374,58 @@ def identity(domain: isl.Set) -> isl.PwMultiAff:
     return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))
 
 
+def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
+    """{ S[i] -> name[i] } for all i."""
+    return identity(domain).set_tuple_id(_D.out, _identifier(name))
+
+
+def on_piece(value: isl.PwAff, piece: isl.Set) -> isl.PwAff:
+    """{ S[i] -> [(e)] } as it is for some { S[i] }, without cases that none of them has."""
+    return value.gist(piece).coalesce() if value.n_piece() > 1 else value
+
+
+def onto(domain: isl.Set, dims: Sequence[int], name: str) -> isl.Set:
+    """{ S[i, j, k] } -> { name[i, k] } for dims 0 and 2."""
+    for dim in reversed([d for d in range(domain.dim(_D.set)) if d not in dims]):
+        domain = domain.project_out(_D.set, dim, 1)
+    return domain.set_tuple_name(name)
+
+
+def values_onto(relation: isl.Map, dims: Sequence[int], name: str) -> tuple[isl.PwAff, ...]:
+    """{ S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] }, { name[i, k] -> [(f)] }, which do not depend on j."""
+    found = isl.PwMultiAff.from_map(relation)
+    return tuple(value_onto(found.get_at(k), dims, name) for k in range(relation.dim(_D.out)))
+
+
+def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
+    """{ S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] }, which does not depend on j."""
+    for dim in reversed([d for d in range(value.dim(_D.in_)) if d not in dims]):
+        value = value.drop_dims(_D.in_, dim, 1)
+    return rename_domain(value, name)
+
+
+def expression_of(values: isl.UnionPwAff, name: str) -> isl.PwAff | None:
+    """{ name[i] -> [(e)] }, the one expression for all of a statement's instances; None where there are several."""
+    listed = values.get_pw_aff_list()
+    own = [v for v in (listed.get_at(k) for k in range(listed.n_pw_aff())) if v.domain().get_tuple_name() == name]
+    return own[0].get_pieces()[0][1].to_pw_aff() if len(own) == 1 and own[0].n_piece() == 1 else None
+
+
+def sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
+    """The space in two or three parts for each constraint of a set on dimensions from `depth` on: below, on and above a
+    hyperplane, and unless only these are wanted, inside and outside a half space.
+    """
+    for basic in value.get_basic_sets():
+        for constraint in basic.get_constraints():
+            if not constraint.involves_dims(_D.set, depth, value.dim(_D.set) - depth):
+                continue
+            expression = isl.PwAff.from_aff(constraint.get_aff())
+            if constraint.is_equality():
+                yield expression.neg().pos_set(), expression.zero_set(), expression.pos_set()
+            elif not only_hyperplanes:
+                yield expression.neg().pos_set(), expression.nonneg_set()
+
+
 def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
     """{ S[i, j'] -> S[i, j] : j' = e(i, j) } for expressions in which the dimension's own coefficient is 1, and which use no
     later ones.
@@ -393,6 +445,13 @@ def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.
 def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
     """{ S[i] -> S[f(i)]; T[i] -> T[g(i)] }."""
     return reduce(isl.UnionPwMultiAff.union_add, map(isl.UnionPwMultiAff.from_pw_multi_aff, functions))
+
+
+def has_division(value: isl.UnionPwAff) -> bool:
+    """Whether { S[i] -> [(e)] } rounds a quotient anywhere."""
+    listed = value.get_pw_aff_list()
+    expressions = (aff for k in range(listed.n_pw_aff()) for _, aff in listed.get_at(k).get_pieces())
+    return any(aff.dim(_D.div) > 0 for aff in expressions)
 
 
 def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
@@ -549,6 +608,21 @@ def _without(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
     for d in dims:
         domain = domain.eliminate(_D.set, d, 1)
     return domain
+
+
+def ragged(domain: isl.Set, every: isl.Set, dims: Sequence[int]) -> isl.Set:
+    """The points that miss, with the other dimensions as they are, some of the values which `every` has in these.
+
+    >>> ragged(isl.Set("{ S[k, i] : 4 <= k < 8 and 0 <= i < k }"), isl.Set("{ S[k, i] : 4 <= k < 8 }"), [0])
+    Set("{ S[k, i] : 4 <= k <= 7 and 4 <= i <= 6 and i < k }")
+    """
+    missing = _without(domain, dims).intersect(every).subtract(domain)
+    return domain.intersect(_without(missing, dims)).coalesce()
+
+
+def of_name(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
+    """The set of a union in the space of another one."""
+    return sets.extract_set(like.get_space().align_params(sets.get_space()))
 
 
 def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:

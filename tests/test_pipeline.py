@@ -114,7 +114,7 @@ def test_stages_that_are_data_go_through_json():
 @pytest.mark.parametrize(
     ("options", "stages"),
     [
-        ({}, "types domain scalars deps reductions schedule ast pack vectorize llvm object"),
+        ({}, "types domain scalars deps reductions pieces schedule ast pack vectorize llvm object"),
         ({"schedule": "source"}, "types domain deps reductions ast pack vectorize llvm object"),
         ({"schedule": "source", "vectorize": False}, "types domain deps reductions ast llvm object"),
         ({"aliased": True}, "types domain deps ast llvm object"),

@@ -6,7 +6,7 @@ The answers come from the loop bounds and subscripts of the program, so they hol
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -84,6 +84,9 @@ def _around(nodes: Iterable[Around]) -> tuple[list[str], set[str]]:
             if node.step > 1 and len(node.lower) == 1 and not node.last and _simple(node.lower[0]):
                 constraints.append(f"({isl_text(var(node.var) - node.lower[0], {})}) mod {node.step} = 0")
             names |= {node.var}.union(*(e.names for e in (*bounds.low, *bounds.high)))
+            if node.last:
+                constraints += replace(bounds, var=node.last, low=()).constraints({})
+                names.add(node.last)
             continue
         for compare in _compares(node.condition):
             constraints.append(f"{isl_text(compare.expr, {})} {'>=' if compare.op == '>=' else '='} 0")

@@ -114,29 +114,65 @@ class Operation:
 
 
 def operations(value) -> list[Operation]:
-    """The operations of an expression. A product that is added at once costs nothing."""
-    found: list[Operation] = []
-    _collect(value, found)
-    return found
+    """The operations of an expression, equal ones once. A product that is added at once costs nothing, nor does the
+    comparison of a minimum or maximum.
+    """
+    return _Collector().collected(value)
 
 
-def _collect(value, found: list[Operation]) -> tuple[frozenset[int], tuple[Index, ...]]:
-    if isinstance(value, Load):
-        return frozenset({value.access}), ()
-    if isinstance(value, Index):
-        return frozenset(), (value,)
-    if isinstance(value, (ScalarArg, syntax.Const)):
-        return frozenset(), ()
-    loads, indices = frozenset(), ()
-    for part in children(value):
-        below, inside = _collect(part, found)
-        loads, indices = loads | below, (*indices, *inside)
-    quick, slow = _price(value)
-    if isinstance(value, syntax.Binary) and value.op in "+-" and value.dtype.is_float:
-        if any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right)):
-            quick = 0.0  # one multiply-add does both
-    found.append(Operation(quick, slow, loads, indices, _lanes_may(value)))
-    return loads, indices
+@dataclass(frozen=True)
+class _Part:
+    """A value below: a number that equal ones share, and what it depends on."""
+
+    number: int
+    loads: frozenset[int] = frozenset()
+    indices: tuple[Index, ...] = ()
+
+
+class _Collector:
+    def __init__(self):
+        self._found: list[Operation] = []
+        self._known: dict[tuple, _Part] = {}
+
+    def collected(self, value) -> list[Operation]:
+        self._part(value)
+        return self._found
+
+    def _part(self, value) -> _Part:
+        if isinstance(value, Load):
+            return self._leaf(("load", value.access), frozenset({value.access}))
+        if isinstance(value, Index):
+            return self._leaf(("index", id(value)), indices=(value,))
+        if isinstance(value, (ScalarArg, syntax.Const)):
+            return self._leaf(("value", id(value)))
+        if _is_extreme(value):
+            return self._operation(value, [self._part(value.then), self._part(value.orelse)])
+        return self._operation(value, [self._part(v) for v in children(value)])
+
+    def _leaf(self, key: tuple, loads: frozenset[int] = frozenset(), indices: tuple[Index, ...] = ()) -> _Part:
+        return self._known.setdefault(key, _Part(len(self._known), loads, indices))
+
+    def _operation(self, value, below: list[_Part]) -> _Part:
+        kind = (getattr(value, name, None) for name in ("op", "function", "to", "dtype"))
+        key = (type(value), *kind, *(part.number for part in below))
+        if isinstance(value, Gather) or key not in self._known:
+            loads = frozenset().union(*(part.loads for part in below))
+            indices = tuple(index for part in below for index in part.indices)
+            self._known[key] = _Part(len(self._known), loads, indices)
+            quick, slow = _price(value)
+            if isinstance(value, syntax.Binary) and value.op in "+-" and value.dtype.is_float:
+                if any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right)):
+                    quick = 0.0  # one multiply-add does both
+            self._found.append(Operation(quick, slow, loads, indices, _lanes_may(value)))
+        return self._known[key]
+
+
+def _is_extreme(value) -> bool:
+    """Whether a select is the smaller or the larger one of two values."""
+    test = value.condition if isinstance(value, syntax.IfExp) else None
+    if not isinstance(test, syntax.Compare) or test.op in ("==", "!="):
+        return False
+    return (test.left, test.right) in ((value.then, value.orelse), (value.orelse, value.then))
 
 
 def _price(value) -> tuple[float, float]:

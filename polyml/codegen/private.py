@@ -1,6 +1,7 @@
-"""Local arrays that live within one iteration of a parallel loop need memory for that iteration alone.
+"""Local arrays that live within one iteration of a parallel loop, or of one over tiles, need memory for that iteration alone.
 
         parallel it: for i in the strip: T[i, :] = ...; B[i, :] = T[i, :]      T: a strip for each thread, not all rows
+        kt: for k in the slab: V[k, :] = A[k, :]; ... V[k, i] ...              V: a slab, not all rows
 
 This keeps temporaries in the cache, and untouched memory untouched. (Array contraction to a tile: Lewis, Lin and Snyder,
 "The implementation and evaluation of fusion and contraction in array languages", PLDI 1998.)
@@ -19,7 +20,7 @@ from polyml.model.scop import Array, Role
 
 
 def with_private_arrays(program: Program) -> Program:
-    """The program with such arrays named in its outermost parallel loops."""
+    """The program with windows of such arrays, which are named in its outermost parallel loops."""
     outermost = list(_outermost(program.body, ()))
     touched: dict[str, set[int]] = {}
     for position, (node, _) in enumerate(outermost):
@@ -29,12 +30,12 @@ def with_private_arrays(program: Program) -> Program:
     marked: dict[int, Loop] = {}
     windows = dict(program.windows)
     for position, (node, guards) in enumerate(outermost):
-        if not isinstance(node, Loop) or not node.parallel:
+        if not isinstance(node, Loop) or not (node.parallel or node.role == "tile"):
             continue
         own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position}]
         found = tuple(a for a in own if _is_private(program, tests, a, node, guards))
         if found:
-            marked[id(node)] = replace(node, private=(*node.private, *found))
+            marked[id(node)] = replace(node, private=(*node.private, *found)) if node.parallel else node
             windows |= {a: _strip(program.scop.arrays[a], node) for a in found}
     return replace(program, body=_replaced(program.body, marked), windows=windows) if marked else program
 

@@ -93,6 +93,7 @@ class Arithmetic:
     def __init__(self, function: Function, flags: str, declared: dict[str, str], fused: bool):
         self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
         self._seen: dict[str, str] = {}
+        self._compared: dict[str, tuple[str, Val, Val]] = {}  # by name, comparisons of integers
 
     def forget(self) -> None:
         """Start a region: values of the last one need not dominate it."""
@@ -156,7 +157,11 @@ class Arithmetic:
     def select(self, condition: Val, then: Val, orelse: Val) -> Val:
         if then == orelse:
             return then
+        op, *sides = self._compared.get(condition.ssa, ("",))
         condition, then, orelse = self.together(condition, then, orelse)
+        if sides in ([then, orelse], [orelse, then]):  # LLVM does not see an extreme in a select of lanes
+            least = (op in ("<", "<=")) == (sides[0] == then)
+            return self.intrinsic(f"{'s' if then.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", then, orelse)
         ssa = self.once(f"select {condition.type} {condition.ssa}, {then.type} {then.ssa}, {orelse.type} {orelse.ssa}")
         return Val(ssa, then.dtype, then.lanes)
 
@@ -167,6 +172,8 @@ class Arithmetic:
         else:
             table = _SIGNED_COMPARE if left.dtype.kind == "i" else _UNSIGNED_COMPARE
             ssa = self.once(f"icmp {table[op]} {left.type} {left.ssa}, {right.ssa}")
+            if left.dtype.is_integer and op not in ("==", "!="):
+                self._compared[ssa] = op, left, right
         return Val(ssa, BOOL, left.lanes)
 
     def truth(self, value: Val) -> Val:

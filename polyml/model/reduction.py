@@ -1,8 +1,8 @@
 """Updates `A[f(i)] = A[f(i)] op e` whose order is free, and the dependences that this relaxes.
 
 Recognised, with `e` not reading the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and
-max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin, and any of these under a
-condition on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), an integer one always,
+max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin (of integers `m if m > x else x`
+too), and any of these under a condition on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), an integer one always,
 since it is exact.
 
 Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is
@@ -26,6 +26,7 @@ from polyml.model.nest import subvalues
 from polyml.model.scop import Access, Load, Scop, Statement, Value
 
 _NUMPY_EXTREMES = ("minimum", "maximum", "fmin", "fmax")
+_NOT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COMMUTATIVE = ("*", "&", "|", "^")
 
 
@@ -185,6 +186,9 @@ def _select_spine(value: syntax.IfExp, access: int, is_float: bool) -> str | Non
             return None
         return branches[0] or branches[1]
     test = value.condition
+    if not is_float and _is_load(value.then, access):  # no NaN, so the accumulator may be on either side
+        value = replace(value, then=value.orelse, orelse=value.then)
+        test = replace(test, op=_NOT[test.op]) if isinstance(test, syntax.Compare) and test.op in _NOT else test
     if not isinstance(test, syntax.Compare) or not _is_load(value.orelse, access) or _mentions(value.then, access):
         return None
     if test.left == value.then and _is_load(test.right, access):

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
@@ -23,12 +24,13 @@ from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.contraction import has_contraction, map_contractions
+from polyml.schedule.distribution import in_sequence, in_source_order
 from polyml.schedule.forms import affine_schedule, components
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.passes import Setting
 from polyml.schedule.short import map_short
-from polyml.schedule.slabs import SLAB, Slabs, in_slabs, restricted
+from polyml.schedule.slabs import SLAB, Slabs, in_slabs, middle, restricted
 from polyml.schedule.slabs import cut as slabs_of
 from polyml.schedule.timetiles import TimeTiles, time_tiles
 from polyml.schedule.timetiles import tree as time_tree
@@ -38,6 +40,7 @@ from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
+PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
 
 
@@ -63,20 +66,22 @@ def compute(
     parallel: bool,
     cut: bool = True,
     fusion: str = "model",
+    pieces: frozenset[str] = frozenset(),
     sizes: Mapping[str, int] | None = None,
     free: int = 0,
     reductions: Mapping[str, Reduction] = MappingProxyType({}),
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    tile, parallel, cut: what it may have. fusion: as in `Options`. sizes: values of parameters to choose block sizes by; the
-    schedule is legal for all. free: how many sizes the code is not told by others. reductions: the updates whose order is free: contractions use that.
+    tile, parallel, cut: what it may have. fusion: as in `Options`. pieces: statements whose nests keep the source's order
+    (`divide`). sizes: values of parameters to choose block sizes by; the schedule is legal for all. free: how many sizes the
+    code is not told by others. reductions: the updates whose order is free.
     """
     if not scop.statements:
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
-        with budget(OPERATIONS):
-            return _Planner(machine, tile, parallel, cut, fusion, reductions, free).scheduled(scop, dependences, sizes)
+        with budget(OPERATIONS + PIECE_OPERATIONS * len(pieces)):
+            return _Planner(machine, tile, parallel, cut, fusion, pieces, reductions, free).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -101,18 +106,19 @@ class _Planner:
     parallel: bool
     cut: bool
     fusion: str
+    pieces: frozenset[str]
     reductions: Mapping[str, Reduction]
     free: int
 
     def scheduled(self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Scheduled:
         tree, sized = None, self.tile and has_contraction(scop)
-        setting, known = Setting(self.machine, self.reductions, self.parallel, self.tile), sizes if sized else None
-        affine, notes = affine_schedule(scop, dependences, self.fusion, setting, known)
+        known = sizes if sized else None
+        affine, notes = self._affine(scop, dependences, known)
         notes += (_moved(self.fusion, affine, scop, known),)
         cuts: list[Slabs | TimeTiles | None] = []
         if self.tile and self.cut:
             try:
-                with budget(CUT_OPERATIONS):
+                with budget(CUT_OPERATIONS + PIECE_OPERATIONS * len(self.pieces)):
                     cuts = [self._cut(part, scop, dependences, sizes) for part in components(affine)]
                     sized = sized or any(cuts)
                     cuts = [None if isinstance(cut, TimeTiles) and not (cut.pays and self.free <= FREE) else cut for cut in cuts]
@@ -137,6 +143,32 @@ class _Planner:
             check_legal(tree, scop, dependences, self.reductions)
         check_parallel(tree, scop, dependences, self.reductions)
 
+    def _affine(
+        self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> tuple[isl.Schedule, tuple[str, ...]]:
+        """The loops of each component before tiling: the source's around pieces of index sets, isl's elsewhere."""
+        if not self.pieces:
+            return self._searched(scop, dependences, sizes)
+        parts, notes = [], (f"index sets split into {', '.join(sorted(self.pieces))}",)
+        for nest in components(scop.schedule):
+            if self.pieces.isdisjoint(polyhedra.set_names(nest.get_domain())):
+                nest, more = self._searched(*restricted(scop, dependences, nest.get_domain()), sizes)
+                notes += more
+            else:
+                nest = in_source_order(nest, dependences)
+            parts.append(nest)
+        return in_sequence(parts), notes
+
+    def _searched(
+        self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> tuple[isl.Schedule, tuple[str, ...]]:
+        setting = Setting(self.machine, self.reductions, self.parallel, self.tile)
+        return affine_schedule(scop, dependences, self.fusion, setting, sizes)
+
+    def _is_divided(self, scop: Scop) -> bool:
+        """Whether there are pieces of index sets, whose loops are known."""
+        return not self.pieces.isdisjoint(scop.statements)
+
     def _mapped(
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, grain: int = 1
     ) -> tuple[isl.Schedule, tuple[str, ...]]:
@@ -156,7 +188,7 @@ class _Planner:
         part, within = restricted(scop, dependences, component.get_domain())
         if has_contraction(scop):
             single = len(part.statements) < 2  # which has tiles of its own
-            return None if single else slabs_of(component, part, sizes)
+            return None if single else slabs_of(component, part, sizes, simple=not self._is_divided(part))
         return time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
 
     def _in_cuts(
@@ -194,13 +226,16 @@ class _Planner:
     ) -> tuple[Tree, tuple[str, ...]]:
         """The loop over slabs around its parts, each with a schedule of its own; and what was decided."""
         notes, plans = (f"slabs of {found.width} of {', '.join(sorted(scop.statements))}:",), []
-        sizes = None if sizes is None else {**sizes, SLAB: 0}
+        if sizes is not None:  # pieces on both sides of the slab are as large as each other in the middle
+            sizes = {**sizes, SLAB: middle(found, scop, sizes) if self._is_divided(scop) else 0}
         for instances in found.parts:
             part, within = restricted(scop, dependences, instances)
-            tree = map_short(component.intersect_domain(instances), part, within, parallel=self.parallel)
+            loops = component.intersect_domain(instances)
+            tree = map_short(loops, part, within, parallel=self.parallel)
             decided: tuple[str, ...] = ()
             if tree is None:
-                affine, _ = affine_schedule(part, within, "no" if self.fusion == "no" else "smart")
+                keeps = self._is_divided(part) and instances is not found.parts[-1]
+                affine = loops if keeps else affine_schedule(part, within, "no" if self.fusion == "no" else "smart")[0]
                 tree, decided = self._mapped(affine, part, within, sizes, found.width)
             plans.append(tree)
             notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))

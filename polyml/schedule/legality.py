@@ -13,7 +13,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction, relaxed, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule.asked import Asked, parse_mark
-from polyml.schedule.tree import NODE, partial_results
+from polyml.schedule.tree import NODE, partial_results, together
 
 
 def check_legal(
@@ -165,10 +165,15 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
     """{ S[i] -> T[j] }: the dependences between different iterations of a band's first loop, outer loops being equal."""
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
-    prefix = node.get_prefix_schedule_multi_union_pw_aff()
-    if node.get_schedule_depth() > 0:
-        inside = inside.eq_at_multi_union_pw_aff(prefix)
     member = isl.MultiUnionPwAff.from_union_pw_aff(node.band_get_partial_schedule().get_at(0))
+    outer = node.get_prefix_schedule_multi_union_pw_aff() if node.get_schedule_depth() > 0 else None
+    loops = [] if outer is None else [outer.get_at(k) for k in range(node.get_schedule_depth())]
+    plain = [loop for loop in loops if not polyhedra.has_division(loop)]
+    if 0 < len(plain) < len(loops):  # those over single iterations alone often tell, and do so much sooner
+        some = inside.eq_at_multi_union_pw_aff(together(plain))
+        if some.subtract(some.eq_at_multi_union_pw_aff(member)).is_empty():
+            return isl.UnionMap.empty(inside.get_space())
+    inside = inside if outer is None else inside.eq_at_multi_union_pw_aff(outer)
     return inside.subtract(inside.eq_at_multi_union_pw_aff(member))
 
 

@@ -22,7 +22,7 @@ from polyml import polyhedra
 from polyml.model.dependence import NONE, Dependences, dependences
 from polyml.model.scop import Scop
 from polyml.schedule.roles import LoopRole, loop_role
-from polyml.schedule.strides import is_same_element
+from polyml.schedule.strides import is_same_element, iterators_of
 from polyml.schedule.tree import NODE, POINT, TILE, Band, band_of
 from polyml.schedule.tree_text import Tree, parse_tree
 
@@ -45,10 +45,11 @@ class Slabs:
     parts: tuple[isl.UnionSet, ...]
 
 
-def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | None:
+def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, simple: bool = True) -> Slabs | None:
     """A component of a schedule in slabs along one of its outermost loops; None where that leaves no rest.
 
-    scop: of the component's statements. sizes: values of parameters to choose the width by.
+    scop: of the component's statements. sizes: values of parameters to choose the width by. simple: whether what comes
+    before the rest must have simple forms to be scheduled anew.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band:
@@ -67,7 +68,8 @@ def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None) ->
             for piece in _peeled(part, others, scop, order)
         ]
         parts = [part for part in parts if not part.is_empty()]
-        if len(parts) > 1 and _depth(parts[-1], scop) == depth and all(map(_is_simple, parts)):
+        parts = parts if simple else _straightened(parts, member, width, order)
+        if len(parts) > 1 and _depth(parts[-1], scop) == depth and all(map(_is_simple, parts if simple else parts[-1:])):
             return Slabs(member, width, tuple(parts))
     return None
 
@@ -84,9 +86,19 @@ def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) 
         return FEW_WIDTH
     if sizes is None:
         return WIDTH
+    return WIDTH if _count(member, scop, sizes) >= FEW else FEW_WIDTH
+
+
+def _count(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int]) -> int:
+    """How many iterations the loop has at these sizes."""
     times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(polyhedra.fix(scop.domain, sizes)).range()
     counts = [polyhedra.length(polyhedra.fix(piece, sizes), 0) for piece in polyhedra.pieces(times)]
-    return WIDTH if max((n or 0 for n in counts), default=0) >= FEW else FEW_WIDTH
+    return max((n or 0 for n in counts), default=0)
+
+
+def middle(found: Slabs, scop: Scop, sizes: Mapping[str, int]) -> int:
+    """Where the slab in the middle begins, counted from the first one."""
+    return _count(found.member, scop, sizes) // (2 * found.width) * found.width
 
 
 def _endless(scop: Scop) -> Scop:
@@ -134,6 +146,28 @@ def _peeled(
         if rest is not None and _depth(rest, scop) == _depth(part, scop) and _is_thick(rest):
             return [first, rest]
     return [part]
+
+
+def _straightened(
+    parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap
+) -> list[isl.UnionSet]:
+    """The parts with what runs in some iterations of the slab only moved from the last one to the one before, so that how far
+    loops of the rest go does not depend on each other.
+    """
+    if len(parts) < 2:
+        return parts
+    *others, before, rest = parts
+    slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
+    inside = isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
+    ragged = []
+    for piece in polyhedra.pieces(rest):
+        times = polyhedra.of_name(inside, piece)
+        ragged.append(isl.UnionSet.from_set(polyhedra.ragged(piece, times, iterators_of(member, piece.get_tuple_name()))))
+    moved = _union(ragged)
+    whole = rest.subtract(moved).coalesce()
+    if not order.intersect_domain(whole).intersect_range(moved).is_empty():
+        return parts
+    return [*others, before.union(moved).coalesce(), whole]
 
 
 def _depth(instances: isl.UnionSet, scop: Scop) -> int:

@@ -13,7 +13,7 @@ from tests.codegen.forms import small_machine
 CUT = {
     "lu_by_outer_products", "lu_of_slices", "lu_by_columns", "cholesky_by_outer_products", "cholesky_of_the_upper_triangle", "ldl",
     "solve_lower", "solve_from_the_right", "solve_by_outer_products", "gram_schmidt", "gram_schmidt_of_rows",
-    "inverse_of_a_triangle", "lu", "cholesky",
+    "inverse_of_a_triangle", "shortest_paths", "lu", "cholesky",
 }  # fmt: skip
 
 def lu_by_outer_products(A):

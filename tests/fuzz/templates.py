@@ -499,7 +499,29 @@ def batched(rng: random.Random) -> Made:
     return "\n".join(lines), _arrays(e, A="3,N,K", B="3,K,M", C="3,N,M")
 
 
+def pivots(rng: random.Random) -> Made:
+    """All elements updated by the row and the column of each step, which the step updates as well."""
+    e = rng.choice(["i64", "i32", "u8"])
+    k = rng.choice(["range(A.shape[0])", "range(A.shape[0] - 1, -1, -1)", "range(1, A.shape[0])"])
+    inner = [("i", "range(A.shape[0])"), ("j", "range(A.shape[0])")]
+    rng.shuffle(inner)
+    column, row = rng.choice(["A[i, k]", "A[i, k]", "A[k, i]", "2"]), rng.choice(["A[k, j]", "A[k, j]", "A[k, k]", "A[j, k]"])
+    term = f"{column} {rng.choice('+-*')} {row}"
+    value = rng.choice([f"min(A[i, j], {term})", f"A[i, j] + {term}", f"A[i, j] if A[i, j] > {term} else {term}"])
+    return "\n".join(["def kernel(A):", *_nest([("k", k), *inner], [f"A[i, j] = {value}"])]), _arrays(e, A="N,N")
+
+
+def mirrored(rng: random.Random) -> Made:
+    """Elements updated by those that lie across a middle, or by a row that is one of them."""
+    e = _element(rng)
+    other = rng.choice(["A[A.shape[0] - 1 - i, j]", "A[i, A.shape[1] - 1 - j]", "A[0, j]", "A[i, 0]", "A[-1, j]", "A[i - 1, j]"])
+    loops = [("i", "range(A.shape[0])"), ("j", "range(A.shape[1])")]
+    rng.shuffle(loops)
+    return "\n".join(["def kernel(A):", *_nest(loops, [f"A[i, j] = A[i, j] * 2 - {other}"])]), _arrays(e, A="N,M")
+
+
 TEMPLATES = (
+    pivots, mirrored,
     elimination,
     contraction, contraction, dot_product_matmul, two_products, symmetric_update, triangular_product, triangular_solve,
     factorization, jacobi_1d, jacobi_2d, heat_3d, seidel, periodic_stencil, fdtd, scan, row_reduction, covariance,
