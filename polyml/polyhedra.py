@@ -679,3 +679,35 @@ def fold(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
     from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))
     from_last = last.insert_domain(space.align_params(last.get_space())).sub(value)
     return from_first.min(from_last)
+
+
+def rational_image(members: Sequence[isl.UnionPwAff], context: isl.Set) -> isl.Set:
+    """{ [values...] }: of expressions { S[i] -> [(e)] } together, as polyhedra that hold all of them and perhaps more."""
+    space = isl.Space.set_alloc(CONTEXT, 0, len(members))
+    listed = isl.UnionPwAffList.alloc(CONTEXT, len(members))
+    for member in members:
+        listed, space = listed.add(member), space.align_params(member.get_space())
+    found = None
+    for piece in pieces(isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff_list(space, listed))):
+        depth = piece.dim(_D.in_)
+        for basic in piece.get_basic_maps():
+            flat = basic.wrap().flatten().remove_divs()
+            image = isl.Set.from_basic_set(flat.eliminate(_D.set, 0, depth).project_out(_D.set, 0, depth))
+            found = image if found is None else found.union(image)
+    return found.intersect_params(context).coalesce()
+
+
+def where(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
+    """The instances for which expressions { S[i] -> [(e)] } have the values that parameters give them."""
+    pairs_ = [(m, n) for m, n in zip(members, names)]
+    pairs_ += [(a.sub(b), f"{m} - {n}") for k, (a, m) in enumerate(pairs_) for b, n in pairs_[k + 1 :]]
+    for member, value in pairs_:
+        there = isl.UnionSet(f"[{', '.join(names)}] -> {{ [{value}] }}")
+        domain = domain.intersect(isl.UnionMap.from_union_pw_aff(member).intersect_range(there).domain())
+    return domain.coalesce()
+
+
+def as_facts(values: isl.Set, names: Sequence[str]) -> isl.Set:
+    """{ : ... } of parameters for { T[values] }, as far as one polyhedron says it."""
+    there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
+    return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())

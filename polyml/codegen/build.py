@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute
+from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute, with_body
 from polyml.codegen.integers import (
     TRUE,
     Compare,
@@ -24,18 +24,47 @@ from polyml.codegen.integers import (
     modulo,
     var,
 )
+from polyml.codegen.tileloops import apart
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
+from polyml.polyhedra import CONTEXT
 from polyml.schedule.asked import NOTHING, Asked, parse_mark
+from polyml.schedule.forms import components
 from polyml.schedule.tree import POINT, TILE, partial_results
 
 _OP = isl.ast_expr_op_type
+MOST_LOOPS = 24  # around each other inside a tile
 
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
     """The loops that run `schedule`, under the scop's context."""
-    ast_build = isl.AstBuild.from_context(scop.checked)
-    return Program(scop, tuple(_nodes(ast_build.node_from_schedule(schedule), _Role())), reductions or {})
+    nodes = tuple(n for part in components(schedule) for n in _part(part, scop.checked))
+    return Program(scop, nodes, reductions or {})
+
+
+def _part(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
+    found = apart(schedule, context)
+    if found is None:
+        return _nodes(isl.AstBuild.from_context(context).node_from_schedule(schedule), _Role())
+    outer = _nodes(isl.AstBuild.from_context(context).node_from_schedule(found.outer), _Role())
+    tile = isl.AstBuild.from_context(context.intersect(found.tiles)).set_iterators(_iterators(len(found.names)))
+    inner = _nodes(tile.node_from_schedule(found.inner), _Role())
+    return [n for node in outer for n in _with_tile(node, found.names, inner)]
+
+
+def _iterators(first: int) -> isl.IdList:
+    """Names of loops inside so many others."""
+    found = isl.IdList.alloc(CONTEXT, MOST_LOOPS)
+    for k in range(first, first + MOST_LOOPS):
+        found = found.add(isl.Id(f"c{k}"))
+    return found
+
+
+def _with_tile(node: Node, names: tuple[str, ...], inner: list[Node]) -> list[Node]:
+    """The loops over tiles around those inside one."""
+    if isinstance(node, Instance):
+        return [substitute(n, dict(zip(names, node.point))) for n in inner]
+    return [with_body(node, tuple(n for child in node.body for n in _with_tile(child, names, inner)))]
 
 
 def integer_expression(value: isl.PwAff) -> Lin:
