@@ -5,7 +5,7 @@ The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyml import polyhedra
@@ -963,7 +963,7 @@ class Kernel(Body):
         total = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
         if node.step > 1:
             total = fn.emit(f"sdiv i64 {total}, {node.step}")
-        middle = {node.var: floor_div(node.lower[0] + node.upper[0], 2), node.last: node.upper[0]}
+        middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
         for inner in _longest_path(node.body):
             if not isinstance(inner, Loop):
                 total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
@@ -971,7 +971,7 @@ class Kernel(Body):
             low = [e.substitute(middle) for e in inner.lower]
             high = [e.substitute(middle) for e in inner.upper]
             trip = extremum("min", high) - extremum("max", low) + inner.step
-            middle[inner.var] = floor_div(low[0] + high[0], 2)
+            middle[inner.var] = _middle(low, high)
             count = self.integer(extremum("max", [Lin((), inner.step), trip]))
             if inner.step > 1:
                 count = fn.emit(f"sdiv i64 {count}, {inner.step}")
@@ -979,17 +979,24 @@ class Kernel(Body):
         return total
 
 
+def _middle(lower: Sequence[Lin], upper: Sequence[Lin]) -> Lin:
+    return floor_div(extremum("max", lower) + extremum("min", upper), 2)
+
+
 def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
-    """The deepest chain of loops below, and of what runs together."""
+    """The deepest chain of loops below, and of what runs together: of those as deep as each other, one without masks."""
     best: list[Loop | Jam | Unroll] = []
     for node in nodes:
         if isinstance(node, Instance):
             continue
         below = _longest_path(node.body)
         path = below if isinstance(node, Guard) else [node, *below]
-        if len(path) > len(best):
-            best = path
+        best = max(best, path, key=_depth)  # the first of equal ones
     return best
+
+
+def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
+    return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)
 
 
 class Share(Body):

@@ -37,7 +37,7 @@ SLOPES = range(5)  # places per step that a hyperplane may lean
 SHARE = 75  # percent of the cache that a tile's data fill
 ROW = 512  # elements of a row in a tile, where rows are longer than LONG_ROW
 LONG_ROW = 768
-WIDTHS = (1024, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
+WIDTHS = (768, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
 STEPS = (64, 8, 4)  # that widths are multiples of
 LEAST = 4
 TILES = (1, 2, 2)  # in a wave for each core
@@ -261,7 +261,7 @@ class _Sweep:
         return width, {d: self._cut(d, width) for d in cut}
 
     def _cut(self, dim: int, width: int) -> int:
-        return ROW if dim == len(self.extents) - 1 else max(width // 2, LEAST)
+        return ROW if dim == len(self.extents) - 1 else max(width // 8, LEAST)
 
     def _data(self, width: int, cut: set[int]) -> int:
         """Bytes that a tile touches. In dimensions that are cut it leans as its steps go on, on average by half its width."""
