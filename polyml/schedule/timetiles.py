@@ -40,6 +40,7 @@ LONG_ROW = 768
 WIDTHS = (768, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
 STEPS = (64, 8, 4)  # that widths are multiples of
 LEAST = 4
+STEPS_OF_PIPELINE = 32
 TILES = (1, 2, 2)  # in a wave for each core
 
 
@@ -66,7 +67,7 @@ class TimeTiles:
     def __str__(self) -> str:
         kind = "tiles by a pipeline" if self.waves[0].dim is None else "diamonds"
         cut = "".join(f", of {size} along dimension {plane.dim}" for plane, size in self.inner)
-        return f"{kind} over time, {self.sizes[0]} wide along dimension {self.waves[1].dim}{cut}"
+        return f"{kind} over time, {self.sizes[1]} wide along dimension {self.waves[1].dim}{cut}"
 
 
 def time_tiles(
@@ -98,7 +99,8 @@ def time_tiles(
     sweep = _Sweep(tuple(extents), along, place_bytes, machine, machine.cores if parallel else 1)
     width, cuts = sweep.widths()
     inner = tuple((plane, cuts[d]) for d, found in enumerate(planes) for plane in found[:1] if d != along and d in cuts)
-    return TimeTiles(waves, (width, width), inner, sweep.pays)
+    steps = min(width, STEPS_OF_PIPELINE) if waves[0].dim is None else width  # or there are few tiles in a wave
+    return TimeTiles(waves, (steps, width), inner, sweep.pays)
 
 
 def tree(found: TimeTiles, component: isl.Schedule, *, parallel: bool) -> Tree:
