@@ -1,8 +1,5 @@
-"""What is left where isl's scheduler takes too long for a whole kernel: its parts one by one, and the source's order.
-
-    strongly connected components of the dependences, each to be scheduled alone, in an order that keeps all dependences
-    the source's own loops, with what they carry computed
-"""
+"""Strongly connected components of the dependences: where isl's scheduler takes too long for a whole kernel, each is scheduled
+alone."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.schedule.legality import carried
-from polyml.schedule.tree import NODE
 
 
 def components(scop: Scop, dependences: Dependences) -> list[isl.UnionSet]:
@@ -40,16 +35,3 @@ def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
         found |= new
         waiting += new
     return found
-
-
-def in_source_order(scop: Scop, dependences: Dependences) -> isl.Schedule:
-    """The source's loops, of which those that carry no dependence are said to be parallel."""
-
-    def marked(node: isl.ScheduleNode) -> isl.ScheduleNode:
-        if node.get_type() == NODE.band and node.band_n_member() == 1 and carried(node, dependences.validity).is_empty():
-            node = node.band_member_set_coincident(0, 1)
-        for i in range(node.n_children()):
-            node = marked(node.child(i)).parent()
-        return node
-
-    return marked(scop.schedule.get_root()).get_schedule()

@@ -23,6 +23,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.apart import components as connected
 from polyml.schedule.contraction import has_contraction, map_contractions
 from polyml.schedule.distribution import in_sequence, in_source_order
 from polyml.schedule.forms import affine_schedule, components
@@ -99,6 +100,23 @@ def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, 
     return f"fusion {fusion}: {len(parts)} nest{'s' if len(parts) > 1 else ''}, {moved}"
 
 
+def _one_by_one(
+    scop: Scop, dependences: Dependences, why: BudgetExceeded
+) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The components each on its own, with the source's loops where isl takes too long for one alone."""
+    parts, notes = [], (f"components are scheduled one by one ({why})",)
+    for instances in connected(scop, dependences):
+        part, within = restricted(scop, dependences, instances)
+        try:
+            loops, more = affine_schedule(part, within)
+        except BudgetExceeded as problem:
+            loops = in_source_order(scop.schedule.intersect_domain(instances), within)
+            more = (f"{', '.join(part.statements)}: the source's loops ({problem})",)
+        parts.append(loops)
+        notes += more
+    return in_sequence(parts), notes
+
+
 @dataclass(frozen=True)
 class _Planner:
     machine: CpuMachine
@@ -163,7 +181,10 @@ class _Planner:
         self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
     ) -> tuple[isl.Schedule, tuple[str, ...]]:
         setting = Setting(self.machine, self.reductions, self.parallel, self.tile)
-        return affine_schedule(scop, dependences, self.fusion, setting, sizes)
+        try:
+            return affine_schedule(scop, dependences, self.fusion, setting, sizes)
+        except BudgetExceeded as problem:
+            return _one_by_one(scop, dependences, problem)
 
     def _is_divided(self, scop: Scop) -> bool:
         """Whether there are pieces of index sets, whose loops are known."""

@@ -8,8 +8,9 @@ from polyml.polyhedra import CONTEXT, BudgetExceeded
 from polyml.schedule import compute as computing
 from polyml.schedule import forms
 from polyml.schedule.forms import affine_schedule
+from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.options import isl_options
-from tests.schedule.scheduling import modelled
+from tests.schedule.scheduling import marks, modelled
 
 
 def options():
@@ -108,3 +109,16 @@ def test_a_schedule_is_the_same_whatever_isl_s_options_are_outside():
     wanted = str(affine_schedule(found.scop, found.dependences)[0])
     with isl_options(schedule_max_coefficient=0, schedule_maximize_coincidence=1, schedule_whole_component=1):
         assert str(affine_schedule(found.scop, found.dependences)[0]) == wanted
+
+
+@pytest.mark.parametrize("name", ["gemm", "k2mm", "fdtd_2d", "deriche", "adi"])
+def test_what_isl_takes_too_long_for_is_scheduled_component_by_component_with_loops_of_the_source(monkeypatch, name):
+    monkeypatch.setattr(forms, "OPERATIONS", 1)
+    monkeypatch.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
+    found = modelled(name)
+    made = computing.compute(found.scop, found.dependences, machine.preset("avx2"), tile=True, parallel=True)
+    assert made.notes[0].startswith("components are scheduled one by one")
+    assert any("the source's loops" in note for note in made.notes)
+    check_legal(made.tree, found.scop, found.dependences)
+    check_parallel(made.tree, found.scop, found.dependences)
+    assert any("parallel" in marks(made.tree, s) for s in found.scop.statements)
