@@ -105,7 +105,8 @@ def campaign(seeds: Sequence[int], engines: Callable[[int], Sequence[str]], jobs
                     seed = waiting.get_nowait()
                 except queue.Empty:
                     return
-                program = generate(seed)
+                with lock:  # Python 3.11's parser mistakes the recursion depth of threads that run it at once
+                    program = generate(seed)
                 outcome = worker.check(program, engines(seed))
                 with lock:
                     report.add(seed, program, outcome)
