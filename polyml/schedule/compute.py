@@ -20,7 +20,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction
+from polyml.model.reduction import Reduction, relaxed
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.apart import components as connected
@@ -31,7 +31,7 @@ from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.passes import Setting
 from polyml.schedule.short import map_short
-from polyml.schedule.slabs import SLAB, Slabs, in_slabs, middle, restricted
+from polyml.schedule.slabs import SLAB, Slabs, in_slabs, middle, restricted, solve
 from polyml.schedule.slabs import cut as slabs_of
 from polyml.schedule.timetiles import TimeTiles, time_tiles
 from polyml.schedule.timetiles import tree as time_tree
@@ -210,7 +210,10 @@ class _Planner:
         if has_contraction(scop):
             single = len(part.statements) < 2  # which has tiles of its own
             return None if single else slabs_of(component, part, sizes, simple=not self._is_divided(part))
-        return time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
+        found = time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
+        if found is None and self.reductions:
+            found = solve(component, part, within.validity.subtract(relaxed(scop, self.reductions)))
+        return found
 
     def _in_cuts(
         self,

@@ -148,6 +148,29 @@ def _peeled(
     return [part]
 
 
+def solve(component: isl.Schedule, scop: Scop, order: isl.UnionMap) -> Slabs | None:
+    """A component of two loops, the sums of which wait for earlier ones (a triangular solve with one right side), in slabs:
+    first what needs nothing of the slab, for all its rows at once, then the rest; None where that is no nest of two loops.
+
+    order: the dependences without those between updates of one sum.
+    """
+    top = component.get_root().child(0)
+    if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:
+        return None
+    band = band_of(top)
+    if len(band.members) != 1 or band.coincident[0]:
+        return None
+    times = isl.UnionMap.from_union_pw_aff(band.members[0])
+    inside = times.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {FEW_WIDTH} }}")).domain()
+    waiting = order.intersect_domain(inside).intersect_range(inside).range()
+    sums = _union(isl.UnionSet.from_set(s.domain) for s in scop.statements.values() if len(s.iterators) == 2)
+    first = sums.intersect(inside).subtract(waiting).coalesce()
+    rest = scop.domain.intersect(inside).subtract(first).coalesce()
+    if first.is_empty() or rest.is_empty() or not _is_thick(first):
+        return None
+    return Slabs(band.members[0], FEW_WIDTH, (first, rest))
+
+
 def _straightened(
     parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap
 ) -> list[isl.UnionSet]:

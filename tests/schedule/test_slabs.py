@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+import polyml
 from polyml import machine
 from polyml.codegen.build import build
 from polyml.codegen.walk import sequence
 from polyml.model.dependence import dependences
+from polyml.model.reduction import reductions
 from polyml.polyhedra import fix, points
 from polyml.schedule import slabs as module
 from polyml.schedule.compute import compute
@@ -116,3 +118,47 @@ def test_a_slab_is_narrower_where_there_are_few(monkeypatch):
     (component,) = components(affine_schedule(found.scop, found.dependences)[0])
     widths = {n: cut(component, found.scop, {"A_0": n, "A_1": n}).width for n in (20, 127, 129, 4000)}
     assert widths == {20: 2, 127: 2, 129: WIDTH, 4000: WIDTH}
+
+
+def test_a_solve_with_one_right_side_has_slabs_whose_sums_run_for_all_their_rows_at_once():
+    found = modelled("trisolv")
+    free = reductions(found.scop, "reassociate")
+    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, reductions=free)
+    assert any(f"slabs of {module.FEW_WIDTH} of S1, S2" in note for note in made.notes)
+    strict = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True)
+    assert not any("slabs" in note for note in strict.notes)
+
+
+@pytest.mark.parametrize("name", ["durbin", "jacobi_1d", "atax"])
+def test_what_waits_for_the_iteration_before_has_no_such_slabs(name):
+    found = modelled(name)
+    free = reductions(found.scop, "reassociate")
+    made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, reductions=free)
+    assert not any("slabs" in note for note in made.notes)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 15, 16, 17, 50, 129])
+@pytest.mark.parametrize("upward", [False, True])
+def test_solves_in_slabs_give_what_python_gives(rows, upward):
+    def down(L, x):
+        for i in range(x.shape[0]):
+            for j in range(i):
+                x[i] -= L[i, j] * x[j]
+            x[i] = x[i] * L[i, i]
+
+    def up(L, x):
+        for i in range(x.shape[0] - 1, -1, -1):
+            for j in range(i + 1, x.shape[0]):
+                x[i] -= L[i, j] * x[j]
+            x[i] = x[i] * L[i, i]
+
+    function = up if upward else down
+    rng = np.random.default_rng(rows)
+    L, x = rng.integers(-9, 9, (rows, rows)), rng.integers(-9, 9, rows)
+    expected, found = x.copy(), x.copy()
+    with np.errstate(over="ignore"):
+        function(L, expected)
+    kernel = polyml.kernel(cache=False, threads=2, fallback="error")(function)
+    kernel(L, found)
+    np.testing.assert_array_equal(found, expected)
+    assert "slabs of" in kernel.explain()
