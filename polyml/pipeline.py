@@ -135,7 +135,7 @@ def compile(
     model = _modelled(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
     if given is not None and not aliased:
         related = given.alike if sizes is None or sizes.alike else ()  # else these sizes are not so related
-        model = stage("pieces", lambda: _form_of(given, model, options))
+        model = stage("pieces", lambda: _form_of({s.name for s in given.statements}, model, options))
         problem = _problem(model, layouts, options, given.sized, related, nullcontext)
         tree = stage("schedule", lambda: _proved(given, problem))
         made = _generate_given(problem, model, tree, layouts, options, stage)
@@ -212,9 +212,8 @@ def _divided(model: _Model, options: Options) -> list[_Model]:
         return []
 
 
-def _form_of(given: Saved, model: _Model, options: Options) -> _Model:
-    """The form of the model that a saved schedule is for, the model itself where it is for none."""
-    names = {s.name for s in given.statements}
+def _form_of(names: set[str], model: _Model, options: Options) -> _Model:
+    """The form of the model that has these statements, the model itself where none has."""
     if names == {*model.scop.statements}:
         return model
     return next((form for form in _divided(model, options) if {*form.scop.statements} == names), model)
@@ -236,9 +235,7 @@ def schedule_of(
         tree, related = model.scop.schedule, ()
     else:
         compiled = compile(kernel, types, layouts, options, False, sizes)
-        if {*compiled.scop.statements} != {*model.scop.statements}:
-            names = {*compiled.scop.statements}
-            model = next(form for form in _divided(model, options) if {*form.scop.statements} == names)
+        model = _form_of({*compiled.scop.statements}, model, options)
         sized, tree = compiled.artifact.sized and model.typical is not None, compiled.schedule
         related = tuple(map(str, compiled.artifact.alike))
     problem = _problem(model, layouts, options, sized, related, alone)
@@ -251,7 +248,8 @@ def schedule_from(
 ) -> Schedule:  # fmt: skip
     """A saved schedule for this kernel and these arguments, proved and generated again."""
     check_name(given, kernel.name)
-    model = _form_of(given, _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({})), options)
+    model = _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({}))
+    model = _form_of({s.name for s in given.statements}, model, options)
     problem = _problem(model, layouts, options, given.sized, given.alike, alone)
     tree = _proved(given, problem)
     problem.check(tree)

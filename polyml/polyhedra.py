@@ -5,7 +5,7 @@ All isl objects of the project live in one context, `CONTEXT`, since objects of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -681,14 +681,15 @@ def fold(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
     return from_first.min(from_last)
 
 
-def rational_image(members: Sequence[isl.UnionPwAff], context: isl.Set) -> isl.Set:
-    """{ [values...] }: of expressions { S[i] -> [(e)] } together, as polyhedra that hold all of them and perhaps more."""
-    space = isl.Space.set_alloc(CONTEXT, 0, len(members))
-    listed = isl.UnionPwAffList.alloc(CONTEXT, len(members))
-    for member in members:
-        listed, space = listed.add(member), space.align_params(member.get_space())
+def has_none(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
+    """Whether no pair { [t] -> [t'] } is in that order, such as isl.Map.lex_gt."""
+    return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
+
+
+def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
+    """{ [values...] } of { S[i] -> [values...] }, as polyhedra that hold all of them and perhaps more."""
     found = None
-    for piece in pieces(isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff_list(space, listed))):
+    for piece in pieces(isl.UnionMap.from_multi_union_pw_aff(values)):
         depth = piece.dim(_D.in_)
         for basic in piece.get_basic_maps():
             flat = basic.wrap().flatten().remove_divs()

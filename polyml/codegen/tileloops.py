@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.schedule.tree import NODE, members_of
+from polyml.schedule.tree import NODE, members_of, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 TILE = "tile_"  # the statement that stands for what is inside
@@ -41,7 +41,7 @@ def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
     chain, inside = _chain(tree["child"])
     members = [members_of(band)[0] for _, band in chain]
     names = tuple(f"tile{k}" for k in range(len(members)))
-    tiles = polyhedra.rational_image(members, context).set_tuple_name(TILE)
+    tiles = polyhedra.rational_image(together(members), context).set_tuple_name(TILE)
     outer: Tree = {}
     place = f"{TILE}[{', '.join(names)}]"
     for (marks, band), name in reversed(list(zip(chain, names))):

@@ -20,7 +20,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction, relaxed
+from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.apart import components as connected
@@ -212,7 +212,7 @@ class _Planner:
             return None if single else slabs_of(component, part, sizes, simple=not self._is_divided(part))
         found = time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
         if found is None and self.reductions:
-            found = solve(component, part, within.validity.subtract(relaxed(scop, self.reductions)))
+            found = solve(component, part, within, self.reductions)
         return found
 
     def _in_cuts(

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import islpy as isl
 
@@ -110,13 +110,13 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
 
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, goes back along the member."""
-    return _has_none(_along(member, node, validity), isl.Map.lex_gt)
+    return polyhedra.has_none(_along(member, node, validity), isl.Map.lex_gt)
 
 
 def stays(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, moves along the member."""
     times = _along(member, node, validity)
-    return _has_none(times, isl.Map.lex_gt) and _has_none(times, isl.Map.lex_lt)
+    return polyhedra.has_none(times, isl.Map.lex_gt) and polyhedra.has_none(times, isl.Map.lex_lt)
 
 
 def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
@@ -127,11 +127,6 @@ def _along(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMa
         inside = inside.eq_at_multi_union_pw_aff(node.get_prefix_schedule_multi_union_pw_aff())
     along = isl.UnionMap.from_union_pw_aff(member)
     return inside.apply_domain(along).apply_range(along)
-
-
-def _has_none(times: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
-    """Whether no pair is in that order."""
-    return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in polyhedra.pieces(times))
 
 
 def schedule_constraints(domain: isl.UnionSet, validity: isl.UnionMap) -> isl.ScheduleConstraints:

@@ -83,20 +83,9 @@ def violated(order: isl.UnionMap, dependences: isl.UnionMap) -> isl.UnionMap:
     order: { S[i] -> [time...] }; dependences, result: { S[i] -> T[j] }.
     """
     times = dependences.apply_domain(order).apply_range(order)
-    if _all_forward(times):
+    if polyhedra.has_none(times, isl.Map.lex_ge):
         return isl.UnionMap.empty(dependences.get_space())
     return dependences.intersect(order.lex_ge_union_map(order))
-
-
-def _all_forward(times: isl.UnionMap) -> bool:
-    """Whether every pair of times is in order: { [t] -> [t'] } with t <lex t'."""
-    pieces = times.get_map_list()
-    for k in range(pieces.n_map()):
-        piece = pieces.get_at(k)
-        backward = isl.Map.lex_ge(piece.get_space().domain())
-        if not piece.intersect(backward).is_empty():
-            return False
-    return True
 
 
 def check_parallel(

@@ -364,5 +364,4 @@ def _domain(group: _Group | Tree) -> isl.UnionSet:
 def _forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:
     """Whether no pair goes back along the member."""
     times = isl.UnionMap.from_union_pw_aff(member)
-    along = relation.apply_domain(times).apply_range(times)
-    return all(p.intersect(isl.Map.lex_gt(p.get_space().domain())).is_empty() for p in polyhedra.pieces(along))
+    return polyhedra.has_none(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)

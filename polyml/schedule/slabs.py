@@ -20,6 +20,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.model.dependence import NONE, Dependences, dependences
+from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule.roles import LoopRole, loop_role
 from polyml.schedule.strides import is_same_element, iterators_of
@@ -148,11 +149,11 @@ def _peeled(
     return [part]
 
 
-def solve(component: isl.Schedule, scop: Scop, order: isl.UnionMap) -> Slabs | None:
+def solve(
+    component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]
+) -> Slabs | None:
     """A component of two loops, the sums of which wait for earlier ones (a triangular solve with one right side), in slabs:
     first what needs nothing of the slab, for all its rows at once, then the rest; None where that is no nest of two loops.
-
-    order: the dependences without those between updates of one sum.
     """
     top = component.get_root().child(0)
     if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:
@@ -160,8 +161,9 @@ def solve(component: isl.Schedule, scop: Scop, order: isl.UnionMap) -> Slabs | N
     band = band_of(top)
     if len(band.members) != 1 or band.coincident[0]:
         return None
-    times = isl.UnionMap.from_union_pw_aff(band.members[0])
-    inside = times.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {FEW_WIDTH} }}")).domain()
+    inside = _in_slab(band.members[0], FEW_WIDTH)
+    own = {name: r for name, r in reductions.items() if name in scop.statements}
+    order = relaxed_validity(given, scop, own)
     waiting = order.intersect_domain(inside).intersect_range(inside).range()
     sums = _union(isl.UnionSet.from_set(s.domain) for s in scop.statements.values() if len(s.iterators) == 2)
     first = sums.intersect(inside).subtract(waiting).coalesce()
@@ -180,8 +182,7 @@ def _straightened(
     if len(parts) < 2:
         return parts
     *others, before, rest = parts
-    slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
-    inside = isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
+    inside = _in_slab(member, width)
     ragged = []
     for piece in polyhedra.pieces(rest):
         times = polyhedra.of_name(inside, piece)
@@ -191,6 +192,12 @@ def _straightened(
     if not order.intersect_domain(whole).intersect_range(moved).is_empty():
         return parts
     return [*others, before.union(moved).coalesce(), whole]
+
+
+def _in_slab(member: isl.UnionPwAff, width: int) -> isl.UnionSet:
+    """{ S[i] : the member is in the slab that begins at SLAB }"""
+    slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
+    return isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
 
 
 def _depth(instances: isl.UnionSet, scop: Scop) -> int:

@@ -39,8 +39,8 @@ ROW = 512  # elements of a row in a tile, where rows are longer than LONG_ROW
 LONG_ROW = 768
 WIDTHS = (768, 32, 8)  # places of a tile along the dimension of the waves, for arrays of one, two, three dimensions of unknown size
 STEPS = (64, 8, 4)  # that widths are multiples of
-LEAST = 4
-STEPS_OF_PIPELINE = 32
+LEAST = 4  # places of a tile along dimensions that are cut
+STEPS_OF_PIPELINE = 32  # of time in a tile, at most
 TILES = (1, 2, 2)  # in a wave for each core
 
 
@@ -188,7 +188,8 @@ def _steps(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_S
 
 def _planes(time: isl.UnionPwAff, place: isl.UnionPwAff, dim: int, validity: isl.UnionMap) -> list[Hyperplane]:
     """Those that lean to one side and to the other, as far as there are any; of a folded space if only that is bounded."""
-    for x in (place, _folded(place)):
+    for change in (lambda x: x, _folded):
+        x = change(place)
         steps = [] if x is None else _steps([time, x], validity)
         if steps and all(polyhedra.least(s.distances, {1: sign}) is not None for s in steps for sign in (1, -1)):
             return [plane for sign in (1, -1) if (plane := _hyperplane(time, x, sign, steps, dim)) is not None]

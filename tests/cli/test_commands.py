@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import polyml
 from polyml.cli import main
+from tests.cli.running import run
 
 LOOPS = '''
 import numpy as np
@@ -53,14 +54,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "loops.py").write_text(LOOPS)
     (tmp_path / "sized.py").write_text(WITH_INPUTS)
     return tmp_path
-
-
-def run(*words, code=0):
-    """The command's (stdout, stderr)."""
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == code, (result.output, result.exception)
-    assert "Traceback" not in result.output
-    return result.stdout, result.stderr
 
 
 def test_run_prints_what_changed_and_what_was_returned():

@@ -1,9 +1,8 @@
 """`polyml schedule` and `polyml run --load`: saved by one command, replayed by the next, refused where they do not fit."""
 
 import pytest
-from click.testing import CliRunner
 
-from polyml.cli import main
+from tests.cli.running import run
 
 KERNELS = '''
 SIZES = {"SMALL": {"N": 20, "M": 30}, "BIG": {"N": 200, "M": 300}}
@@ -30,14 +29,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "sized.py").write_text(KERNELS)
     (tmp_path / "other.py").write_text(OTHER)
     return tmp_path
-
-
-def run(*words, code=0):
-    """The command's (stdout, stderr)."""
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == code, (result.output, result.exception)
-    assert "Traceback" not in result.output
-    return result.stdout, result.stderr
 
 
 def test_the_schedule_is_printed_as_loops():
