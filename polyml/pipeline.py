@@ -154,8 +154,8 @@ def compile(
 
 @dataclass(frozen=True)
 class _Model:
-    """The stages before a schedule. typical: values of parameters in the call that the code is for. expanded: whether arrays
-    got more elements because of them. pieces: statements that are pieces of others. versions: whether values that are
+    """The stages before a schedule. typical: values of parameters in the call that the code is for. expands: whether arrays
+    have more elements where these are known. pieces: statements that are pieces of others. versions: whether values that are
     overwritten have arrays, which is for slabs alone.
     """
 
@@ -164,7 +164,7 @@ class _Model:
     dependences: Dependences
     reductions: dict[str, Reduction]
     typical: dict[str, int] | None
-    expanded: bool
+    expands: bool
     pieces: frozenset[str] = frozenset()
     versions: bool = False
 
@@ -187,14 +187,15 @@ def _modelled(
     found = stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
     typical = _typical(scop, sizes) if isinstance(sizes, Sizes) else sizes
-    expanded = False
-    if transform and typical is not None:
-        wider, found = stage("scalars", lambda: expand_arrays(scop, found, free, typical))
-        expanded = wider is not scop
-        if expanded:
-            scop = wider
+    expands = False
+    if transform and sizes is not None:
+        known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
+        wider, within = stage("scalars", lambda: expand_arrays(scop, found, free, known))
+        expands = wider is not scop
+        if expands and typical is not None:
+            scop, found = wider, within
             free = stage("reductions", lambda: reductions(scop, options.fp))
-    return _Model(typed, term_by_term(scop, free), found, free, typical, expanded)
+    return _Model(typed, term_by_term(scop, free), found, free, typical, expands)
 
 
 def _divided(model: _Model, options: Options) -> list[_Model]:
@@ -267,7 +268,7 @@ def _problem(
     def generate(tree: isl.Schedule) -> None:
         _generate_given(problem, model, tree, layouts, options, _Clock({}))
 
-    sizes = model.typical if sized or model.expanded else None
+    sizes = model.typical if sized or model.expands else None
     types = model.typed.types
     problem = Problem(model.scop, model.dependences, model.reductions, types, layouts, sizes, sized, related, generate, alone)
     return problem
@@ -410,7 +411,8 @@ class _Made:
 def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
     """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
     tree, scop, free = scheduled.tree, way.model.scop, way.model.reductions
-    if scheduled.sized and sizes is not None:
+    sized = scheduled.sized or way.model.expands
+    if sized and sizes is not None:
         scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
     if not scheduled.sized:
         typical = None
@@ -418,6 +420,8 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
         related = ()
     if related:
         scop = _with_related(scop, related)
+    elif sizes is not None and not sizes.alike:
+        scop = _for_others(scop, _related(scop, replace(sizes, alike=True)))
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
         program = stage("ast", lambda: with_fetches(program))
@@ -427,7 +431,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
-    return _Made(way.model, tree, program, llvm, scheduled.notes, scheduled.sized, related)
+    return _Made(way.model, tree, program, llvm, scheduled.notes, sized, related)
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
@@ -443,8 +447,7 @@ def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
     limits = dict(sizes.limits)
     known = {p.name: limits[p.array][p.dim] for p in scop.parameters if p.is_size}
     outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
-    violated = isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}")
-    return Check(kind="usual", violated=violated, instances=violated, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
+    return _usual(scop, isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}"))
 
 
 def _sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
@@ -463,14 +466,28 @@ def _related(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
 
 def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
     """The Scop for calls with sizes that are so related; others are found at entry."""
+    holds = _holds(scop, related)
+    return replace(scop, usual=holds, checks=(_usual(scop, holds.complement()), *scop.checks))
+
+
+def _for_others(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+    """The Scop for calls with sizes that are not all so related, for which there is other code."""
+    return replace(scop, checks=(_usual(scop, _holds(scop, related)), *scop.checks))
+
+
+def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
+    """The sizes that are so related."""
     names = {(p.array, p.dim): p.name for p in scop.parameters if p.is_size}
     facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
     space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
     equal = " and ".join(f"{name} = {other} + {difference}" for name, other, difference in facts)
-    holds = isl.Set(f"[{space}] -> {{ : {equal} }}")
-    other = holds.complement()
-    check = Check(kind="usual", violated=other, instances=other, iterators=(), what="sizes of another form", may=True, loc=scop.loc)
-    return replace(scop, usual=holds, checks=(check, *scop.checks))
+    return isl.Set(f"[{space}] -> {{ : {equal} }}")
+
+
+def _usual(scop: Scop, others: isl.Set) -> Check:
+    """That the sizes are none of those that another form is for."""
+    what = "sizes of another form"
+    return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True, loc=scop.loc)
 
 
 def _reason(options: Options, aliased: bool) -> str:

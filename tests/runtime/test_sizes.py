@@ -114,6 +114,30 @@ def test_sizes_do_not_matter_to_kernels_without_contractions(compiled, uncached)
     assert len(compiled) == 1
 
 
+def rows_times(A, C, s):
+    for r in range(A.shape[0]):
+        for q in range(A.shape[1]):
+            for p in range(A.shape[2]):
+                s[p] = 0.0
+                for k in range(A.shape[2]):
+                    s[p] += A[r, q, k] * C[k, p]
+            for p in range(A.shape[2]):
+                A[r, q, p] = s[p]
+
+
+def test_small_calls_leave_large_ones_the_form_with_expanded_arrays(compiled, uncached):
+    """Which of a small call has none, so that no size matters to its own."""
+    kernel = polyml.kernel(rows_times)
+    for extents in ((3, 4, 5), (50, 60, 70), (3, 4, 5)):
+        random = np.random.default_rng(0)
+        A, C, s = (random.integers(-4, 5, e).astype(float) for e in (extents, extents[2:] * 2, extents[2:]))
+        wanted = A @ C
+        kernel(A, C, s)
+        np.testing.assert_array_equal(A, wanted)
+        np.testing.assert_array_equal(s, wanted[-1, -1])
+    assert [s.extents is None for s in compiled] == [True, False]
+
+
 def test_past_so_many_forms_one_more_is_made_for_all_sizes(compiled, uncached, monkeypatch):
     monkeypatch.setattr(api, "FORMS", 2)
     kernel = polyml.kernel(product)
@@ -240,5 +264,6 @@ def test_sizes_that_are_alike_in_the_first_call_and_not_in_a_later_one_are_found
         assert k.compiled and len(k._specialisations) == forms
         for a, b in zip(got[1:], expected[1:]):
             np.testing.assert_array_equal(a, b)
+        assert bool(k._last.artifact.alike) == (rows == 200)  # each call has its own form, whichever was last
     with pytest.raises(IndexError):
         k(*arguments(202))
