@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, loops, substitute
+from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import MOST_APART, Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, var
@@ -26,6 +26,8 @@ from polyml.model.scop import Array, Gather, Role, ScalarResult
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
+SHARES = 4  # of a short loop, for each thread
+SHORT_DEPTH = 2  # of the loops inside one
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
@@ -952,9 +954,17 @@ class Kernel(Body):
         if work is not None:
             enough = fn.emit(f"icmp sge i64 {work}, {PARALLEL_WORK}")
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
-        module.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64)"
-        fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {threads})")
+        shares = fn.emit(f"mul i64 {threads}, {SHARES}") if self._is_short(node) else threads
+        module.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
+        fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
         self.math.forget()
+
+    def _is_short(self, node: Loop) -> bool:
+        """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""
+        if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
+            return False
+        own = self.module.program.thread
+        return not any(own in e.names for instance in instances(node.body) for e in instance.point)
 
     def _work(self, node: Loop) -> str | None:
         """About how many instances the loop runs: the product of the trip counts on its longest path."""
@@ -1000,15 +1010,15 @@ def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
 
 
 class Share(Body):
-    """One thread's share of a parallel loop: `void f(ptr environment, i64 thread, i64 threads)`.
+    """One share of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`, of which a thread runs one or several.
 
     environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
     """
 
-    thread = "%thread"
+    thread = "%share"
 
     def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
-        super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %thread, i64 %threads)")
+        super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %share, i64 %shares)")
         module.functions.append(self.fn)
         self._node = node
         self.path = list(path)
@@ -1018,7 +1028,7 @@ class Share(Body):
         for i, name in enumerate(outer):
             self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
         for array in node.private:
-            offset = self.fn.emit(f"mul i64 %thread, {self.share_bytes(array)}")
+            offset = self.fn.emit(f"mul i64 %share, {self.share_bytes(array)}")
             self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
 
     def _word(self, index: int, kind: str) -> str:
@@ -1052,8 +1062,8 @@ class Share(Body):
         total = fn.emit(f"sub i64 {upper}, {lower}")
         units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
         ends = []
-        for number in ("%thread", fn.emit("add i64 %thread, 1")):
-            unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %threads")
+        for number in ("%share", fn.emit("add i64 %share, 1")):
+            unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %shares")
             ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
         self.module.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         last = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
@@ -1066,9 +1076,9 @@ class Share(Body):
 
     def _static(self, lower: str, trips: str) -> None:
         fn, node = self.fn, self._node
-        first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 %thread, {trips}')}, %threads")
-        next_thread = fn.emit("add i64 %thread, 1")
-        past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_thread}, {trips}')}, %threads")
+        first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 %share, {trips}')}, %shares")
+        next_share = fn.emit("add i64 %share, 1")
+        past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_share}, {trips}')}, %shares")
         start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {first}, {node.step}')}")
         last = fn.emit(f"sub i64 {past}, 1")
         stop = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")

@@ -1,22 +1,28 @@
 ; The thread pool. One region at a time; a caller that finds the pool in use runs its region alone.
 ;
-; Each worker has three lines of 128 bytes, so that no two cores write to one:
-;   [0]   i64 ticket   raised by the caller: there is work       [8] i64 number, 1..   [16] pthread_t
+; A region has a number of shares, and whoever is there takes one after the other, the caller too: a worker that the
+; system does not run for a while takes fewer, and one that comes when all are taken is not waited for. So the gate: open
+; while there is a region, with the number of workers that are inside. The caller shuts it once no share is left, and
+; waits for those inside alone. What a share computes does not depend on who runs it.
+;
+; Each worker has two lines of 128 bytes, so that no two cores write to one:
+;   [0]   i64 ticket   raised by the caller: there is work       [16] pthread_t
 ;   [24]  i32 the core it stays off, plus 1; 0: none
-;   [128] i64 done     the ticket the worker has finished
-;   [256] mutex  [320] cond  [376] i32 sleeping
+;   [128] mutex  [192] cond  [248] i32 sleeping
 ; The caller has a line like the last one. On Linux and macOS pthread_mutex_t takes 40 to 64 bytes, pthread_cond_t 48.
 ;
-; Nobody misses a wake-up: the one side stores `sleeping` and then loads the ticket, the other stores the ticket and
+; Nobody misses a wake-up: the one side stores `sleeping` and then loads the ticket or the gate, the other stores that and
 ; then loads `sleeping`, all sequentially consistent, so at least one of them sees the other's store.
 
-%worker = type { [384 x i8] }
+%worker = type { [256 x i8] }
 %sleeper = type { [128 x i8] }
-%job = type { ptr, ptr, i64 }
+%job = type { ptr, ptr, i64 } ; the function, its environment, the number of shares
 
 @workers = internal global [256 x %worker] zeroinitializer, align 128
 @caller = internal global %sleeper zeroinitializer, align 128
 @job = internal global %job zeroinitializer, align 128
+@gate = internal global i64 0, align 128 ; 1: open; 2 for each worker inside
+@next = internal global i64 0, align 128 ; share to take
 @busy = internal global i32 0, align 128
 @started = internal global i64 0, align 128
 @spins = internal global i64 0
@@ -61,13 +67,14 @@ exit:
 ; spins: turns of the waiting loop before a thread sleeps. cores: a region of more threads does not spin, since a thread
 ; that spins keeps another one from running. set_mask: the system's SIG_SETMASK.
 define void @polyml_pool_reset(i64 %spins, i64 %cores, i32 %set_mask) {
-  call void @llvm.memset.p0.i64(ptr @workers, i8 0, i64 98304, i1 false)
+  call void @llvm.memset.p0.i64(ptr @workers, i8 0, i64 65536, i1 false)
   call void @llvm.memset.p0.i64(ptr @caller, i8 0, i64 128, i1 false)
   call void @sleeper_init(ptr @caller)
   store i64 %spins, ptr @spins.alone
   store i64 %cores, ptr @cores
   store i32 %set_mask, ptr @set_mask
   store i64 0, ptr @started
+  store atomic i64 0, ptr @gate seq_cst, align 8
   store atomic i32 0, ptr @busy seq_cst, align 4
   ret void
 }
@@ -122,11 +129,10 @@ exit:
   ret void
 }
 
-; *word = value, and wake whoever sleeps for it.
-define internal void @post(ptr %word, i64 %value, ptr %sleeper) {
+; Wake whoever sleeps there, after what it waits for was stored.
+define internal void @rouse(ptr %sleeper) {
 entry:
   %sleeping.p = getelementptr i8, ptr %sleeper, i64 120
-  store atomic i64 %value, ptr %word seq_cst, align 8
   %sleeping = load atomic i32, ptr %sleeping.p seq_cst, align 4
   %asleep = icmp ne i32 %sleeping, 0
   br i1 %asleep, label %wake, label %exit
@@ -140,22 +146,50 @@ exit:
   ret void
 }
 
-define internal ptr @work(ptr %worker) {
+; Run shares until all are taken.
+define internal void @take() {
 entry:
-  %number.p = getelementptr i8, ptr %worker, i64 8
-  %done = getelementptr i8, ptr %worker, i64 128
-  %sleeper = getelementptr i8, ptr %worker, i64 256
-  %number = load i64, ptr %number.p
-  br label %loop
-loop:
-  %seen = phi i64 [ 0, %entry ], [ %ticket, %loop ]
-  call void @await(ptr %worker, i64 %seen, i1 true, ptr %sleeper)
-  %ticket = load atomic i64, ptr %worker acquire, align 8
   %fn = load ptr, ptr @job
   %env = load ptr, ptr getelementptr (%job, ptr @job, i64 0, i32 1)
-  %threads = load i64, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
-  call void %fn(ptr %env, i64 %number, i64 %threads)
-  call void @post(ptr %done, i64 %ticket, ptr @caller)
+  %shares = load i64, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
+  br label %more
+more:
+  %share = atomicrmw add ptr @next, i64 1 monotonic
+  %some = icmp ult i64 %share, %shares
+  br i1 %some, label %run, label %exit
+run:
+  call void %fn(ptr %env, i64 %share, i64 %shares)
+  br label %more
+exit:
+  ret void
+}
+
+define internal ptr @work(ptr %worker) {
+entry:
+  %sleeper = getelementptr i8, ptr %worker, i64 128
+  br label %loop
+loop:
+  %seen = phi i64 [ 0, %entry ], [ %ticket, %come ], [ %ticket, %leave ], [ %ticket, %tell ]
+  call void @await(ptr %worker, i64 %seen, i1 true, ptr %sleeper)
+  %ticket = load atomic i64, ptr %worker acquire, align 8
+  br label %come
+come:
+  %gate = load atomic i64, ptr @gate monotonic, align 8
+  %bit = and i64 %gate, 1
+  %open = icmp ne i64 %bit, 0
+  br i1 %open, label %enter, label %loop
+enter:
+  %one.more = add i64 %gate, 2
+  %pair = cmpxchg ptr @gate, i64 %gate, i64 %one.more acquire monotonic
+  %inside = extractvalue { i64, i1 } %pair, 1
+  br i1 %inside, label %leave, label %come
+leave:
+  call void @take()
+  %before = atomicrmw sub ptr @gate, i64 2 seq_cst
+  %waited.for = icmp eq i64 %before, 2
+  br i1 %waited.for, label %tell, label %loop
+tell:
+  call void @rouse(ptr @caller)
   br label %loop
 }
 
@@ -166,10 +200,8 @@ define internal i1 @start(i64 %number) {
   %old = alloca [128 x i8], align 8
   %index = sub i64 %number, 1
   %worker = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %index
-  %number.p = getelementptr i8, ptr %worker, i64 8
-  %sleeper = getelementptr i8, ptr %worker, i64 256
+  %sleeper = getelementptr i8, ptr %worker, i64 128
   %how = load i32, ptr @set_mask
-  store i64 %number, ptr %number.p
   call void @sleeper_init(ptr %sleeper)
   %filled = call i32 @sigfillset(ptr %all)
   %blocked = call i32 @pthread_sigmask(i32 %how, ptr %all, ptr %old)
@@ -208,9 +240,9 @@ exit:
   ret i64 %threads
 }
 
-; Run fn(env, thread, threads) once for every thread in 0..threads-1 and return when all are done. fewer threads than
-; asked for where the system has none, and fn(env, 0, 1) while another region runs.
-define void @polyml_parallel(ptr %fn, ptr %env, i64 %asked) {
+; Run fn(env, share, shares) once for every share in 0..shares-1 on up to `asked` threads and return when all are done: on
+; fewer where the system has none, and fn(env, 0, 1) for one thread and while another region runs.
+define void @polyml_parallel(ptr %fn, ptr %env, i64 %shares, i64 %asked) {
 entry:
   %one = icmp sle i64 %asked, 1
   br i1 %one, label %alone, label %acquire
@@ -238,7 +270,9 @@ spins.change: ; only then: every worker reads this line
 job:
   store ptr %fn, ptr @job
   store ptr %env, ptr getelementptr (%job, ptr @job, i64 0, i32 1)
-  store i64 %threads, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
+  store i64 %shares, ptr getelementptr (%job, ptr @job, i64 0, i32 2)
+  store atomic i64 0, ptr @next monotonic, align 8
+  store atomic i64 1, ptr @gate release, align 8
   %workers = sub i64 %threads, 1
   %any = icmp ne i64 %workers, 0
   br i1 %any, label %place, label %run
@@ -248,7 +282,7 @@ place:
 send:
   %s = phi i64 [ 0, %place ], [ %s.next, %sent ]
   %to = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %s
-  %to.sleeper = getelementptr i8, ptr %to, i64 256
+  %to.sleeper = getelementptr i8, ptr %to, i64 128
   br i1 %crowded, label %sent, label %aside
 aside:
   call void @keep_off(ptr %to, i32 %core)
@@ -256,22 +290,19 @@ aside:
 sent:
   %last = load atomic i64, ptr %to monotonic, align 8
   %ticket = add i64 %last, 1
-  call void @post(ptr %to, i64 %ticket, ptr %to.sleeper)
+  store atomic i64 %ticket, ptr %to seq_cst, align 8
+  call void @rouse(ptr %to.sleeper)
   %s.next = add i64 %s, 1
   %s.more = icmp ult i64 %s.next, %workers
   br i1 %s.more, label %send, label %run
 run:
-  call void %fn(ptr %env, i64 0, i64 %threads)
-  br i1 %any, label %join, label %release
+  call void @take()
+  %inside = atomicrmw and ptr @gate, i64 -2 seq_cst
+  %nobody = icmp eq i64 %inside, 1
+  br i1 %nobody, label %release, label %join
 join:
-  %j = phi i64 [ 0, %run ], [ %j.next, %join ]
-  %from = getelementptr [256 x %worker], ptr @workers, i64 0, i64 %j
-  %from.done = getelementptr i8, ptr %from, i64 128
-  %expected = load atomic i64, ptr %from monotonic, align 8
-  call void @await(ptr %from.done, i64 %expected, i1 false, ptr @caller)
-  %j.next = add i64 %j, 1
-  %j.more = icmp ult i64 %j.next, %workers
-  br i1 %j.more, label %join, label %release
+  call void @await(ptr @gate, i64 0, i1 false, ptr @caller)
+  br label %release
 release:
   store atomic i32 0, ptr @busy release, align 4
   ret void

@@ -19,8 +19,8 @@ _RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
 
 
 class Pool:
-    """parallel_address: of `void polyml_parallel(ptr fn, ptr env, i64 threads)`, which runs
-    `void fn(ptr env, i64 thread, i64 threads)` once per thread."""
+    """parallel_address: of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs
+    `void fn(ptr env, i64 share, i64 shares)` once per share."""
 
     def __init__(self):
         self._code = load.load(
@@ -44,10 +44,10 @@ class Pool:
     def reset(self) -> None:
         self._reset(self._spins, self._cores, signal.SIG_SETMASK)
 
-    def run(self, fn_address: int, env_address: int, threads: int) -> None:
+    def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
         """polyml_parallel, from Python."""
-        self._function(load.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-            fn_address, env_address, threads
+        self._function(load.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+            fn_address, env_address, shares, threads
         )
 
     def _spins_before_sleep(self) -> int:

@@ -12,29 +12,29 @@ import pytest
 
 from polyml.runtime import load, threads
 
-# count: adds 1 to env[1 + thread] and writes the number of threads to env[0] once per thread.
-# nested: every thread runs `count` on its own 16 words. loop: `regions` regions one after the other.
+# count: adds 1 to env[1 + share] and writes the number of shares to env[0] once per share.
+# nested: every share runs `count` on its own 16 words. loop: `regions` regions one after the other.
 # slow: like count, after a wait that lets the other threads fall asleep.
 TEXT = """
-declare void @polyml_parallel(ptr, ptr, i64)
-define void @count(ptr %env, i64 %thread, i64 %threads) {
-  store i64 %threads, ptr %env
-  %index = add i64 %thread, 1
+declare void @polyml_parallel(ptr, ptr, i64, i64)
+define void @count(ptr %env, i64 %share, i64 %shares) {
+  store i64 %shares, ptr %env
+  %index = add i64 %share, 1
   %place = getelementptr i64, ptr %env, i64 %index
   %old = load i64, ptr %place
   %new = add i64 %old, 1
   store i64 %new, ptr %place
   ret void
 }
-define void @nested(ptr %env, i64 %thread, i64 %threads) {
-  %start = mul i64 %thread, 16
+define void @nested(ptr %env, i64 %share, i64 %shares) {
+  %start = mul i64 %share, 16
   %own = getelementptr i64, ptr %env, i64 %start
-  call void @polyml_parallel(ptr @count, ptr %own, i64 4)
+  call void @polyml_parallel(ptr @count, ptr %own, i64 4, i64 4)
   ret void
 }
-define void @slow(ptr %env, i64 %thread, i64 %threads) {
+define void @slow(ptr %env, i64 %share, i64 %shares) {
 entry:
-  %first = icmp eq i64 %thread, 0
+  %first = icmp eq i64 %share, 0
   br i1 %first, label %end, label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
@@ -43,15 +43,15 @@ loop:
   %more = icmp ult i64 %next, 20000000
   br i1 %more, label %loop, label %end
 end:
-  call void @count(ptr %env, i64 %thread, i64 %threads)
+  call void @count(ptr %env, i64 %share, i64 %shares)
   ret void
 }
-define void @loop(ptr %fn, ptr %env, i64 %regions, i64 %threads) {
+define void @loop(ptr %fn, ptr %env, i64 %regions, i64 %shares, i64 %threads) {
 entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %after, %next ]
-  call void @polyml_parallel(ptr %fn, ptr %env, i64 %threads)
+  call void @polyml_parallel(ptr %fn, ptr %env, i64 %shares, i64 %threads)
   %after = add i64 %i, 1
   %more = icmp ult i64 %after, %regions
   br i1 %more, label %next, label %end
@@ -68,23 +68,39 @@ def code():
 
 @pytest.fixture(scope="module")
 def loop(code):
-    """loop(name, env, regions, threads), without the GIL."""
-    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
-        code.address("loop")
-    )
+    """loop(name, env, regions, threads, shares), without the GIL; as many shares as threads unless given."""
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(code.address("loop"))
 
-    def run(name, env, regions, count):
-        native(code.address(name), env.ctypes.data, regions, count)
+    def run(name, env, regions, count, shares=None):
+        native(code.address(name), env.ctypes.data, regions, count if shares is None else shares, count)
 
     run.code = code
     return run
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
-def test_every_thread_runs_every_region_once(loop, count):
+def test_every_share_runs_once_in_every_region(loop, count):
     env = np.zeros(20, np.int64)
     loop("count", env, 50, count)
     assert env.tolist() == [count] + [50] * count + [0] * (19 - count)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("shares", [1, 2, 17])
+def test_threads_take_shares_one_after_the_other(loop, count, shares):
+    """Also fewer shares than threads, of which some then come too late and are not waited for."""
+    env = np.zeros(20, np.int64)
+    loop("count", env, 5000, count, shares)
+    assert env.tolist() == [shares] + [5000] * shares + [0] * (19 - shares)
+
+
+def test_workers_that_do_not_come_are_not_waited_for(loop):
+    """More threads than cores: the system runs the last of them only after the caller has done all."""
+    env = np.zeros(100, np.int64)
+    for round in range(1, 4):
+        time.sleep(0.01)  # they sleep
+        loop("count", env, 20, 64, 90)
+        assert env.tolist() == [90] + [20 * round] * 90 + [0] * 9
 
 
 def test_a_region_on_no_threads_runs_on_the_caller(loop):
@@ -97,7 +113,7 @@ def test_a_region_on_no_threads_runs_on_the_caller(loop):
 def test_there_are_at_most_256_threads_and_they_stay(loop):
     env = np.zeros(400, np.int64)
     loop("count", env, 2, 300)
-    assert env[0] == 256 and env[1:257].tolist() == [2] * 256 and not env[257:].any()
+    assert env[0] == 300 and env[1:301].tolist() == [2] * 300 and not env[301:].any()
     assert threads.pool().started == 255
     loop("count", env, 1, 2)
     assert threads.pool().started == 255
@@ -131,7 +147,7 @@ def test_python_threads_share_the_pool_without_mixing_their_work(loop):
     for worker in workers:
         worker.join()
     for env in envs:
-        assert env[1] == 2000  # thread 0 runs every region, thread 1 those for which the pool was free
+        assert env[1] == 2000  # share 0 runs in every region, share 1 in those for which the pool was free
         assert 0 <= env[2] <= 2000 and not env[3:].any()
 
 
@@ -163,7 +179,7 @@ def test_a_fork_while_a_region_runs_leaves_the_child_a_free_pool(loop):
 
 def test_the_pool_runs_a_function_given_by_address(code):
     env = np.zeros(4, np.int64)
-    threads.pool().run(code.address("count"), env.ctypes.data, 2)
+    threads.pool().run(code.address("count"), env.ctypes.data, 2, 2)
     assert env.tolist() == [2, 1, 1, 0]
 
 
@@ -182,9 +198,9 @@ from tests.runtime.handmade import artifact, returning
 from tests.runtime.test_threads import TEXT
 
 code = load.load(load.assemble(TEXT), "slow", "loop")
-loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(code.address("loop"))
+loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(code.address("loop"))
 env = np.zeros(8, np.int64)
-loop(code.address("slow"), env.ctypes.data, 1, 3)
+loop(code.address("slow"), env.ctypes.data, 1, 3, 3)
 call = entry.bind(artifact("f64[:]"), returning(0), threads=1)
 
 def calls():
@@ -192,7 +208,7 @@ def calls():
         call(env)
 
 def regions():
-    loop(code.address("slow"), env.ctypes.data, 1000000, 3)
+    loop(code.address("slow"), env.ctypes.data, 1000000, 3, 3)
 
 for work in (calls, regions):
     threading.Thread(target=work, daemon=True).start()
