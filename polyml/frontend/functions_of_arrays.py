@@ -11,7 +11,7 @@ from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
 from polyml.frontend import elements, masks, new_arrays, syntax
 from polyml.frontend.elements import Elements, Point
-from polyml.frontend.extents import Extent, Linear, checked_axis
+from polyml.frontend.extents import Extent, Linear, checked_axis, strided
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from polyml.frontend.arrays import Lowering, Value
 
 ZERO = syntax.Const(0)
+PLACE_BLOCK = 1024  # elements that are in the nearest cache when they are read again
 Label = Union[str, int]  # of a dimension in a contraction
 
 
@@ -106,14 +107,15 @@ def _place_of(op: str):
     def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
+        if array.rank and len(axes) == array.rank and not lowering.halves:
+            return _place_among_all(lowering, array, op, keep, loc)
         best = _first_elements(lowering, array, axes, keep, "the extremum of no elements", loc)
         place = lowering.allocated("_place", best.shape, I64, ZERO, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             target = _reduced(point, axes, keep)
             part, old, index = array.at(point), best.at(target), place.at(target)
-            first_nan = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("==", old, old)))
-            better = syntax.Logical("or", (syntax.Compare(op, part, old), first_nan))
+            better = _is_better(op, part, old)
             here: Expr = ZERO
             for axis in axes:
                 here = syntax.Binary("+", syntax.Binary("*", here, array.shape[axis].expr), point[axis])
@@ -127,6 +129,65 @@ def _place_of(op: str):
         return place if place.rank else place.at(())
 
     return reduce
+
+
+def _is_better(op: str, part: Expr, best: Expr) -> Expr:
+    first_nan = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("==", best, best)))
+    return syntax.Logical("or", (syntax.Compare(op, part, best), first_nan))
+
+
+def _place_among_all(lowering: Lowering, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
+    """The flat index of the first extremum of all elements.
+
+    Of each block of a row first the extremum, then its first place: two reductions that lanes and threads share, the second
+    of what the first left in the cache. Then one block after the other.
+    """
+    axes = tuple(range(array.rank))
+    for extent in array.shape:
+        lowering.need(syntax.Compare(">=", extent.expr, syntax.Const(1)), "the extremum of no elements", loc)
+    array = lowering.in_memory(array, loc)  # so that what is found is equal to what is looked for
+    *outer, row = array.shape
+    size, past = syntax.Const(PLACE_BLOCK), syntax.Cast(row.expr, I64)
+    blocks = (*outer, Extent(strided(row.length, PLACE_BLOCK), row.positive))
+    extreme = lowering.allocated("_extreme", blocks, syntax.TypeOf(array.sample), None, loc)
+    first = lowering.allocated("_first", blocks, I64, None, loc)
+
+    def of_block(point: Point) -> list[syntax.Stmt]:
+        start = syntax.Binary("*", point[-1], size)
+        count = syntax.Binary("min", size, syntax.Binary("-", row.expr, start))
+        index = syntax.Name(lowering.fresh("_j"))
+        here = syntax.Binary("+", start, index)
+        part, most, place = array.at((*point[:-1], here)), extreme.at(point), first.at(point)
+        nans = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("!=", most, most)))
+        found = syntax.IfExp(syntax.Logical("or", (syntax.Compare("==", part, most), nans)), syntax.Cast(here, I64), past)
+        more = syntax.Assign(most, syntax.Call("maximum" if op == ">" else "minimum", (most, part)), loc=loc)
+        nearer = syntax.Assign(place, syntax.Call("minimum", (place, found)), loc=loc)
+        return [
+            syntax.Assign(most, array.at((*point[:-1], start)), loc=loc),
+            syntax.For(index.name, ZERO, count, 1, (more,), loc=loc),
+            syntax.Assign(place, past, loc=loc),
+            syntax.For(index.name, ZERO, count, 1, (nearer,), loc=loc),
+        ]
+
+    lowering.loops(blocks, of_block, loc)
+    origin = (ZERO,) * array.rank
+    best = lowering.memory(Elements((), lambda _: extreme.at(origin)), "_best", loc)
+    place = lowering.memory(Elements(_reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
+
+    def in_turn(point: Point) -> list[syntax.Stmt]:
+        old, index = best.at(()), place.at(_reduced(point, axes, keep))
+        better = _is_better(op, extreme.at(point), old)
+        here: Expr = syntax.Cast(ZERO, I64)
+        for position, extent in zip((*point[:-1], first.at(point)), array.shape):
+            here = syntax.Binary("+", syntax.Binary("*", here, extent.expr), position)
+        here = here if outer else first.at(point)
+        return [
+            syntax.Assign(index, syntax.IfExp(better, here, index), loc=loc),
+            syntax.Assign(old, syntax.IfExp(better, extreme.at(point), old), loc=loc),
+        ]
+
+    lowering.loops(blocks, in_turn, loc)
+    return place if place.rank else place.at(())
 
 
 def _mean(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
