@@ -282,11 +282,10 @@ class Kernel:
         """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
         options = config.resolve(self.settings)
         found = captures(self.py_func)
-        sizes = sizes_of(given)
-        chosen = self._specialised(types, layouts, options, found, sizes)
+        chosen = self._specialised(types, layouts, options, found, given)
         if isinstance(chosen.reason, SizesNeeded):
             exact = tuple(with_sizes(a.type, a.value) for a in given)
-            chosen = self._specialised(exact, layouts, options, found, sizes)
+            chosen = self._specialised(exact, layouts, options, found, given)
         self._last = chosen
         if chosen.artifact is None:
             return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
@@ -384,10 +383,16 @@ class Kernel:
     # Specialisations
 
     def _specialised(
-        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options, found: Captures, sizes: Sizes
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        found: Captures,
+        given: tuple[Argument, ...],
     ) -> Specialisation:
         """The form for these sizes, or the one for all where sizes do not matter or there are many forms already."""
-        place, extents = (types, layouts, options.compile_key(), found.content), dict(sizes.extents or ())
+        place, sizes = (types, layouts, options.compile_key(), found.content), sizes_of(given)
+        extents = {a.name: a.value.shape for a in given if isinstance(a.value, np.ndarray)}
         forms = self._forms.setdefault(place, {})
         if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
             return self._form(types, layouts, options, found, False, None)

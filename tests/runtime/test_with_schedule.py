@@ -331,3 +331,20 @@ def test_a_file_that_breaks_a_dependence_is_refused_with_a_witness(tmp_path):
     path.write_text(path.read_text().replace("S0[i] -> [(-i)]", "S0[i] -> [(i)]").replace('mark: "loop i"', 'mark: "loop i: parallel"'))
     with pytest.raises(IllegalSchedule, match="S0\\[2\\] depends on S0\\[1\\], so their loop cannot be parallel"):
         k.load_schedule(path)
+
+
+def test_small_arrays_whose_sizes_are_not_alike_have_code_of_their_own():
+    """Where the schedule was found for arrays of equal sizes: of a small call no form expects any."""
+    case = kernels.load("fdtd_2d")
+    k = polyml.kernel(cache=False, threads=2, fp="strict")(case.kernel)
+    args = list(case.inputs(case.sizes["MEDIUM"], np.random.default_rng(0)).values())
+    again = k.with_schedule(k.schedule(*args))
+    assert again.lower(*args).artifact.alike
+    for rows in (20, 19, 20):  # 19: of the first array alone
+        random = np.random.default_rng(0)
+        got = [3, random.random((rows, 12)), random.random((20, 12)), random.random((20, 12)), random.random(3)]
+        wanted = [np.copy(a) for a in got]
+        again(*got)
+        case.kernel.py_func(*wanted)
+        for a, b in zip(got[1:], wanted[1:]):
+            np.testing.assert_array_equal(a, b)
