@@ -19,6 +19,7 @@ from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ahead import with_fetches
 from polyml.codegen.ast import Program
+from polyml.codegen.bends import with_cuts
 from polyml.codegen.build import build, integer_expression
 from polyml.codegen.extremes import with_extremes
 from polyml.codegen.fulltiles import separate_full_tiles
@@ -429,6 +430,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host, layouts, typical))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
+            program = stage("ast", lambda: with_cuts(program))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
     return _Made(way.model, tree, program, llvm, scheduled.notes, sized, related)

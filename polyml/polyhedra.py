@@ -454,6 +454,21 @@ def has_division(value: isl.UnionPwAff) -> bool:
     return any(aff.dim(_D.div) > 0 for aff in expressions)
 
 
+def is_affine(value: isl.PwAff) -> bool:
+    """Whether { S[i] -> [(e)] } is of one piece that rounds no quotient."""
+    return value.n_piece() == 1 and not any(aff.dim(_D.div) for _, aff in value.get_pieces())
+
+
+def divisions(value: isl.Aff) -> list[isl.Aff]:
+    """The rounded quotients in { S[i] -> [(e)] }."""
+    return [value.get_div(k).floor() for k in range(value.dim(_D.div))]
+
+
+def along(domain: isl.Set, position: int) -> isl.Set:
+    """{ [j] } of { S[i, j] } for position 1."""
+    return domain.project_out(_D.set, position + 1, dimensions(domain) - position - 1).project_out(_D.set, 0, position)
+
+
 def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
     """{ S[i] -> [(e + number)] }."""
     listed = value.get_pw_aff_list()
