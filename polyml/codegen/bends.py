@@ -42,7 +42,12 @@ def with_cuts(program: Program) -> Program:
 
 
 def _bends(statement: Statement) -> bool:
-    return any(not polyhedra.is_affine(e) for access in (*statement.reads, statement.write) for e in access.subscripts)
+    """Whether a subscript does, of a statement of the model: what code generation adds has none to cut at."""
+    subscripts = [e for access in (*statement.reads, statement.write) for e in access.subscripts]
+    if all(map(polyhedra.is_affine, subscripts)):
+        return False
+    space = statement.domain.get_space()
+    return all(space.has_equal_tuples(e.get_domain_space()) for e in subscripts)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class _Cutter:
 
     def _cuts(self, name: str, instance: Instance) -> Iterator[_Cut]:
         statement = self.statements[instance.statement]
+        if not _bends(statement):
+            return
         for dim, e in enumerate(instance.point):
             if e.coefficient(name) != 1:
                 continue
