@@ -105,6 +105,22 @@ def rename_domain(value, name: str):
     return value.set_tuple_id(_D.in_, _identifier(name))
 
 
+def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
+    """(whether it is 0, else at least 0; its coefficients; its constant) of each constraint of a set over parameters alone.
+    None where there are alternatives, or numbers that have to exist.
+    """
+    basics = value.coalesce().get_basic_sets()
+    if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):
+        return None
+    names = parameter_names(value)
+    found = []
+    for constraint in basics[0].get_constraints():
+        terms = {name: constraint.get_coefficient_val(_D.param, i).to_python() for i, name in enumerate(names)}
+        constant = constraint.get_constant_val().to_python()
+        found.append((constraint.is_equality(), {name: c for name, c in terms.items() if c}, constant))
+    return found
+
+
 @lru_cache(maxsize=1024)
 def _identifier(name: str) -> isl.Id:
     """The identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""

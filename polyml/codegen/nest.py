@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import islpy as isl
-
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_paths
-from polyml.codegen.conflicts import Around, ConflictTest, Range, Touch, loop_range
+from polyml.codegen.conflicts import Around, ConflictTest, Differences, Range, Touch, loop_range
 from polyml.codegen.integers import Lin
 from polyml.model.scop import Access, Statement
 
@@ -63,27 +61,16 @@ class Nest:
         """
         key = (var, tuple(sorted(fixed)), reorder)
         if key not in self._free:
-            where = [f"d{i} = 0" for i in key[1]] + [f"d{var} != 0"]
-            self._free[key] = all(
-                self._is_empty(d.apart, where) for d in self.deltas() if not (reorder and d.reduces)
-            )
+            self._free[key] = not any(d.may_be(key[1], var) for d in self.deltas() if not (reorder and d.reduces))
         return self._free[key]
 
     def separate(self, array: str, var: int, fixed: Iterable[int]) -> bool:
         """Whether no two iterations of chain[var] touch the same element of `array` when those of `fixed` are equal."""
-        where = [f"d{i} = 0" for i in fixed] + [f"d{var} != 0"]
-        return all(self._is_empty(d.apart, where) for d in self.deltas() if d.array == array)
+        return not any(d.may_be(fixed, var) for d in self.deltas() if d.array == array)
 
     def alone(self, array: str, fixed: Iterable[int]) -> bool:
         """Whether only the accumulators of reductions touch what they do of `array`, iterations of `fixed` being equal."""
-        where = [f"d{i} = 0" for i in fixed]
-        return all(self._is_empty(d.apart, where) for d in self.deltas() if d.array == array and not d.reduces)
-
-    def _is_empty(self, apart: isl.Set | None, where: Sequence[str]) -> bool:
-        if apart is None:
-            return False
-        names = [f"d{i}" for i in range(len(self.chain))]
-        return apart.intersect(isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(where) or 'true'} }}")).is_empty()
+        return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 
     def deltas(self) -> list["Delta"]:
         """How far apart in the chain two touches of one element can be, over all pairs of which one writes."""
@@ -92,7 +79,7 @@ class Nest:
         touches = self.touches()
         chain = [loop_range(loop) for loop in self.chain]
         seen: set = set()
-        found: dict[tuple[str, bool], isl.Set | None] = {}
+        found: dict[tuple[str, bool], list[Differences]] = {}
         for i, a in enumerate(touches):
             for b in touches[i:]:
                 if not (a.writes or b.writes) or a.access.array != b.access.array:
@@ -104,29 +91,29 @@ class Nest:
                 if key in seen:
                     continue
                 seen.add(key)
-                group = (a.access.array, reduces)
-                if group in found and found[group] is None:
-                    continue
                 first: Touch = (a.access, a.instance)
                 apart = self.tests.deltas(
                     first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner)
                 )
-                known = found.get(group, apart)
-                found[group] = None if known is None or apart is None else known.union(apart)
-        self._deltas = [Delta(array, reduces, apart) for (array, reduces), apart in found.items()]
+                found.setdefault((a.access.array, reduces), []).append(apart)
+        self._deltas = [Delta(array, reduces, tuple(dict.fromkeys(apart))) for (array, reduces), apart in found.items()]
         return self._deltas
 
 
 @dataclass(frozen=True)
 class Delta:
-    """apart: { [d...] }, by how much the chain's variables differ where two touches meet; None: unknown, so anything.
+    """apart: { [d...] }, by how much the chain's variables may differ where two touches meet, in one of several ways.
 
     reduces: both touches are the accumulator of one reduction.
     """
 
     array: str
     reduces: bool
-    apart: isl.Set | None
+    apart: tuple[Differences, ...]
+
+    def may_be(self, zero: Iterable[int], moved: int | None = None) -> bool:
+        """Whether all differences of these numbers may be 0, and the one with number `moved` may not be."""
+        return any(each.may_be(zero, moved) for each in self.apart)
 
 
 def _ranges(inner: tuple[Loop, ...]) -> tuple[Range, ...]:

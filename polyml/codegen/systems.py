@@ -1,0 +1,317 @@
+"""Conjunctions of linear constraints over integers, decided by substitution and elimination.
+
+    system = rows that are 0, and rows that are at least 0;  row = sum of coefficient * name, and a constant
+
+Loops and subscripts give small systems in which nearly every coefficient is 1: these are decided here in microseconds, exactly
+or not at all (Pugh, "The Omega test", CACM 35(8), 1992: real shadows). What is not decided is left to isl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+MOST_ROWS = 200  # of a system on the way to an answer
+
+Name = Hashable
+Row = tuple[dict[Name, int], int]
+
+
+@dataclass(frozen=True)
+class System:
+    """equal: rows that are 0; least: rows that are at least 0."""
+
+    equal: tuple[Row, ...] = ()
+    least: tuple[Row, ...] = ()
+
+    def __and__(self, other: System) -> System:
+        return System(self.equal + other.equal, self.least + other.least)
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """What a system says of some of its names. system: holds wherever the others have values, None: nowhere. is_exact: and
+    nowhere else.
+    """
+
+    system: System | None
+    is_exact: bool = True
+
+
+class _Empty(Exception):
+    """No integers satisfy the system."""
+
+
+class _TooLarge(Exception):
+    """It is not worth going on."""
+
+
+def is_empty(system: System) -> bool | None:
+    """Whether no integers satisfy the system; None: not known."""
+    rows = _Rows(frozenset())
+    try:
+        is_exact = rows.eliminate_all(system)
+    except _Empty:
+        return True
+    except _TooLarge:
+        return None
+    return False if is_exact or rows.has_point() else None
+
+
+def shadow(system: System, kept: frozenset[Name]) -> Shadow | None:
+    """What the system says of the kept names; None: it takes too long to tell."""
+    rows = _Rows(kept)
+    try:
+        is_exact = rows.eliminate_all(system)
+    except _Empty:
+        return Shadow(None)
+    except _TooLarge:
+        return None
+    return Shadow(rows.system(), is_exact)
+
+
+class _Rows:
+    """The rows on the way. Rows that say more than others of the same terms take their place."""
+
+    def __init__(self, kept: frozenset[Name]):
+        self._kept = kept
+        self._least: dict[frozenset, Row] = {}
+        self._equal: list[Row] = []  # to be substituted
+        self._held: list[Row] = []  # of kept names alone
+        self._values: dict[Name, Row] = {}  # of names that were substituted
+        self._eliminated: list[tuple[Name, list[Row] | None]] = []  # with the rows that they were in, None: they have a value
+        self._is_exact = True
+
+    def eliminate_all(self, system: System) -> bool:
+        """Eliminate all names that are not kept. Whether what is left says no less of the kept ones."""
+        self._equal += system.equal
+        for terms, constant in system.least:
+            self.set_least(terms, constant)
+        self.settle()
+        while names := self.next_names():
+            for name in names:
+                self.eliminate(name)
+            self.settle()
+        return self._is_exact
+
+    def has_point(self) -> bool:
+        """Whether integers are found that satisfy the rows that were eliminated, the last ones first."""
+        values: dict[Name, int] = {}
+        for name, rows in reversed(self._eliminated):
+            if rows is None:
+                terms, constant = self._values[name]
+                values[name] = constant + sum(c * values.setdefault(n, 0) for n, c in terms.items())
+                continue
+            low = high = None
+            for terms, constant in rows:
+                factor = terms[name]
+                for n, c in terms.items():
+                    if n != name:
+                        constant += c * values.setdefault(n, 0)
+                bound = -(constant // factor) if factor > 0 else constant // -factor
+                if factor > 0:
+                    low = bound if low is None else max(low, bound)
+                else:
+                    high = bound if high is None else min(high, bound)
+            if low is not None and high is not None and low > high:
+                return False
+            values[name] = low if low is not None else 0 if high is None else min(high, 0)
+        return True
+
+    def system(self) -> System:
+        return System(tuple(self._held), tuple(self._least.values()))
+
+    def set_least(self, terms: dict[Name, int], constant: int) -> None:
+        """Add terms + constant >= 0, as tight as integers allow."""
+        size = len(terms)
+        if size == 0:
+            if constant < 0:
+                raise _Empty
+            return
+        if size == 1:
+            ((name, c),) = terms.items()
+            if c != 1 and c != -1:
+                terms, constant = {name: 1 if c > 0 else -1}, constant // abs(c)
+        else:
+            divisor = gcd(*terms.values())
+            if divisor > 1:
+                terms, constant = {n: c // divisor for n, c in terms.items()}, constant // divisor
+        key = frozenset(terms.items())
+        known = self._least.get(key)
+        if known is not None and known[1] <= constant:
+            return
+        opposite = frozenset([(n, -c) for n, c in key])
+        other = self._least.get(opposite)
+        if other is not None:
+            room = other[1] + constant
+            if room < 0:
+                raise _Empty
+            if room == 0:
+                del self._least[opposite]
+                self._least.pop(key, None)
+                self._equal.append((terms, constant))
+                return
+        self._least[key] = (terms, constant)
+        if len(self._least) > MOST_ROWS:
+            raise _TooLarge
+
+    def settle(self) -> None:
+        """Substitute names by what equations say they are."""
+        while self._equal:
+            terms, constant = self._substituted(*self._equal.pop())
+            if not terms:
+                if constant:
+                    raise _Empty
+                continue
+            divisor = gcd(*terms.values())
+            if constant % divisor:
+                raise _Empty
+            if divisor > 1:
+                terms, constant = {n: c // divisor for n, c in terms.items()}, constant // divisor
+            units = [n for n, c in terms.items() if c in (1, -1)]
+            name = next((n for n in units if n not in self._kept), None)
+            if name is None and self._kept.issuperset(terms):
+                if not units:
+                    self._held.append((terms, constant))
+                    continue
+                name = units[0]
+            if name is None:  # what it says of kept names modulo a coefficient is not said here
+                self._is_exact = False
+                self._weaken(terms, constant)
+                continue
+            self._replace(name, terms, constant)
+
+    def _weaken(self, terms: dict[Name, int], constant: int) -> None:
+        """Both inequalities, side by side, since together they would be the equation again."""
+        for row in ((terms, constant), ({n: -c for n, c in terms.items()}, -constant)):
+            key = frozenset(row[0].items())
+            known = self._least.get(key)
+            if known is not None and known[1] < row[1]:
+                raise _Empty
+            self._least[key] = row
+
+    def _replace(self, name: Name, terms: dict[Name, int], constant: int) -> None:
+        sign = -terms[name]  # name = sign * (the rest)
+        value = ({n: sign * c for n, c in terms.items() if n != name}, sign * constant)
+        self._values[name] = value
+        self._eliminated.append((name, None))
+        if name in self._kept:
+            self._held.append((terms, constant))
+        for at, row in enumerate(self._equal):
+            if name in row[0]:
+                self._equal[at] = _with(row, name, value)
+        touched = [(key, row) for key, row in self._least.items() if name in row[0]]
+        for key, _ in touched:
+            self._least.pop(key, None)
+        for _, row in touched:
+            self.set_least(*_with(row, name, value))
+
+    def _substituted(self, terms: dict[Name, int], constant: int) -> Row:
+        row = (terms, constant)
+        while (name := next((n for n in row[0] if n in self._values), None)) is not None:
+            row = _with(row, name, self._values[name])
+        return row
+
+    def next_names(self) -> list[Name]:
+        """Names without bounds on one side, else the one whose elimination makes the fewest rows; none: all left are kept."""
+        counts: dict[Name, list[int]] = {}
+        for terms, _ in self._least.values():
+            for name, c in terms.items():
+                found = counts.get(name)
+                if found is None:
+                    if name in self._kept:
+                        continue
+                    found = counts[name] = [0, 0, 0]
+                if c > 0:
+                    found[0] += 1
+                    found[2] += c != 1
+                else:
+                    found[1] += 1
+                    found[2] += c != -1
+        unbounded = [name for name, (above, below, _) in counts.items() if not above or not below]
+        if unbounded or not counts:
+            return unbounded
+        return [min(counts, key=lambda name: _price(*counts[name]))]
+
+    def eliminate(self, name: Name) -> None:
+        """Replace the rows with the name by those that they say of the others."""
+        above, below = [], []
+        for key, row in [*self._least.items()]:
+            c = row[0].get(name)
+            if c is not None:
+                del self._least[key]
+                (above if c > 0 else below).append((c, row))
+        self._eliminated.append((name, [row for _, row in (*above, *below)]))
+        for up, (terms, constant) in above:
+            for down, (others, other) in below:
+                joined, total = _combined(terms, constant, -down, others, other, up)
+                gap = (up - 1) * (-down - 1)
+                self._is_exact &= not gap or self._is_implied(joined, total - gap)
+                self.set_least(joined, total)
+
+    def _is_implied(self, terms: dict[Name, int], constant: int) -> bool:
+        """Whether a row holds in any case."""
+        if not terms:
+            return constant >= 0
+        known = self._least.get(frozenset(terms.items()))
+        return known is not None and known[1] <= constant
+
+
+def _price(above: int, below: int, wide: int) -> tuple[bool, int]:
+    """What eliminating a name costs, with so many rows on either side, and so many in which its coefficient is not 1."""
+    return wide > 1, above * below - above - below
+
+
+def _with(row: Row, name: Name, value: Row) -> Row:
+    terms, constant = row
+    factor = terms[name]
+    result = dict(terms)
+    del result[name]
+    for n, c in value[0].items():
+        total = result.get(n, 0) + factor * c
+        if total:
+            result[n] = total
+        else:
+            result.pop(n, None)
+    return result, constant + factor * value[1]
+
+
+def _combined(terms: dict[Name, int], constant: int, factor: int, others: dict[Name, int], other: int, by: int) -> Row:
+    result = dict(terms) if factor == 1 else {n: factor * c for n, c in terms.items()}
+    for n, c in others.items():
+        total = result.get(n, 0) + by * c
+        if total:
+            result[n] = total
+        else:
+            del result[n]
+    return result, factor * constant + by * other
+
+
+def at_least(terms: Mapping[Name, int], constant: int) -> System:
+    return System(least=((dict(terms), constant),))
+
+
+def equal(terms: Mapping[Name, int], constant: int) -> System:
+    return System(equal=((dict(terms), constant),))
+
+
+def bounds(system: System) -> tuple[dict[Name, tuple[int | None, int | None]], bool]:
+    """(between what rows of one name each say that names are, None: no bound; whether all rows are such)"""
+    found: dict[Name, tuple[int | None, int | None]] = {}
+    is_box = True
+    for rows, both in ((system.equal, True), (system.least, False)):
+        for terms, constant in rows:
+            if len(terms) != 1:
+                is_box = False
+                continue
+            ((name, c),) = terms.items()
+            low, high = found.get(name, (None, None))
+            if c > 0 or both:
+                least = -(constant // c)
+                low = least if low is None else max(low, least)
+            if c < 0 or both:
+                most = -constant // c if c > 0 else constant // -c
+                high = most if high is None else min(high, most)
+            found[name] = low, high
+    return found, is_box
