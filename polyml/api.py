@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import inspect
 import os
@@ -17,6 +18,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
@@ -497,7 +499,7 @@ class Kernel:
 
     def _compiling(self, made: Callable[[], object]):
         """What the compiler makes; what goes wrong in it is a CompileError."""
-        with _compiling[0]:
+        with _compiling[0], _without_collections():
             try:
                 return made()
             except PolymlError:
@@ -655,6 +657,20 @@ def _alone() -> threading.RLock:
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Python looks for cycles to free in all that was ever imported once a compilation has made some objects, which takes as
+    long as a stage does; it finds few there.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 _compiling = [threading.RLock()]
 
 

@@ -1,5 +1,6 @@
 """The compiler's list of stages: what each leaves behind, how long it took, and what happens where one gives up."""
 
+import gc
 import json
 
 import islpy as isl
@@ -276,3 +277,21 @@ def test_arguments_may_have_names_that_isl_has_a_meaning_for(name):
         same, other = polyml.kernel(cache=False)(array)(A, B)
         assert same is A and other is B and A.tolist() == [0, 5, 6, 7]
         assert polyml.kernel(cache=False)(number)(3, B) == 3 and B.tolist() == [4, 4, 4, 1]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_compilation_leaves_pythons_collector_as_it_was(enabled):
+    def fails(A):
+        for i in range(A.shape[0]):
+            A[i * i] = i
+
+    was_enabled = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        polyml.kernel(cache=False)(smooth).lower(np.ones(5), np.ones(5), 1)
+        assert gc.isenabled() == enabled
+        with pytest.raises(polyml.PolymlError):
+            polyml.kernel(cache=False, fallback="error")(fails).lower(np.ones(5))
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
