@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from polyml.codegen.integers import Lin
 from polyml.codegen.values import Val
@@ -25,18 +26,25 @@ class Place:
     part: int | None = None
     last: Lin | None = None
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.array, self.subscripts, self.lanes, self.strides, self.part, self.last))
+
 
 def disjoint(a: Place, b: Place) -> bool:
     """Whether the places share no element, as far as constant differences show."""
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
-        difference = y - x
-        if not difference.is_const:
+        if x.terms != y.terms:
             continue
+        difference = y.const - x.const
         low, high = _reach(a, d)
         other_low, other_high = _reach(b, d)
-        if difference.const + other_low > high or difference.const + other_high < low:
+        if difference + other_low > high or difference + other_high < low:
             return True
     return False
 

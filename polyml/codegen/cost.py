@@ -6,7 +6,7 @@ throughputs are those of a current x86 core with two 256-bit or one 512-bit mult
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -266,6 +266,18 @@ class Reach:
         return Reach(touch, tuple(moves))
 
 
+@dataclass(frozen=True)
+class Innermost:
+    """What the loop inside all others decides. By touch: how often it happens in an iteration of the chain, whether its place
+    stays, whether each iteration starts a new cache line away from the last one's. waits: as in Terms.
+    """
+
+    weights: Sequence[float]
+    stays: Sequence[bool]
+    jumps: Sequence[bool]
+    waits: float
+
+
 def _names(index: Index, instance: Instance) -> frozenset[str]:
     """The loop variables that an affine integer changes with."""
     used = polyhedra.used_iterators(index.value)
@@ -294,6 +306,9 @@ class CostModel:
         tiled = sum(isinstance(node, Loop) and node.role == "tile" for node in nest.shared) > 1
         self._jump = LINE_JUMP_CYCLES if tiled else FAR_JUMP_CYCLES
         self._arithmetic: list[tuple[Operation, frozenset[int], float]] = []
+        self._weights = [self.weight(reach.touch.inner) for reach in self.reaches]
+        self._depth = max([1.0, *(self.weight(inner) for _, _, inner in nest.statements())])
+        self._innermost: dict[int | None, Innermost] = {}
         self._inner_latency: float | None = None
         wide = vector_bytes > 32
         # half of the widest loads cross a cache line
@@ -344,7 +359,8 @@ class CostModel:
         counts = dict(shape.jams)
         held = 0
         loads = lined = broadcasts = stores = jumps = 0.0
-        for reach in self.reaches:
+        inside = self._with_innermost(shape.innermost)
+        for reach, weight, stays, jumps_here in zip(self.reaches, inside.weights, inside.stays, inside.jumps):
             touch = reach.touch
             number = lines = 1.0
             for loop, count in counts.items():
@@ -360,16 +376,13 @@ class CostModel:
                 each = lane_move - 1.5  # loads, and a shuffle beside them
             elif lane_move is None or abs(lane_move) >= 2:
                 each = shape.lanes * (1.5 if not touch.writes else 2.5)
-            weight = self.weight(touch.inner)
-            stays = self._stays(reach, shape)
             if stays:
-                weight /= max(1, self._innermost_trips(touch, shape))
                 if touch.writes:
                     accumulators = number
                     if shape.vector is not None and lane_move == 0 and touch.accumulates:
                         accumulators *= shape.vectors
                     held += accumulators
-            elif self._jumps(reach, shape):
+            elif jumps_here:
                 jumps += lines * weight * self._jump
             if touch.writes:
                 stores += number * each * weight
@@ -382,7 +395,6 @@ class CostModel:
         if held + shape.vectors + 2 > self._registers:
             return None
         arithmetic = slow = 0.0
-        depth = max([1.0, *(self.weight(inner) for _, _, inner in self.nest.statements())])
         for operation, moved, weight in self._arithmetic:
             copies = 1
             for loop, count in counts.items():
@@ -402,8 +414,8 @@ class CostModel:
             slow=slow,
             jumps=jumps,
             issue=0.25 * (arithmetic + loads + lined + broadcasts + stores),
-            waits=self._waits(shape),
-            loop=LOOP_CYCLES * depth,
+            waits=inside.waits,
+            loop=LOOP_CYCLES * self._depth,
             instances=shape.copies,
             used=self._used(shape),
         )
@@ -449,34 +461,47 @@ class CostModel:
             share *= length / (length // count * count + rest * alone)
         return share
 
-    def _innermost_trips(self, touch: TouchIn, shape: Shape) -> int:
+    def _with_innermost(self, innermost: int | None) -> Innermost:
+        """What the loop inside all others decides."""
+        if innermost not in self._innermost:
+            stays = [self._stays(reach, innermost) for reach in self.reaches]
+            weights = [
+                weight / max(1, self._innermost_trips(reach.touch, innermost)) if still else weight
+                for reach, weight, still in zip(self.reaches, self._weights, stays)
+            ]
+            jumps = [self._jumps(reach, innermost) for reach in self.reaches]
+            self._innermost[innermost] = Innermost(weights, stays, jumps, self._waits(innermost, stays))
+        return self._innermost[innermost]
+
+    def _innermost_trips(self, touch: TouchIn, innermost: int | None) -> int:
         if touch.inner:
             return trips(touch.inner[-1], self._known)
-        return 1 if shape.innermost is None else self.trips[shape.innermost]
+        return 1 if innermost is None else self.trips[innermost]
 
-    def _stays(self, reach: Reach, shape: Shape) -> bool:
+    def _stays(self, reach: Reach, innermost: int | None) -> bool:
         """Whether the innermost loop around the touch leaves its place unchanged."""
         if reach.touch.inner:
             name = reach.touch.inner[-1].var
             return not any(name in e.names for e in reach.touch.subscripts)
-        return shape.innermost is not None and reach.moves[shape.innermost] == 0
+        return innermost is not None and reach.moves[innermost] == 0
 
-    def _jumps(self, reach: Reach, shape: Shape) -> bool:
+    def _jumps(self, reach: Reach, innermost: int | None) -> bool:
         """Whether each innermost iteration starts a new cache line away from the last one's."""
         if reach.touch.inner:
             unit, name = self._unit_dims.get(reach.touch.access.array), reach.touch.inner[-1].var
             steps = [e.coefficient(name) for e in reach.touch.subscripts]
             return any(s and (d != unit or abs(s) != 1) for d, s in enumerate(steps) if s is not None)
-        return shape.innermost is not None and reach.moves[shape.innermost] not in (1, -1, 0)
+        return innermost is not None and reach.moves[innermost] not in (1, -1, 0)
 
-    def _waits(self, shape: Shape) -> float:
+    def _waits(self, innermost: int | None, stays: Sequence[bool]) -> float:
         """Cycles that one iteration of the chain takes at least, since its steps need what the ones before computed."""
-        if shape.innermost is None:
+        if innermost is None:
             return self._inner_waits()
-        others = tuple(v for v in range(len(self.nest.chain)) if v != shape.innermost)
-        if not self.nest.free(shape.innermost, others, reorder=True):
+        others = tuple(v for v in range(len(self.nest.chain)) if v != innermost)
+        if not self.nest.free(innermost, others, reorder=True):
             return sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o, _, _ in self._arithmetic)
-        return LATENCY_CYCLES if self._carried(shape) else 0.0
+        # an innermost iteration waits for the one before where an element is updated in place
+        return LATENCY_CYCLES if any(r.touch.writes and still for r, still in zip(self.reaches, stays)) else 0.0
 
     def _inner_waits(self) -> float:
         """The same for the loops of the body, one after the other."""
@@ -495,7 +520,3 @@ class CostModel:
                     latency = sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs)
                 self._inner_latency += latency * self.weight(inner)
         return self._inner_latency
-
-    def _carried(self, shape: Shape) -> bool:
-        """Whether an innermost iteration waits for the one before: an element updated in place."""
-        return any(r.touch.writes and self._stays(r, shape) for r in self.reaches)

@@ -23,16 +23,26 @@ class Lin:
 
     def __add__(self, other: "Lin | int") -> "Lin":
         if isinstance(other, int):
-            return Lin(self.terms, self.const + other)
-        return linear([*self.terms, *other.terms], self.const + other.const)
+            return Lin(self.terms, self.const + other) if other else self
+        if not other.terms:
+            return Lin(self.terms, self.const + other.const) if other.const else self
+        if not self.terms:
+            return Lin(other.terms, self.const + other.const) if self.const else other
+        return linear((*self.terms, *other.terms), self.const + other.const)
 
     def __sub__(self, other: "Lin | int") -> "Lin":
-        return self + (other * -1 if isinstance(other, Lin) else -other)
+        if isinstance(other, int):
+            return self + -other
+        if self.terms == other.terms:
+            return Lin((), self.const - other.const)
+        return linear((*self.terms, *[(a, -c) for a, c in other.terms]), self.const - other.const)
 
     def __mul__(self, factor: int) -> "Lin":
         if factor == 0:
             return Lin()
-        return Lin(tuple((a, c * factor) for a, c in self.terms), self.const * factor)
+        if factor == 1:
+            return self
+        return Lin(tuple([(a, c * factor) for a, c in self.terms]), self.const * factor)
 
     def __hash__(self) -> int:
         return self._hash
@@ -64,20 +74,30 @@ class Lin:
         return result
 
     def substitute(self, values: Mapping[str, "Lin"]) -> "Lin":
-        if not self.names & values.keys():
+        if self.names.isdisjoint(values):
             return self
-        result = Lin((), self.const)
+        terms: list[tuple[Atom, int]] = []
+        constant = self.const
         for atom, c in self.terms:
             if isinstance(atom, str):
-                result = result + (values[atom] if atom in values else var(atom)) * c
+                value = values.get(atom)
+                if value is None:
+                    terms.append((atom, c))
+                    continue
             else:
-                result = result + atom.rebuild(lambda e: e.substitute(values)) * c
-        return result
+                value = atom.rebuild(lambda e: e.substitute(values))
+            terms += value.terms if c == 1 else [(a, c * k) for a, k in value.terms]
+            constant += c * value.const
+        return linear(terms, constant)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         return self.const + sum(c * (values[a] if isinstance(a, str) else a.evaluate(values)) for a, c in self.terms)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         parts: list[str] = []
         for atom, c in self.terms:
             body = str(atom) if abs(c) == 1 else f"{abs(c)}*{atom}"
@@ -106,6 +126,10 @@ class FloorDiv:
         return self.operand.evaluate(values) // self.divisor
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return f"(({self.operand}) // {self.divisor})"
 
 
@@ -127,6 +151,10 @@ class Extremum:
         return (min if self.op == "min" else max)(e.evaluate(values) for e in self.operands)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return f"{self.op}({', '.join(map(str, self.operands))})"
 
 
@@ -149,6 +177,10 @@ class Choice:
         return (self.then if self.condition.evaluate(values) else self.orelse).evaluate(values)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return f"({self.then} if {self.condition} else {self.orelse})"
 
 
@@ -222,10 +254,14 @@ def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Lin:
     total: dict[Atom, int] = {}
     for atom, c in terms:
         total[atom] = total.get(atom, 0) + c
-    kept = [(a, c) for a, c in total.items() if c]
+    kept = [term for term in total.items() if term[1]]
     if len(kept) > 1:
-        kept.sort(key=lambda t: str(t[0]))
+        kept.sort(key=None if all([type(a) is str for a, _ in kept]) else _text_of_atom)
     return Lin(tuple(kept), constant)
+
+
+def _text_of_atom(term: tuple[Atom, int]) -> str:
+    return str(term[0])
 
 
 def atom(value: Atom) -> Lin:

@@ -122,6 +122,8 @@ class Evaluator:
         self._scop = body.scop
         self._reductions = body.module.program.reductions
         self._known: dict[tuple, tuple[Access, tuple[Lin, ...]]] = {}
+        self._copies: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
+        self._places: dict[tuple[int, int, str | None], Place] = {}
         self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
@@ -164,14 +166,14 @@ class Evaluator:
         The value is the operator for a partial result of a reduction over lanes, None for an element itself.
         """
         moving, fixed = [], {}
-        for touching in self._touching(loop.body, list(self._body.jams)):
-            statement, copy, iterators = touching.statement, touching.copy, touching.iterators
+        for touching in self._touched(loop):
+            statement, copy = touching.statement, touching.copy
             accumulator, op = self._accumulated(statement)
             lane_reduces = op if copy.lane_var is not None else None
             accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
             accesses.append((statement.write, True, lane_reduces if accumulator is not None else None))
             for access, writes, reduces in accesses:
-                place = self.place(access, iterators, copy, reduces)
+                place = self._place(touching, access, reduces)
                 varies = any(loop.var in e.names for e in place.subscripts)
                 if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
                     moving.append((place, writes, access, touching))
@@ -186,12 +188,12 @@ class Evaluator:
         """
         found: dict[str, dict[Place, bool] | None] = {}
         names = {*around, loop.var}
-        for touching in self._touching(loop.body, list(self._body.jams)):
+        for touching in self._touched(loop):
             statement, copy = touching.statement, touching.copy
             accumulator, _ = self._accumulated(statement)
             for number, access in enumerate((*statement.reads, statement.write)):
                 writes = number == len(statement.reads)
-                place = self.place(access, touching.iterators, copy, None)
+                place = self._place(touching, access)
                 limits = () if place.last is None else (place.last,)
                 places = found.setdefault(access.array, {})
                 if copy.lane_var is not None and accumulator is not None and place.lanes == 1 and (writes or number == accumulator):
@@ -209,10 +211,10 @@ class Evaluator:
         """
         reads: set[Place] = set()
         writes: dict[str, dict[Place, None]] = {}
-        for touching in self._touching(loop.body, list(self._body.jams)):
-            statement, copy, iterators = touching.statement, touching.copy, touching.iterators
-            reads |= {self.place(access, iterators, copy) for access in statement.reads}
-            writes.setdefault(statement.write.array, {})[self.place(statement.write, iterators, copy)] = None
+        for touching in self._touched(loop):
+            statement = touching.statement
+            reads |= {self._place(touching, access) for access in statement.reads}
+            writes.setdefault(statement.write.array, {})[self._place(touching, statement.write)] = None
         found = []
         for places in writes.values():
             for written in places:
@@ -220,8 +222,7 @@ class Evaluator:
                 while before is not None and before in reads:
                     chain.append(before)
                     before = _earlier(before, loop)
-                alone = all(other == written or _apart(other, written, loop.var) for other in places)
-                if len(chain) > 1 and alone:
+                if len(chain) > 1 and all(other == written or _apart(other, written, loop.var) for other in places):
                     found.append(tuple(chain))
         return found
 
@@ -229,10 +230,10 @@ class Evaluator:
         """Rows that an innermost loop along lanes reads several times, less than a vector apart."""
         found: dict[tuple, dict[int, Place]] = {}
         written: set[str] = set()
-        for touching in self._touching(loop.body, list(self._body.jams)):
+        for touching in self._touched(loop):
             written.add(touching.statement.write.array)
             for access in touching.statement.reads:
-                place = self.place(access, touching.iterators, touching.copy)
+                place = self._place(touching, access)
                 dim = self._body.row_of(place)
                 if dim is None or place.subscripts[dim].coefficient(loop.var) != 1:
                     continue
@@ -241,6 +242,21 @@ class Evaluator:
                     found.setdefault((place.array, others, place.lanes), {})[place.subscripts[dim].const] = place
         rows = [_row(places, lanes, loop.step) for (array, _, lanes), places in found.items() if array not in written]
         return [row for row in rows if row is not None]
+
+    def _touched(self, loop: Loop) -> list["_Touching"]:
+        """Every copy of every instance in an innermost loop, found once."""
+        jams = list(self._body.jams)
+        key = id(loop), *map(id, jams)
+        if key not in self._copies:
+            self._copies[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
+        return self._copies[key][1]
+
+    def _place(self, touching: "_Touching", access: Access, op: str | None = None) -> Place:
+        """The place of an access in a copy that `_touched` found."""
+        key = id(touching), id(access), op
+        if key not in self._places:
+            self._places[key] = self.place(access, touching.iterators, touching.copy, op)
+        return self._places[key]
 
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""

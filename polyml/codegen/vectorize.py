@@ -52,6 +52,8 @@ class _Vectorizer:
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
+        self._models: dict[int, CostModel] = {}  # by nest, which they keep
+        self._known: dict[tuple, tuple[Nest, tuple[Shape, float] | None]] = {}
         self._table = AccessTable(program.scop.context)
         self._tests = ConflictTest(program.scop, self._table)
         slots = SlotMap.of(program, layouts)
@@ -206,11 +208,20 @@ class _Vectorizer:
         return total
 
     def _model(self, nest: Nest) -> CostModel:
-        machine = self._machine
-        return CostModel(nest, self._unit_dims, machine.vector_bytes, machine.vector_registers, self._sizes, self._phases)
+        if id(nest) not in self._models:
+            bytes_, registers = self._machine.vector_bytes, self._machine.vector_registers
+            self._models[id(nest)] = CostModel(nest, self._unit_dims, bytes_, registers, self._sizes, self._phases)
+        return self._models[id(nest)]
 
     def _best(self, nest: Nest) -> tuple[Shape, float] | None:
-        """The cheapest shape and its cycles per iteration of the chain."""
+        """The cheapest shape and its cycles per iteration of the chain, found once for loops that are priced and then made."""
+        bounds = tuple((loop.var, loop.lower, loop.upper, loop.step) for loop in nest.chain)
+        key = (bounds, *(tuple(map(id, nodes)) for nodes in (nest.body, nest.shared)), self._rare)
+        if key not in self._known:
+            self._known[key] = (nest, self._cheapest(nest))  # which keeps the nodes, so that no other ones get their numbers
+        return self._known[key][1]
+
+    def _cheapest(self, nest: Nest) -> tuple[Shape, float] | None:
         model = self._model(nest)
         lanes = self._lanes(nest)
         plain = self._plain(nest, model)

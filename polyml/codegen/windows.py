@@ -39,25 +39,34 @@ def box(array: str, subscripts: tuple[Lin, ...], inner: Sequence[Loop], may_be_w
     return Box(array, tuple(low for low, _ in ranges), tuple(length for _, length in ranges))
 
 
+Tiles = Sequence[tuple[Loop, tuple[Lin, Lin] | None]]  # loops, each with its tile
+
+
 def _range(e: Lin, inner: Sequence[Loop]) -> tuple[Lin, int] | None:
     """The least value of a subscript while the inner loops run over their tiles, and how many follow it."""
-    return _span(e, e, tuple(reversed(inner)))
+    return _span(e, e, [(loop, tile_of(loop)) for loop in inner], len(inner), {})
 
 
-def _span(low: Lin, high: Lin, loops: tuple[Loop, ...]) -> tuple[Lin, int] | None:
-    """The values from low to high of all iterations of the loops, innermost first: the first one, and how many there are."""
-    if not loops:
-        length = high - low + 1
-        return (low, length.const) if length.is_const else None
-    loop, *others = loops
+def _span(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
+    """The values from low to high of all iterations of the first so many loops, innermost first: the first one, and how many
+    there are. known: what was found for the same question.
+    """
+    if count == 0:
+        return (low, high.const - low.const + 1) if low.terms == high.terms else None
+    if (low, high, count) not in known:
+        known[low, high, count] = _spanned(low, high, loops, count, known)
+    return known[low, high, count]
+
+
+def _spanned(low: Lin, high: Lin, loops: Tiles, count: int, known: dict) -> tuple[Lin, int] | None:
+    loop, ends = loops[count - 1]
     down, up = low.coefficient(loop.var), high.coefficient(loop.var)
     if down is None or up is None:
         return None
-    ends = tile_of(loop)
     for first, last in product(loop.lower, loop.upper) if ends is None and (down or up) else [ends or (const(0), const(0))]:
         lowest = low.substitute({loop.var: first if down > 0 else last}) if down else low
         highest = high.substitute({loop.var: last if up > 0 else first}) if up else high
-        found = _span(lowest, highest, tuple(others))
+        found = _span(lowest, highest, loops, count - 1, known)
         if found is not None:
             return found
     return None
@@ -67,8 +76,8 @@ def tile_of(loop: Loop) -> tuple[Lin, Lin] | None:
     """Values of its variable that no other lies outside, a constant apart: a bound, and where the steps from it end."""
     for low in loop.lower:
         for high in loop.upper:
-            if (high - low).is_const:
-                return low, low + (high - low).const // loop.step * loop.step
+            if high.terms == low.terms:
+                return low, low + (high.const - low.const) // loop.step * loop.step
     return None
 
 
