@@ -2,6 +2,9 @@
 
 import gc
 import json
+import os
+import subprocess
+import sys
 
 import islpy as isl
 import numpy as np
@@ -295,3 +298,17 @@ def test_a_compilation_leaves_pythons_collector_as_it_was(enabled):
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if was_enabled else gc.disable)()
+
+
+def test_the_llvm_text_is_the_same_in_every_process():
+    """Whatever order sets of names have there."""
+    script = (
+        "import numpy, kernels, polyml; b = kernels.load('symm')\n"
+        "values = b.inputs(b.sizes['LARGE'], numpy.random.default_rng(0)).values()\n"
+        "print(polyml.kernel(cache=False)(b.kernel.py_func).inspect_llvm(*values))"
+    )
+    texts = set()
+    for seed in ("1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        texts.add(subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(texts) == 1 and "define" in texts.pop()

@@ -130,7 +130,7 @@ class Body:
         """The value of e, computed in the outermost loop that knows all its names."""
         if e.is_const:
             return str(e.const)
-        depth = max((self.depth(n) for n in e.names), default=0)
+        depth = self._deepest(e.names)
         scope = self.scopes[depth]
         if e in scope.known:
             return scope.known[e]
@@ -146,7 +146,11 @@ class Body:
         return total
 
     def _atom_depth(self, atom) -> int:
-        return self.depth(atom) if isinstance(atom, str) else max((self.depth(n) for n in atom.names), default=0)
+        return self.depth(atom) if isinstance(atom, str) else self._deepest(atom.names)
+
+    def _deepest(self, names: frozenset[str]) -> int:
+        """The depth of the innermost of the names; those not met before are read in the same order in every process."""
+        return max(map(self.depth, sorted(names)), default=0)
 
     def _atom(self, atom, scope: Scope) -> str:
         if isinstance(atom, str):
@@ -611,8 +615,7 @@ class Body:
     def loop(self, node: Loop) -> None:
         lower, upper = self.bounds(node)
         if node.last:
-            depth = max((self.depth(n) for e in node.upper for n in e.names), default=0)
-            self.names[node.last] = (upper, depth)
+            self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
         self.counted(node, lower, upper)
 
     def counted(self, node: Loop, lower: str, upper: str) -> None:
