@@ -14,7 +14,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Unroll
 from polyml.codegen.integers import Compare, Condition, Extremum, FloorDiv, Lin, var
 from polyml.model.scop import Access, Scop
-from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
+from polyml.polyhedra import BudgetExceeded, budget
 
 QUESTION_OPERATIONS = 200_000  # isl operations for one pair of accesses: three times what PolyBench needs
 
@@ -59,11 +59,10 @@ class Range:
     low: tuple[Lin, ...]
     high: tuple[Lin, ...]
 
-    def constraints(self, rename: Mapping[str, str], every: bool = False) -> list[str]:
-        """every: also those left out."""
+    def constraints(self, rename: Mapping[str, str]) -> list[str]:
         name = rename.get(self.var, self.var)
-        return [f"{isl_text(e, rename)} <= {name}" for e in self.low if every or _simple(e)] + [
-            f"{name} <= {isl_text(e, rename)}" for e in self.high if every or _simple(e)
+        return [f"{isl_text(e, rename)} <= {name}" for e in self.low if _simple(e)] + [
+            f"{name} <= {isl_text(e, rename)}" for e in self.high if _simple(e)
         ]
 
 
@@ -74,37 +73,32 @@ def loop_range(loop: Loop) -> Range:
 Around = Loop | Guard  # what encloses a nest
 
 
-def _around(nodes: Iterable[Around | Jam | Unroll], every: bool = False) -> tuple[list[str], set[str]]:
-    """What the enclosing nodes say, and the names they say it of. every: also bounds that isl may take long over."""
+def _around(nodes: Iterable[Around]) -> tuple[list[str], set[str]]:
+    """What the enclosing loops and guards say, and the names they say it of."""
     constraints: list[str] = []
     names: set[str] = set()
     for node in nodes:
-        if isinstance(node, Jam | Unroll):
-            together = jam_range(node)
-            constraints += together.constraints({}, every)
-            names |= {node.var}.union(*(e.names for e in (*together.low, *together.high)))
-            continue
         if isinstance(node, Loop):
             bounds = loop_range(node)
-            constraints += bounds.constraints({}, every)
+            constraints += bounds.constraints({})
             if node.step > 1 and len(node.lower) == 1 and not node.last and _simple(node.lower[0]):
                 constraints.append(f"({isl_text(var(node.var) - node.lower[0], {})}) mod {node.step} = 0")
             names |= {node.var}.union(*(e.names for e in (*bounds.low, *bounds.high)))
             if node.last:
-                constraints += replace(bounds, var=node.last, low=()).constraints({}, every)
+                constraints += replace(bounds, var=node.last, low=()).constraints({})
                 names.add(node.last)
             continue
-        for compare in _compares(node.condition):
+        for compare in compares(node.condition):
             constraints.append(f"{isl_text(compare.expr, {})} {'>=' if compare.op == '>=' else '='} 0")
             names |= compare.names
     return constraints, names
 
 
-def _compares(condition: Condition) -> list[Compare]:
+def compares(condition: Condition) -> list[Compare]:
     """Comparisons that a condition implies; alternatives are left out, which only assumes less."""
     if isinstance(condition, Compare):
         return [condition]
-    return [c for p in condition.parts for c in _compares(p)] if condition.op == "and" else []
+    return [c for p in condition.parts for c in compares(p)] if condition.op == "and" else []
 
 
 def jam_range(jam: Jam | Unroll) -> Range:
@@ -227,24 +221,6 @@ class ConflictTest:
         if text not in self._meets:
             self._meets[text] = not isl.Set(text).is_empty()
         return not self._meets[text]
-
-    def limits(self, e: Lin, around: Sequence[Around | Jam | Unroll]) -> tuple[int, int] | None:
-        """The least and the greatest value of an expression inside the nodes, whatever the sizes; None where there are none."""
-        names, relevant = set(e.names), []
-        for node in reversed(around):
-            if isinstance(node, Guard) or node.var in names or getattr(node, "last", "") in names:
-                relevant.insert(0, node)
-                names |= _around((node,), every=True)[1]
-        try:
-            constraints = [f"value = {isl_text(e, {})}", *_around(relevant, every=True)[0]]
-        except NotAffine:
-            return None
-        text = f"[{', '.join(sorted(names))}] -> {{ [value] : {' and '.join(constraints)} }}"
-        try:
-            with budget(QUESTION_OPERATIONS):
-                return extremes(without_sizes(isl.Set(text).intersect_params(self._context)))
-        except BudgetExceeded:
-            return None
 
     def may_meet(
         self, a: Touch, b: Touch, path: Sequence[Around], loop: Loop, jams: Sequence[Jam | Unroll], other_jams: Sequence[Jam | Unroll]

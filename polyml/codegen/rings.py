@@ -14,14 +14,17 @@ loop does not matter, so threads may share it. Where iterations run on several t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Jam, Loop, Node, Program, Window, every, with_paths
-from polyml.codegen.conflicts import ConflictTest, Touch
-from polyml.codegen.integers import const, var
+from polyml.codegen.conflicts import QUESTION_OPERATIONS, ConflictTest, NotAffine, Touch, compares, isl_text, jam_range, loop_range
+from polyml.codegen.integers import Lin, const, var
 from polyml.model.scop import Array, Role
+from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
 
 _Use = tuple[Touch, tuple[Node, ...]]  # what is touched, and the nodes around it
 
@@ -37,7 +40,7 @@ def with_rings(program: Program) -> Program:
     for name, uses in _uses(program, candidates).items():
         loop = _around_all(uses)
         is_one = loop is not None and sum(node is loop for node in every(program.body)) == 1
-        window = _ring(tests, candidates[name], loop, uses) if is_one else None
+        window = _ring(tests, program.scop.checked, candidates[name], loop, uses) if is_one else None
         if window is not None:
             found[name] = window
             (kept,) = (n for n in window.lengths if n is not None)
@@ -69,10 +72,10 @@ def _around_all(uses: Sequence[_Use]) -> Loop | None:
     return loop if isinstance(loop, Loop) and not loop.parallel and all(node is loop for node in first) else None
 
 
-def _ring(tests: ConflictTest, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
+def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
     """The window of the first dimension that keeps near the loop's variable."""
     for dim in range(len(array.shape) - 1):
-        length = _reach(tests, loop, uses, dim)
+        length = _reach([(tests.subscripts(touch)[dim] - var(loop.var), path) for touch, path in uses], context)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = [None] * len(array.shape)
             lengths[dim] = length
@@ -80,15 +83,65 @@ def _ring(tests: ConflictTest, array: Array, loop: Loop, uses: Sequence[_Use]) -
     return None
 
 
-def _reach(tests: ConflictTest, loop: Loop, uses: Sequence[_Use], dim: int) -> int | None:
-    """How many neighbouring indices all uses in one iteration of the loop stay in; None where no number is known."""
+def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:
+    """How many neighbouring numbers the expressions inside their nodes stay in; None where no number is known."""
+    known: dict[str, tuple[int, int] | None] = {}
     low = high = None
-    for touch, path in uses:
-        limits = tests.limits(tests.subscripts(touch)[dim] - var(loop.var), path)
-        if limits is None:
+    for offset, path in offsets:
+        text = _values(offset - offset.const, path)
+        if text not in known:
+            known[text] = _limits(text, context)
+        if known[text] is None:
             return None
-        low, high = (limits[0] if low is None else min(low, limits[0])), (limits[1] if high is None else max(high, limits[1]))
+        least, greatest = (limit + offset.const for limit in known[text])
+        low, high = (least, greatest) if low is None else (min(low, least), max(high, greatest))
     return high - low + 1
+
+
+def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
+    """The least and the greatest of a set of numbers, whatever the sizes."""
+    try:
+        with budget(QUESTION_OPERATIONS):
+            return extremes(without_sizes(isl.Set(text).intersect_params(context)))
+    except BudgetExceeded:
+        return None
+
+
+def _values(e: Lin, path: Sequence[Node]) -> str:
+    """[names] -> { [e] } inside the nodes; all numbers where e is not affine."""
+    names, facts = set(e.names), []
+    for node in reversed(path):
+        if isinstance(node, Guard) or node.var in names or isinstance(node, Loop) and node.last in names:
+            for text, used in _facts(node):
+                facts.append(text)
+                names |= used
+    try:
+        here = [f"value = {isl_text(e, {})}", *facts]
+    except NotAffine:
+        here = ["true"]
+    return f"[{', '.join(sorted(names))}] -> {{ [value] : {' and '.join(here)} }}"
+
+
+def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
+    """What holds inside a node, each as text with its names; what is not affine is left out, which only assumes less."""
+    for expression, sign in _signs(node):
+        try:
+            yield f"{isl_text(expression, {})} {sign} 0", expression.names
+        except NotAffine:
+            continue
+
+
+def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
+    """Expressions that are zero, or not negative, inside a node."""
+    if isinstance(node, Guard):
+        yield from ((c.expr, ">=" if c.op == ">=" else "=") for c in compares(node.condition))
+        return
+    ranges = [loop_range(node) if isinstance(node, Loop) else jam_range(node)]
+    if isinstance(node, Loop) and node.last:
+        ranges.append(replace(ranges[0], var=node.last, low=()))
+    for each in ranges:
+        yield from ((var(each.var) - low, ">=") for low in each.low)
+        yield from ((high - var(each.var), ">=") for high in each.high)
 
 
 def _lanes_along(tests: ConflictTest, use: _Use, dim: int) -> bool:

@@ -34,11 +34,12 @@ STRIP = 8  # of them that a thread takes at a time
 
 @dataclass(frozen=True)
 class _Nest:
-    """One part of the outermost sequence. rows: { S[i] -> [(row)] } of the loop that threads share."""
+    """One part of the outermost sequence. rows: { S[i] -> [(row)] }; along: whether these are the iterations that threads share."""
 
     tree: Tree
     domain: isl.UnionSet
     rows: isl.UnionPwAff
+    along: bool
 
     @property
     def names(self) -> list[str]:
@@ -120,7 +121,7 @@ def _nest(part: Tree, scop: Scop) -> _Nest | None:
             if row is None:
                 return None
             rows = rows.union_add(isl.UnionPwAff.from_pw_aff(row.intersect_domain(statement.domain)))
-    return _Nest(part, domain, rows)
+    return _Nest(part, domain, rows, not own)
 
 
 def _loops(node: Tree) -> Tree | None:
@@ -201,19 +202,18 @@ def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int) -> Tree:
         rows = later if rows is None else rows.union_add(later)
     chunks = isl.MultiUnionPwAff.from_union_pw_aff(rows.scale_down_val(size).floor().scale_val(size))
     domain = polyhedra.union([nest.domain for nest in inside], isl.UnionSet("{ }"))
-    band = {"schedule": str(chunks), "permutable": 1, "coincident": [0], "child": {"sequence": [_in_strips(nest) for nest in inside]}}
-    return {"filter": str(domain), "child": {"mark": TILE, "child": band}}
+    band = {"schedule": str(chunks), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
+    parts = {"sequence": [_in_strips(nest) for nest in inside]}
+    return {"filter": str(domain), "child": {"mark": TILE, "child": {**band, "child": parts}}}
 
 
 def _in_strips(nest: _Nest) -> Tree:
     """The nest with smaller shares for threads than a chunk has rows."""
-    if nest.tree["child"].get("mark") != PARALLEL:
+    if not nest.along or nest.tree["child"].get("mark") != PARALLEL:
         return nest.tree
-    threads = nest.tree["child"]["child"]
-    (first, *_) = members_of(_loops(nest.tree["child"]))
     size = isl.Val(STRIP)
-    strips = isl.MultiUnionPwAff.from_union_pw_aff(first.scale_down_val(size).floor().scale_val(size))
-    return {**nest.tree, "child": {"mark": PARALLEL, "child": {**threads, "schedule": str(strips)}}}
+    strips = isl.MultiUnionPwAff.from_union_pw_aff(nest.rows.scale_down_val(size).floor().scale_val(size))
+    return {**nest.tree, "child": {"mark": PARALLEL, "child": {**nest.tree["child"]["child"], "schedule": str(strips)}}}
 
 
 def _note(found: Chunks, nests: Sequence[_Nest], rows: int, scop: Scop) -> str:
