@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Jam, Loop, Node, Program, Window, every, with_paths
+from polyml.codegen.ast import Guard, Jam, Loop, Node, Program, Window, every, loops, with_paths
 from polyml.codegen.conflicts import QUESTION_OPERATIONS, ConflictTest, NotAffine, Touch, compares, isl_text, jam_range, loop_range
 from polyml.codegen.integers import Lin, const, var
 from polyml.model.scop import Array, Role
@@ -38,21 +39,26 @@ def with_rings(program: Program) -> Program:
     found: dict[str, Window] = {}
     notes: list[str] = []
     for name, uses in _uses(program, candidates).items():
-        loop = _around_all(uses)
-        is_one = loop is not None and sum(node is loop for node in every(program.body)) == 1
-        window = _ring(tests, program.scop.checked, candidates[name], loop, uses) if is_one else None
+        loop = _around_all(name, uses)
+        if loop is None or sum(node is loop for node in every(program.body)) > 1:
+            continue
+        window = _ring(tests, program.scop.checked, candidates[name], loop, uses)
         if window is not None:
             found[name] = window
-            (kept,) = (n for n in window.lengths if n is not None)
-            notes.append(f"{candidates[name].source_name or name}: memory for {kept} rows, which take turns")
-    if not found:
-        return program
-    return replace(program, windows={**program.windows, **found}, notes=(*program.notes, *notes))
+            notes.append(_note(candidates[name], window, name in program.windows))
+    return replace(program, windows={**program.windows, **found}, notes=(*program.notes, *notes)) if found else program
+
+
+def _note(array: Array, window: Window, is_private: bool) -> str:
+    length = window.lengths[window.ring]
+    what = "rows" if window.ring == len(array.shape) - 2 else "planes"
+    return f"{array.source_name or array.name}: {length} {what[: -1 if length == 1 else None]} at a time{' and thread' * is_private} in memory"
 
 
 def _may_be_ring(program: Program, array: Array) -> bool:
-    is_result = any(r.array == array.name for r in program.scop.results)
-    return array.role is Role.LOCAL and len(array.shape) > 1 and array.name not in program.windows and not is_result
+    if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
+        return False
+    return array.name not in program.windows or any(array.name in loop.private for loop in loops(program.body))
 
 
 def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
@@ -65,11 +71,23 @@ def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
     return found
 
 
-def _around_all(uses: Sequence[_Use]) -> Loop | None:
-    """The outermost loop, around which there are guards alone, if it is around all uses and runs in order."""
-    first = [next((node for node in path if not isinstance(node, Guard)), None) for _, path in uses]
-    loop = first[0]
-    return loop if isinstance(loop, Loop) and not loop.parallel and all(node is loop for node in first) else None
+def _around_all(name: str, uses: Sequence[_Use]) -> Loop | None:
+    """The outermost loop, but for one whose threads have arrays of their own, if it is around all uses and runs in order."""
+    outermost = [_loops(path) for _, path in uses]
+    if all(found and found[0].parallel and name in found[0].private for found in outermost):
+        if any(found[0] is not outermost[0][0] for found in outermost):
+            return None
+        outermost = [found[1:] for found in outermost]
+    if not all(outermost):
+        return None
+    loop = outermost[0][0]
+    return loop if not loop.parallel and all(found[0] is loop for found in outermost) else None
+
+
+def _loops(path: Sequence[Node]) -> list[Loop]:
+    """The loops of a path before anything that runs iterations together."""
+    plain = takewhile(lambda node: isinstance(node, Guard | Loop), path)
+    return [node for node in plain if isinstance(node, Loop)]
 
 
 def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
