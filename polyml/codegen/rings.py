@@ -3,10 +3,11 @@
         for c by 64: for i in c ... c + 63: T[i, :] = ...                T: 66 rows, row i at i % 66, not all N
                      for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]
 
-Of every access the index stays in c + low ... c + high, proved on the finished loops. So an element i is touched in the iterations
-i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never in the same one: all that touches the one
-comes before all that touches the other, whatever is written and read there, and they may share memory. (Lefebvre and Feautrier,
-"Automatic storage management for parallel programs", Parallel Computing 24, 1998: the modulus of a dimension.)
+Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So an
+element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never in
+the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
+share memory. (Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing 24, 1998: the
+modulus of a dimension.)
 
 The last dimension stays whole, as vectors run along it, and so does what lanes run along. The order inside an iteration of the
 loop does not matter, so threads may share it. Where iterations run on several threads or together, nothing is contracted.
@@ -14,7 +15,7 @@ loop does not matter, so threads may share it. Where iterations run on several t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -30,9 +31,9 @@ from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
 _Use = tuple[Touch, tuple[Node, ...]]  # what is touched, and the nodes around it
 
 
-def with_rings(program: Program) -> Program:
-    """The program with windows of such arrays. For finished loops: what changes their order afterwards is not proved."""
-    candidates = {a.name: a for a in program.scop.arrays.values() if _may_be_ring(program, a)}
+def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
+    """The program with windows of those of the arrays. For finished loops: what changes their order afterwards is not proved."""
+    candidates = {a.name: a for a in arrays if _may_be_ring(program, a)}
     if not candidates:
         return program
     tests = ConflictTest(program.scop, AccessTable(program.scop.context))
@@ -91,14 +92,26 @@ def _loops(path: Sequence[Node]) -> list[Loop]:
 
 
 def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
-    """The window of the first dimension that keeps near the loop's variable."""
+    """The window of the first dimension that keeps near what moves with the loop."""
     for dim in range(len(array.shape) - 1):
-        length = _reach([(tests.subscripts(touch)[dim] - var(loop.var), path) for touch, path in uses], context)
+        places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
+        found = (_reach([(e - middle, path) for e, path in places], context) for middle in _middles(loop, places))
+        length = next((n for n in found if n is not None), None)
         if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
             lengths = [None] * len(array.shape)
             lengths[dim] = length
             return Window((const(0),) * len(array.shape), tuple(lengths), ring=dim)
     return None
+
+
+def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iterator[Lin]:
+    """Expressions that rise, or fall, with the loop alone, and that indices may keep near to."""
+    yield var(loop.var)
+    for e, path in places:
+        others = {node.var for node in path if not isinstance(node, Guard)} - {loop.var}
+        if e.coefficient(loop.var) and not e.names & others and e - e.const != var(loop.var):
+            yield e - e.const
+            return
 
 
 def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:

@@ -12,7 +12,7 @@ chunks in place of single rows, since a loop that is fused has no threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -20,7 +20,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
-from polyml.model.scop import Array, Role, Scop, Statement
+from polyml.model.scop import Role, Scop, Statement
 from polyml.schedule.contraction import may_be_contraction
 from polyml.schedule.strides import accesses, iterators_of
 from polyml.schedule.traffic import Traffic
@@ -56,17 +56,25 @@ class Chunks:
     arrays: tuple[str, ...]
 
 
-def handed_on(scop: Scop) -> tuple[Array, ...]:
-    """The local arrays that chunks could be for: of several dimensions, used by several statements, not returned."""
+def handed_on(scop: Scop) -> dict[str, frozenset[str]]:
+    """The local arrays that chunks could be for, each with the statements that use it: of several dimensions, not returned, used
+    by several statements that may go over all of it.
+    """
     results = {r.array for r in scop.results}
     users: dict[str, set[str]] = {}
     for statement in scop.statements.values():
         for access in accesses(statement):
             users.setdefault(access.array, set()).add(statement.name)
-    return tuple(
-        a for a in scop.arrays.values()
-        if a.role is Role.LOCAL and len(a.shape) > 1 and a.name not in results and len(users.get(a.name, ())) > 1
-    )  # fmt: skip
+    return {
+        a.name: frozenset(users[a.name])
+        for a in scop.arrays.values()
+        if a.role is Role.LOCAL and len(a.shape) > 1 and a.name not in results and len(_over_all(scop, a.name, users.get(a.name, ()))) > 1
+    }
+
+
+def _over_all(scop: Scop, array: str, names: Iterable[str]) -> list[str]:
+    """Those of the statements that have a loop for each dimension of the array."""
+    return [name for name in names if len(scop.statements[name].iterators) >= len(scop.arrays[array].shape)]
 
 
 @dataclass(frozen=True)
@@ -125,11 +133,11 @@ def _nest(part: Tree, scop: Scop) -> _Nest | None:
 
 
 def _loops(node: Tree) -> Tree | None:
-    """The loops over single iterations of which the first is free; None where there are none of that form."""
+    """The loops over single iterations; None where there are others around them than over strips for threads."""
     if node.get("mark") == PARALLEL:
         inside = node["child"].get("child", {})
         return inside["child"] if inside.get("mark") == POINT else None
-    return node if any(node.get("coincident", (0,))[:1]) else None
+    return node if "schedule" in node else None
 
 
 def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
@@ -156,11 +164,13 @@ def _chunks(nests: Sequence[_Nest | None], start: int, scop: Scop, dependences: 
 
 
 def _arrays(nests: Sequence[_Nest | None], first: int, last: int, scop: Scop) -> tuple[str, ...]:
-    """What several of the nests touch and nothing else does."""
-    users = {a.name: {s.name for s in scop.statements.values() if any(b.array == a.name for b in accesses(s))} for a in handed_on(scop)}
+    """What several of the nests go over and nothing else touches."""
     here = [set(nest.names) for nest in nests[first : last + 1]]
     inside = set().union(*here)
-    return tuple(name for name, touching in users.items() if touching <= inside and sum(bool(touching & names) for names in here) > 1)
+    return tuple(
+        array for array, users in handed_on(scop).items()
+        if users <= inside and sum(bool(_over_all(scop, array, users & names)) for names in here) > 1
+    )  # fmt: skip
 
 
 def _shift(nests: Sequence[_Nest], shifts: Sequence[int], dependences: Dependences) -> int | None:
@@ -208,8 +218,10 @@ def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int) -> Tree:
 
 
 def _in_strips(nest: _Nest) -> Tree:
-    """The nest with smaller shares for threads than a chunk has rows."""
-    if not nest.along or nest.tree["child"].get("mark") != PARALLEL:
+    """The nest with smaller strips for threads than a chunk has rows."""
+    if "mark" not in nest.tree["child"]:
+        return {**nest.tree, "child": {"mark": POINT, "child": nest.tree["child"]}}
+    if not nest.along:
         return nest.tree
     size = isl.Val(STRIP)
     strips = isl.MultiUnionPwAff.from_union_pw_aff(nest.rows.scale_down_val(size).floor().scale_val(size))
