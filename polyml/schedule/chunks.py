@@ -29,6 +29,7 @@ from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' meetings
 ROWS = 16  # that a thread has of a chunk at least
+FEWEST = 4  # chunks of an array
 STRIP = 8  # of them that a thread takes at a time
 
 
@@ -95,17 +96,18 @@ def in_chunks(
     tree = parse_tree(str(schedule))
     parts = tree.get("child", {}).get("sequence", [])
     nests = [_nest(part, scop) for part in parts]
+    traffic = Traffic(scop, sizes)
     made, notes, start, sized = [], [], 0, False
     while start < len(parts):
         found = _chunks(nests, start, scop, dependences)
-        rows = 0 if found is None or sizes is None else _rows(found, scop, machine, Traffic(scop, sizes))
+        rows = 0 if found is None or sizes is None else _rows(found, scop, machine, traffic)
         sized = sized or found is not None
         if not rows:
             made.append(parts[start])
             start += 1
             continue
         made.append(_tree(found, nests, rows))
-        notes.append(_note(found, nests, rows, scop))
+        notes.append(_note(found, nests, rows, scop, traffic))
         start = found.last + 1
     if not notes:
         return Chunked(None, (), sized)
@@ -197,9 +199,10 @@ def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> i
     if total < LEAST_BYTES:
         return 0
     shift, row_bytes = max(found.shifts), max(total // extent, 1)
-    rows = machine.cache(2).size_bytes * machine.cores // row_bytes - shift
-    rows = max(rows, ROWS * machine.cores, 4 * shift) // ROWS * ROWS
-    return rows if 4 * rows <= extent else 0
+    least = ROWS * max(machine.cores, -(-4 * shift // ROWS))
+    fitting = machine.cache(2).size_bytes * machine.cores // row_bytes - shift
+    rows = min(max(fitting, least), extent // FEWEST) // ROWS * ROWS
+    return rows if rows >= least else 0
 
 
 def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int) -> Tree:
@@ -228,7 +231,10 @@ def _in_strips(nest: _Nest) -> Tree:
     return {**nest.tree, "child": {"mark": PARALLEL, "child": {**nest.tree["child"]["child"], "schedule": str(strips)}}}
 
 
-def _note(found: Chunks, nests: Sequence[_Nest], rows: int, scop: Scop) -> str:
-    names = sorted(name for nest in nests[found.first : found.last + 1] for name in nest.names)
+def _note(found: Chunks, nests: Sequence[_Nest], rows: int, scop: Scop, traffic: Traffic) -> str:
+    parts = [nest.names for nest in nests[found.first : found.last + 1]]
+    names = sorted(name for part in parts for name in part)
     arrays = [scop.arrays[a].source_name or a for a in found.arrays]
-    return f"{', '.join(names)}: chunks of {rows} rows, of which {', '.join(arrays)} {'is' if len(arrays) == 1 else 'are'} handed on"
+    apart, moved = sum(map(traffic.of, parts)), traffic.of(names, found.arrays)
+    handed = f"of which {', '.join(arrays)} {'is' if len(arrays) == 1 else 'are'} handed on"
+    return f"{', '.join(names)}: chunks of {rows} rows, {handed}: {moved:,} bytes instead of {apart:,}"

@@ -22,9 +22,10 @@ class Traffic:
         self.sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
-    def of(self, names: Sequence[str]) -> int:
-        """Bytes that a nest of these statements moves."""
-        arrays = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+    def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
+        """Bytes that a nest of these statements moves. kept: arrays that stay in the caches."""
+        found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+        arrays = [array for array in found if array not in kept]
         return sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
 
     def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
