@@ -28,9 +28,9 @@ from polyml.schedule.tree import PARALLEL, POINT, TILE, members_of
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 LEAST_BYTES = 8 * 2**20  # of arrays for which chunks are worth the threads' meetings
-ROWS = 16  # that a thread has of a chunk at least
+THREAD_BYTES = 256 * 2**10  # of them that a thread has of a chunk at least, whichever number of rows that is
 FEWEST = 4  # chunks of an array
-STRIP = 8  # of them that a thread takes at a time
+STRIP = 8  # rows that a thread takes at a time at most
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def in_chunks(
             made.append(parts[start])
             start += 1
             continue
-        made.append(_tree(found, nests, rows))
+        made.append(_tree(found, nests, rows, max(1, min(STRIP, rows // (2 * machine.cores)))))
         notes.append(_note(found, nests, rows, scop, traffic))
         start = found.last + 1
     if not notes:
@@ -199,13 +199,14 @@ def _rows(found: Chunks, scop: Scop, machine: CpuMachine, traffic: Traffic) -> i
     if total < LEAST_BYTES:
         return 0
     shift, row_bytes = max(found.shifts), max(total // extent, 1)
-    least = ROWS * max(machine.cores, -(-4 * shift // ROWS))
+    least = max(machine.cores * -(-THREAD_BYTES // row_bytes), 4 * shift)
     fitting = machine.cache(2).size_bytes * machine.cores // row_bytes - shift
-    rows = min(max(fitting, least), extent // FEWEST) // ROWS * ROWS
-    return rows if rows >= least else 0
+    rows = min(max(fitting, least), extent // FEWEST)
+    whole = rows // STRIP * STRIP
+    return whole if whole >= least else rows if rows >= least else 0
 
 
-def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int) -> Tree:
+def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int, strip: int) -> Tree:
     """The nests in a loop over chunks, as a part of the sequence."""
     inside = nests[found.first : found.last + 1]
     size = isl.Val(chunk)
@@ -216,17 +217,17 @@ def _tree(found: Chunks, nests: Sequence[_Nest], chunk: int) -> Tree:
     chunks = isl.MultiUnionPwAff.from_union_pw_aff(rows.scale_down_val(size).floor().scale_val(size))
     domain = polyhedra.union([nest.domain for nest in inside], isl.UnionSet("{ }"))
     band = {"schedule": str(chunks), "permutable": 1, "coincident": [0], "options": "{ atomic[0] }"}
-    parts = {"sequence": [_in_strips(nest) for nest in inside]}
+    parts = {"sequence": [_in_strips(nest, strip) for nest in inside]}
     return {"filter": str(domain), "child": {"mark": TILE, "child": {**band, "child": parts}}}
 
 
-def _in_strips(nest: _Nest) -> Tree:
-    """The nest with smaller strips for threads than a chunk has rows."""
+def _in_strips(nest: _Nest, rows: int) -> Tree:
+    """The nest with strips of so many rows for threads, fewer than a chunk has."""
     if "mark" not in nest.tree["child"]:
         return {**nest.tree, "child": {"mark": POINT, "child": nest.tree["child"]}}
     if not nest.along:
         return nest.tree
-    size = isl.Val(STRIP)
+    size = isl.Val(rows)
     strips = isl.MultiUnionPwAff.from_union_pw_aff(nest.rows.scale_down_val(size).floor().scale_val(size))
     return {**nest.tree, "child": {"mark": PARALLEL, "child": {**nest.tree["child"]["child"], "schedule": str(strips)}}}
 
