@@ -3,8 +3,8 @@
         for c by 64: for i in c ... c + 63: T[i, :] = ...                T: 66 rows, row i at i % 66, not all N
                      for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]
 
-Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So an
-element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never in
+Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So
+an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never in
 the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
 share memory. (Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing 24, 1998: the
 modulus of a dimension.)
@@ -23,7 +23,16 @@ import islpy as isl
 
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Jam, Loop, Node, Program, Window, every, loops, with_paths
-from polyml.codegen.conflicts import QUESTION_OPERATIONS, ConflictTest, NotAffine, Touch, compares, isl_text, jam_range, loop_range
+from polyml.codegen.conflicts import (
+    QUESTION_OPERATIONS,
+    ConflictTest,
+    NotAffine,
+    Touch,
+    compares,
+    isl_text,
+    jam_range,
+    loop_range,
+)
 from polyml.codegen.integers import Lin, const, var
 from polyml.model.scop import Array, Role
 from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
@@ -52,8 +61,9 @@ def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
 
 def _note(array: Array, window: Window, is_private: bool) -> str:
     length = window.lengths[window.ring]
-    what = "rows" if window.ring == len(array.shape) - 2 else "planes"
-    return f"{array.source_name or array.name}: {length} {what[: -1 if length == 1 else None]} at a time{' and thread' * is_private} in memory"
+    what = "row" if window.ring == len(array.shape) - 2 else "plane"
+    whose = " and thread" if is_private else ""
+    return f"{array.source_name or array.name}: {length} {what}{'s' * (length > 1)} at a time{whose} in memory"
 
 
 def _may_be_ring(program: Program, array: Array) -> bool:

@@ -159,9 +159,12 @@ def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
     while isinstance(node, Loop) and len(node.body) == 1:
         loops.append(node)
         node = node.body[0]
-    if not isinstance(node, Assign) or not node.inside or not all(af.variable(loop.iterator) in node.subscripts for loop in loops):
+    if not isinstance(node, Assign) or not node.inside:
         return False
-    return all(read.subscripts == node.subscripts for read in reads(node.value) if read.array == node.array and read.array in operands)
+    if not all(af.variable(loop.iterator) in node.subscripts for loop in loops):
+        return False
+    here = (read for read in reads(node.value) if read.array == node.array and read.array in operands)
+    return all(read.subscripts == node.subscripts for read in here)
 
 
 def _is_cheap(value: Value) -> bool:

@@ -5,8 +5,8 @@
 
 Each nest keeps its own loops and threads, and runs as many rows behind the ones before as the rows that it reads need: the least
 shifts for which no dependence leads back to an earlier chunk, by longest paths over the exact distances. What is live from chunk
-to chunk is a few rows, so that the array stays in the caches (`codegen.rings` gives it memory for no more). Shifting before fusion
-as in Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data locality", ASAP 2003;
+to chunk is a few rows, so that the array stays in the caches (`codegen.rings` gives it memory for no more). Shifting before
+fusion as in Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data locality", ASAP 2003;
 chunks in place of single rows, since a loop that is fused has no threads.
 """
 
@@ -35,7 +35,7 @@ STRIP = 8  # rows that a thread takes at a time at most
 
 @dataclass(frozen=True)
 class _Nest:
-    """One part of the outermost sequence. rows: { S[i] -> [(row)] }; along: whether these are the iterations that threads share."""
+    """One part of the outermost sequence. rows: { S[i] -> [(row)] }; along: whether threads share the loop over these."""
 
     tree: Tree
     domain: isl.UnionSet
@@ -66,11 +66,8 @@ def handed_on(scop: Scop) -> dict[str, frozenset[str]]:
     for statement in scop.statements.values():
         for access in accesses(statement):
             users.setdefault(access.array, set()).add(statement.name)
-    return {
-        a.name: frozenset(users[a.name])
-        for a in scop.arrays.values()
-        if a.role is Role.LOCAL and len(a.shape) > 1 and a.name not in results and len(_over_all(scop, a.name, users.get(a.name, ()))) > 1
-    }
+    inner = (a for a in scop.arrays.values() if a.role is Role.LOCAL and len(a.shape) > 1 and a.name not in results)
+    return {a.name: frozenset(users[a.name]) for a in inner if len(_over_all(scop, a.name, users.get(a.name, ()))) > 1}
 
 
 def _over_all(scop: Scop, array: str, names: Iterable[str]) -> list[str]:
@@ -96,10 +93,10 @@ def in_chunks(
     tree = parse_tree(str(schedule))
     parts = tree.get("child", {}).get("sequence", [])
     nests = [_nest(part, scop) for part in parts]
-    traffic = Traffic(scop, sizes)
+    traffic, handed = Traffic(scop, sizes), handed_on(scop)
     made, notes, start, sized = [], [], 0, False
     while start < len(parts):
-        found = _chunks(nests, start, scop, dependences)
+        found = _chunks(nests, start, scop, dependences, handed)
         rows = 0 if found is None or sizes is None else _rows(found, scop, machine, traffic)
         sized = sized or found is not None
         if not rows:
@@ -150,8 +147,10 @@ def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
     )
 
 
-def _chunks(nests: Sequence[_Nest | None], start: int, scop: Scop, dependences: Dependences) -> Chunks | None:
-    """The longest row of neighbours from one on that hand arrays on which nothing else touches."""
+def _chunks(
+    nests: Sequence[_Nest | None], start: int, scop: Scop, dependences: Dependences, handed: Mapping[str, frozenset[str]]
+) -> Chunks | None:
+    """The neighbours from one on that hand on the most arrays which nothing else touches."""
     shifts: list[int] = []
     best = None
     for last in range(start, len(nests)):
@@ -159,18 +158,18 @@ def _chunks(nests: Sequence[_Nest | None], start: int, scop: Scop, dependences: 
         if shift is None:
             break
         shifts.append(shift)
-        arrays = _arrays(nests, start, last, scop)
+        arrays = _arrays(nests[start : last + 1], scop, handed)
         if last > start and len(arrays) > (0 if best is None else len(best.arrays)):
             best = Chunks(start, last, tuple(shifts), arrays)
     return best
 
 
-def _arrays(nests: Sequence[_Nest | None], first: int, last: int, scop: Scop) -> tuple[str, ...]:
+def _arrays(nests: Sequence[_Nest], scop: Scop, handed: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """What several of the nests go over and nothing else touches."""
-    here = [set(nest.names) for nest in nests[first : last + 1]]
+    here = [set(nest.names) for nest in nests]
     inside = set().union(*here)
     return tuple(
-        array for array, users in handed_on(scop).items()
+        array for array, users in handed.items()
         if users <= inside and sum(bool(_over_all(scop, array, users & names)) for names in here) > 1
     )  # fmt: skip
 
@@ -183,7 +182,8 @@ def _shift(nests: Sequence[_Nest], shifts: Sequence[int], dependences: Dependenc
         pairs = dependences.validity.intersect_domain(nest.domain).intersect_range(last.domain)
         if pairs.is_empty():
             continue
-        apart = pairs.apply_domain(isl.UnionMap.from_union_pw_aff(nest.rows)).apply_range(isl.UnionMap.from_union_pw_aff(last.rows))
+        mine, theirs = (isl.UnionMap.from_union_pw_aff(each.rows) for each in (nest, last))
+        apart = pairs.apply_domain(mine).apply_range(theirs)
         for piece in polyhedra.pieces(apart):
             least = polyhedra.least(polyhedra.without_sizes(piece.deltas()), {0: 1})
             if least is None:

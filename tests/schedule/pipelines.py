@@ -1,4 +1,4 @@
-"""Random chains of loop nests that hand local arrays on, as Python text: stencils of rows, borders, transposes, zeros in between."""
+"""Random chains of loop nests that hand local arrays on, as Python text: stencils, borders, transposes, zeros in between."""
 
 from __future__ import annotations
 

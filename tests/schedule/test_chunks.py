@@ -147,7 +147,8 @@ def test_the_notes_say_what_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("extent", "shift", "rows"), [(4000, 1, 64), (4000, 2, 56), (2000, 2, 128), (1100, 2, 232), (300, 2, 0), (4000, 30, 120), (1100, 80, 0)]
+    ("extent", "shift", "rows"),
+    [(4000, 1, 64), (4000, 2, 56), (2000, 2, 128), (1100, 2, 232), (300, 2, 0), (4000, 30, 120), (1100, 80, 0)],
 )
 def test_chunks_fit_the_second_caches(extent, shift, rows):
     scop = scop_of(blurred, {"A": np.ones((3, 3)), "B": np.ones((3, 3))})
