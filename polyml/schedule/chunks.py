@@ -6,8 +6,8 @@
 Each nest keeps its own loops and threads, and runs as many rows behind the ones before as the rows that it reads need: the least
 shifts for which no dependence leads back to an earlier chunk, by longest paths over the exact distances. What is live from chunk
 to chunk is a few rows, so that the array stays in the caches (`codegen.rings` gives it memory for no more). Shifting before
-fusion as in Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data locality", ASAP 2003;
-chunks in place of single rows, since a loop that is fused has no threads.
+fusion as in Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data locality",
+ASAP 2003; chunks in place of single rows, since a loop that is fused has no threads.
 """
 
 from __future__ import annotations
