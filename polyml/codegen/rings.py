@@ -4,8 +4,8 @@
                      for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]
 
 Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So
-an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never in
-the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
+an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never
+in the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
 share memory. (Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing 24, 1998: the
 modulus of a dimension.)
 
