@@ -27,6 +27,7 @@ from polyml.codegen.llvm import ENTRY, emit
 from polyml.codegen.packing import pack
 from polyml.codegen.partial import with_partial_results
 from polyml.codegen.private import with_private_arrays
+from polyml.codegen.rings import with_rings
 from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
@@ -432,6 +433,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("ast", lambda: with_cuts(program))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
+            program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
         llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
     return _Made(way.model, tree, program, llvm, scheduled.notes, sized, related)
 

@@ -367,7 +367,7 @@ def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]
 
     The least is None where it is not one affine expression.
     """
-    return _one_piece(domain.dim_min(dim)), domain.dim_max(dim)
+    return single(domain.dim_min(dim)), domain.dim_max(dim)
 
 
 def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
@@ -557,6 +557,18 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
 
 
+def extremes(values: isl.Set) -> tuple[int, int] | None:
+    """The least and the greatest value of { [t] } without parameters, (0, 0) of none; None where it has no end.
+
+    >>> extremes(isl.Set("{ [t] : 1 <= t <= 4 }")), extremes(isl.Set("{ [t] : t >= 1 }"))
+    ((1, 4), None)
+    """
+    if values.is_empty():
+        return 0, 0
+    first, last = values.dim_min_val(0), values.dim_max_val(0)
+    return (first.to_python(), last.to_python()) if first.is_int() and last.is_int() else None
+
+
 def is_within(values: isl.Set, length: int) -> bool:
     """Whether { [t] } never has values of so many, or more, apart, whatever the parameters."""
     apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
@@ -566,7 +578,7 @@ def is_within(values: isl.Set, length: int) -> bool:
 def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
     """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
     count = last.sub(first).add_constant_val(isl.Val(1))
-    whole = _one_piece(count)
+    whole = single(count)
     if whole is not None:
         count = whole if context.is_subset(whole.nonneg_set()) else whole.max(_constant(0))
     else:
@@ -583,7 +595,7 @@ def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
     return here.sub(start.insert_domain(domain.get_space().align_params(start.get_space())))
 
 
-def _one_piece(value: isl.PwAff) -> isl.PwAff | None:
+def single(value: isl.PwAff) -> isl.PwAff | None:
     """The affine expression of a PwAff that has only one, for all parameters; None if it has several."""
     value = value.coalesce()
     return value.get_pieces()[0][1].to_pw_aff() if value.n_piece() == 1 else None
@@ -700,7 +712,7 @@ def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
 def ends(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
     """The least and the greatest of { [x] }, over the parameters; None where they are not one affine expression each."""
     (whole,) = pieces(values)
-    least_, greatest = _one_piece(whole.dim_min(0)), _one_piece(whole.dim_max(0))
+    least_, greatest = single(whole.dim_min(0)), single(whole.dim_max(0))
     return None if least_ is None or greatest is None else (least_, greatest)
 
 

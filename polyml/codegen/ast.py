@@ -95,11 +95,12 @@ Node = Union[Loop, Guard, Instance, Jam, Unroll]
 @dataclass(frozen=True)
 class Window:
     """The part of a local array that has memory, wherever the array is used: per dimension from which index on, and how
-    many elements; None: all of them.
+    many elements; None: all of them. ring: a dimension in which each index has the place of its remainder by that number.
     """
 
     low: tuple[Lin, ...]
     lengths: tuple[int | None, ...]
+    ring: int | None = None
 
 
 @dataclass(frozen=True)

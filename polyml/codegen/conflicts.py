@@ -66,15 +66,15 @@ def _facts_around(nodes: Iterable[Around]) -> tuple[Fact, ...]:
             if node.last:
                 facts += replace(own, var=node.last, low=()).facts()
             continue
-        facts += [Fact(compare.op, (compare.expr, SHARED)) for compare in _compares(node.condition)]
+        facts += [Fact(compare.op, (compare.expr, SHARED)) for compare in compares(node.condition)]
     return tuple(facts)
 
 
-def _compares(condition: Condition) -> list[Compare]:
+def compares(condition: Condition) -> list[Compare]:
     """Comparisons that a condition implies; alternatives are left out, which only assumes less."""
     if isinstance(condition, Compare):
         return [condition]
-    return [c for p in condition.parts for c in _compares(p)] if condition.op == "and" else []
+    return [c for p in condition.parts for c in compares(p)] if condition.op == "and" else []
 
 
 def jam_range(jam: Jam | Unroll) -> Range:

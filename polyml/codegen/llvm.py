@@ -13,7 +13,7 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances, loops, substitute
 from polyml.codegen.cells import MOST_APART, Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, var
+from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, modulo, var
 from polyml.codegen.ir import Block, Function
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
@@ -198,6 +198,9 @@ class Body:
         window = self.module.program.windows.get(array)
         if window is not None:
             subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
+            if window.ring is not None:
+                here = modulo(subscripts[window.ring], window.lengths[window.ring])
+                subscripts = (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
         fixed = 0
         terms: list[tuple[object, object, int]] = []  # (atom or None, stride name or None, factor)
         for e, stride in zip(subscripts, steps):

@@ -81,15 +81,17 @@ class _Maker:
         elif not isinstance(node, Loop) or not node.partial:
             yield with_body(node, self._nodes(node.body))
         else:
-            partials = [self._partial(name, self._operator(node, name)) for name in node.partial]
+            operators = {name: self._operator(node, name) for name in node.partial}  # none in a piece without updates
+            partials = [self._partial(name, operator) for name, operator in operators.items() if operator is not None]
             yield from (self._over(p, p.begin, threads_first=True) for p in partials)
             moved = {p.whole.name: p for p in partials}
             yield replace(node, partial=(), body=tuple(self._redirected(n, moved) for n in node.body))
             yield from (self._over(p, p.join, threads_first=False) for p in partials)
 
-    def _operator(self, loop: Loop, array: str) -> str:
+    def _operator(self, loop: Loop, array: str) -> str | None:
         names = (instance.statement for instance in instances(loop.body))
-        return next(r.operator for r in map(self._given.reductions.get, names) if r is not None and r.array == array)
+        found = (r for r in map(self._given.reductions.get, names) if r is not None and r.array == array)
+        return next((r.operator for r in found), None)
 
     def _partial(self, name: str, operator: str) -> _Partial:
         if (name, operator) not in self._partials:

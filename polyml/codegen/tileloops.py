@@ -33,8 +33,9 @@ class Apart:
 
 
 def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
-    """A schedule whose outermost loops go over tiles, each said to be one loop; None for others. context: facts about
-    parameters."""
+    """A schedule whose outermost loops go over tiles, each said to be one loop; None for others, and where the hull has no
+    bounds. context: facts about parameters.
+    """
     if not _is_tiled(schedule.get_root().child(0)):
         return None
     tree = parse_tree(str(schedule))
@@ -42,6 +43,8 @@ def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
     members = [members_of(band)[0] for _, band in chain]
     names = tuple(f"tile{k}" for k in range(len(members)))
     tiles = polyhedra.rational_image(together(members), context).set_tuple_name(TILE)
+    if not tiles.is_bounded():
+        return None
     outer: Tree = {}
     place = f"{TILE}[{', '.join(names)}]"
     for (marks, band), name in reversed(list(zip(chain, names))):

@@ -72,14 +72,18 @@ class _Contraction:
     def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
         nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
         changed = any(a is not b for a, b in zip(nodes, body))
-        position = 0
+        while self._is_shorter(nodes):  # what had several uses may have one now
+            changed = True
+        return tuple(nodes) if changed else body
+
+    def _is_shorter(self, nodes: list[Node]) -> bool:
+        """Move what can be, from the first to the last; whether anything was."""
+        before, position = len(nodes), 0
         while position < len(nodes):
             definition = self._definition(nodes[position])
-            if definition is not None and self._moved(nodes, position, definition):
-                changed = True
-                continue
-            position += 1
-        return tuple(nodes) if changed else body
+            if definition is None or not self._moved(nodes, position, definition):
+                position += 1
+        return len(nodes) < before
 
     def _inside(self, node: Loop | Guard) -> Node:
         body = self.block(node.body)
@@ -107,17 +111,20 @@ class _Contraction:
         """Put the value into every use and remove the definition, or change nothing."""
         name, operands = definition.array, self._read_names(definition.value)
         found: dict[int, Node] = {}
-        uses, stale = 0, False
+        users, stale = [], False
         for later in range(position + 1, len(nodes)):
             node = nodes[later]
             here = [a for a in _assigns_of(node) if name in self._read_names(a.value)]
-            stale = stale or any(a.array in operands for a in _assigns_of(node))
+            writes = any(a.array in operands for a in _assigns_of(node))
             if here:
                 if stale or not all(self._fits(read, loops, definition) for read, loops in _uses(node, name, ())):
                     return False
                 found[later] = _substituted(node, definition)
-            uses += len(here)
-        if uses != self._reads.get(name, 0) or uses > 1 and not _is_cheap(definition.value):
+                if writes and not _is_in_place(found[later], operands):
+                    return False
+            stale = stale or writes
+            users += here
+        if len(users) != self._reads.get(name, 0) or len(users) > 1 and not _is_cheap(definition.value):
             return False
         if any(size(a.value) > _SIZE_LIMIT for node in found.values() for a in _assigns_of(node)):
             return False
@@ -125,7 +132,7 @@ class _Contraction:
             nodes[later] = node
         del nodes[position]
         for operand in operands:
-            self._reads[operand] += uses - 1
+            self._reads[operand] += sum(operand not in self._read_names(a.value) for a in users) - 1
         return True
 
     def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _Definition) -> bool:
@@ -142,6 +149,22 @@ def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
         return subscript == Affine(0) and extent == Affine(1)
     whole = loop.start == Affine(0) and loop.step == 1
     return whole and extent in (loop.stop, af.extreme("max", loop.stop, Affine(0)))
+
+
+def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
+    """Whether the node is one assignment, to other elements in every iteration, that reads of the operands which it writes no
+    other element than that.
+    """
+    loops: list[Loop] = []
+    while isinstance(node, Loop) and len(node.body) == 1:
+        loops.append(node)
+        node = node.body[0]
+    if not isinstance(node, Assign) or not node.inside:
+        return False
+    if not all(af.variable(loop.iterator) in node.subscripts for loop in loops):
+        return False
+    here = (read for read in reads(node.value) if read.array == node.array and read.array in operands)
+    return all(read.subscripts == node.subscripts for read in here)
 
 
 def _is_cheap(value: Value) -> bool:

@@ -24,6 +24,7 @@ from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.apart import components as connected
+from polyml.schedule.chunks import Chunked, handed_on, in_chunks
 from polyml.schedule.contraction import has_contraction, map_contractions
 from polyml.schedule.distribution import in_sequence, in_source_order
 from polyml.schedule.forms import affine_schedule, components
@@ -40,6 +41,7 @@ from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time
+CHUNK_OPERATIONS = 300_000  # and for chunks of rows
 TRAFFIC_OPERATIONS = 50_000  # and to say what nests move
 PIECE_OPERATIONS = 100_000  # more of both for each piece of an index set, which all depend on each other
 FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl tells too many cases apart
@@ -149,7 +151,24 @@ class _Planner:
             return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
         tree, found = self._mapped(affine, scop, dependences, sizes)
         self._check(tree, scop, dependences)
-        return Scheduled(tree, notes + found, sized)
+        notes += found
+        if self.tile and self.cut and self.fusion == "model" and handed_on(scop):
+            chunked = self._in_chunks(tree, scop, dependences, sizes)
+            return Scheduled(chunked.tree or tree, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
+        return Scheduled(tree, notes, sized)
+
+    def _in_chunks(
+        self, tree: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
+    ) -> Chunked:
+        """The schedule with chunks for what nests hand on, where that is legal; and what was decided."""
+        try:
+            with budget(CHUNK_OPERATIONS):
+                found = in_chunks(tree, scop, dependences, self.machine, sizes)
+                if found.tree is not None:
+                    self._check(found.tree, scop, dependences)
+                return found
+        except (BudgetExceeded, IllegalSchedule) as problem:
+            return Chunked(None, (f"no chunks of rows: {problem}",), True)
 
     def _check(self, tree: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
         """Raise IllegalSchedule where the order of updates is not all that changes; that it is free is asked last."""

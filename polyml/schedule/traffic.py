@@ -19,12 +19,13 @@ class Traffic:
 
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
         self._scop = scop
-        self._sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
+        self.sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
-    def of(self, names: Sequence[str]) -> int:
-        """Bytes that a nest of these statements moves."""
-        arrays = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+    def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
+        """Bytes that a nest of these statements moves. kept: arrays that stay in the caches."""
+        found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+        arrays = [array for array in found if array not in kept]
         return sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
 
     def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
@@ -40,7 +41,7 @@ class Traffic:
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
         """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
         total = 0
-        for piece in polyhedra.pieces(polyhedra.fix(elements, self._sizes)):
+        for piece in polyhedra.pieces(polyhedra.fix(elements, self.sizes)):
             dims = polyhedra.dimensions(piece)
             if polyhedra.hull_dimension(piece) == dims:
                 total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))
@@ -49,7 +50,7 @@ class Traffic:
     def array_bytes(self, array: str) -> int:
         """Of a whole array."""
         found = self._scop.arrays[array]
-        return prod(polyhedra.value_at(extent, self._sizes) for extent in found.shape) * found.element.size_bytes
+        return prod(polyhedra.value_at(extent, self.sizes) for extent in found.shape) * found.element.size_bytes
 
 
 def nests(schedule: isl.Schedule) -> list[list[str]]:

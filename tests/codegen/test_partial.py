@@ -227,3 +227,23 @@ def test_strict_sums_keep_their_order():
     plain = [np.zeros(130), np.zeros(77)]
     through_rows(A, *plain)
     assert r.tobytes() == plain[0].tobytes() and c.tobytes() == plain[1].tobytes()
+
+
+def turned_at_the_ends(A, B, T, x):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[i, j] = A[i, j] + T[min(j, A.shape[0] - 1), min(i, A.shape[1] - 1)]
+    for i in range(1, A.shape[0] - 1):
+        for j in range(1, A.shape[1] - 1):
+            x[j] = T[i + 1, j + 1] + T[i, j] + x[j]
+
+
+@pytest.mark.parametrize("shape", [(60, 50), (50, 60), (60, 60), (2, 70)])
+def test_pieces_of_a_loop_without_updates_have_no_results_of_their_own(shape):
+    rng = np.random.default_rng(0)
+    A, T = rng.integers(-9, 9, shape), rng.integers(-9, 9, shape)
+    own, other = ([np.zeros_like(A), np.ones(shape[1], int)] for _ in range(2))
+    turned_at_the_ends(A, own[0], T, own[1])
+    polyml.kernel(cache=False, threads=2)(turned_at_the_ends)(A, other[0], T, other[1])
+    for one, two in zip(own, other):
+        np.testing.assert_array_equal(two, one)
