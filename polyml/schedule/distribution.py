@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences, dependences
 from polyml.model.indexsets import freeing, piece_names, split
 from polyml.model.scop import Scop, Statement
 from polyml.model.versions import keep
 from polyml.schedule.contraction import may_be_contraction
 from polyml.schedule.forms import components, merge_bands, stays
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import is_legal
 from polyml.schedule.strides import iterators_of
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
@@ -64,9 +63,7 @@ def divide(scop: Scop, found: Dependences) -> Divided | None:
     if any(part is None for part in parts):
         return None
     whole = in_sequence([p.schedule() if isinstance(p, _Nest) else p for p in parts])
-    try:
-        check_legal(whole, made, order)
-    except IllegalSchedule:
+    if not is_legal(whole, made, order):
         return None
     return Divided(replace(made, schedule=whole), origins, tuple(parts))
 
