@@ -14,6 +14,7 @@ from functools import cached_property
 import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
+import polyml.frontend.parse  # noqa: F401  as well
 from polyml import debug, machine, polyhedra
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
