@@ -449,7 +449,7 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
     filter: they are read where they lie, not copied.
     """
     position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
-    pieces = (p for a in statement.reads for e in a.subscripts for p in polyhedra.iterator_coefficients(e))
+    pieces = (piece for access in statement.reads for found in access.coefficients for piece in found)
     return any(piece[position] and any(piece[d] for d in others) for piece in pieces)
 
 
@@ -479,8 +479,8 @@ def _single(statement: Statement, subscript: isl.PwAff) -> str | None:
 
 def _place(write: Access, position: int) -> int:
     """Which dimension of the result the iterator moves, counted from the last; -1: none."""
-    for k, subscript in enumerate(reversed(write.subscripts)):
-        if any(piece[position] for piece in polyhedra.iterator_coefficients(subscript)):
+    for k, pieces in enumerate(reversed(write.coefficients)):
+        if any(piece[position] for piece in pieces):
             return k
     return -1
 

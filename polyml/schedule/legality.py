@@ -141,7 +141,8 @@ def is_parallel(
 ) -> bool:
     """What `check_parallel` asks, without a witness."""
     return all(
-        _may_have_partial(node, partial, scop, reductions) and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
+        _may_have_partial(node, partial, scop, reductions)
+        and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
         for node, partial in _parallel_bands(schedule.get_root())
     )
 

@@ -1,4 +1,4 @@
-"""What is asked of a tree node by node, against relations of whole times, and against the times of all instances at small sizes."""
+"""What is asked of a tree node by node, against relations of whole times and the times of all instances at small sizes."""
 
 from random import Random
 
