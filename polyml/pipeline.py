@@ -206,10 +206,9 @@ def _divided(model: _Model, options: Options) -> list[_Model]:
         with budget(DIVISION_OPERATIONS):
             plain = divide(model.scop, model.dependences)
             forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
-            known = ((f.scop, dependences(f.scop), reductions(f.scop, options.fp)) for f in forms)
+            models = (replace(model, scop=f.scop, dependences=f.found, pieces=frozenset(f.pieces)) for f in forms)
             return [
-                replace(model, scop=scop, dependences=found, reductions=free, pieces=frozenset(f.pieces), versions=f is not plain)
-                for f, (scop, found, free) in zip(forms, known)
+                replace(made, reductions=reductions(made.scop, options.fp), versions=f is not plain) for f, made in zip(forms, models)
             ]
     except BudgetExceeded:
         return []

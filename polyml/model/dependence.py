@@ -13,7 +13,7 @@ scalar references", 1991). A statement under a data-dependent condition is a sel
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -44,6 +44,10 @@ class Dependences:
         return {
             (polyhedra.domain_name(m), polyhedra.range_name(m)): isl.UnionMap.from_map(m) for m in polyhedra.pieces(self.validity)
         }
+
+    def of(self, scop: Scop) -> Dependences:
+        """The same pairs as those of a Scop that runs all of them in the same order."""
+        return replace(self, _scop=scop)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
         """The pairs to keep in order of one of some statements and one of others, whichever comes first."""
