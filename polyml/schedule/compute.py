@@ -27,7 +27,7 @@ from polyml.schedule.apart import components as connected
 from polyml.schedule.contraction import has_contraction, map_contractions
 from polyml.schedule.distribution import in_sequence, in_source_order
 from polyml.schedule.forms import affine_schedule, components
-from polyml.schedule.legality import check_legal, check_parallel, is_legal
+from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.passes import Setting
 from polyml.schedule.short import map_short
@@ -152,9 +152,8 @@ class _Planner:
         return Scheduled(tree, notes + found, sized)
 
     def _check(self, tree: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
-        """Raise IllegalSchedule where the order of updates is not all that changes; that it is free is asked last."""
-        if not is_legal(tree, scop, dependences):
-            check_legal(tree, scop, dependences, self.reductions)
+        """Raise IllegalSchedule where the order of updates is not all that changes."""
+        check_legal(tree, scop, dependences, self.reductions)
         check_parallel(tree, scop, dependences, self.reductions)
 
     def _affine(

@@ -29,8 +29,7 @@ def check_legal(
     theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`. Updates of one
     element by one of `reductions` may come in any order.
     """
-    validity = relaxed_validity(dependences, scop, reductions)
-    if runs_once(schedule, scop.domain) and keeps(schedule, validity):
+    if is_legal(schedule, scop, dependences, reductions):
         return
     order = schedule.get_map().intersect_domain(schedule.get_domain())
     instances = scop.domain
@@ -42,7 +41,7 @@ def check_legal(
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(extra)}, which is no instance", loc=scop.loc)
     if not order.is_single_valued():
         raise IllegalSchedule(f"the schedule runs {polyhedra.witness(_repeated(order))} more than once", loc=scop.loc)
-    broken = violated(order, validity)
+    broken = violated(order, relaxed_validity(dependences, scop, reductions))
     if not broken.is_empty():
         source, sink, why = reason(broken, scop, dependences)
         raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[why, str(schedule)])
@@ -52,7 +51,11 @@ def is_legal(
     schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
 ) -> bool:
     """What `check_legal` asks, without a witness; also False for trees with nodes that add instances."""
-    return runs_once(schedule, scop.domain) and keeps(schedule, relaxed_validity(dependences, scop, reductions))
+    if not runs_once(schedule, scop.domain):
+        return False
+    if keeps(schedule, dependences.validity):  # as most do, so that what is free need not be found
+        return True
+    return bool(reductions) and keeps(schedule, relaxed_validity(dependences, scop, reductions))
 
 
 def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[str, str, str]:

@@ -37,8 +37,11 @@ class Pairs:
             some = some.eq_at_multi_union_pw_aff(tile)
         return some.is_empty()
 
-    def between(self, domain: isl.UnionSet, other: isl.UnionSet) -> Pairs:
-        return replace(self, some=self.some.intersect_domain(domain).intersect_range(other))
+    def of(self, sources: isl.UnionSet) -> Pairs:
+        return replace(self, some=self.some.intersect_domain(sources))
+
+    def to(self, sinks: isl.UnionSet) -> Pairs:
+        return replace(self, some=self.some.intersect_range(sinks))
 
     def back_along(self, member: isl.UnionPwAff) -> Pairs:
         return replace(self, some=self.some.lex_gt_at_multi_union_pw_aff(_loop(member)))
@@ -67,11 +70,14 @@ def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
                 return False
             pairs = pairs.in_one_iteration(member)
     elif kind in (NODE.sequence, NODE.set):
-        filters = _filters(node)
-        for k, later in enumerate(filters):
-            if any(not pairs.between(later, earlier).is_empty() for earlier in filters[:k]):
+        earlier, parts = None, []
+        for own in _filters(node):
+            mine = pairs.of(own)
+            if earlier is not None and not mine.to(earlier).is_empty():
                 return False
-        return all(_keeps(node.child(k).child(0), pairs.between(own, own), domain) for k, own in enumerate(filters))
+            earlier = own if earlier is None else earlier.union(own)
+            parts.append(mine.to(own))
+        return all(_keeps(node.child(k).child(0), part, domain) for k, part in enumerate(parts))
     elif kind == NODE.leaf:
         return pairs.is_empty()
     elif kind not in _PASSED:
@@ -108,7 +114,7 @@ def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
 def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
     """Whether no pair is of two iterations of a band's first loop, all loops around being in one iteration."""
     domain = band.get_domain()
-    pairs, above = Pairs(order).between(domain, domain), band
+    pairs, above = Pairs(order).of(domain).to(domain), band
     while above.has_parent():
         above = above.parent()
         if above.get_type() == NODE.band:
