@@ -44,7 +44,7 @@ class Traffic:
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
         """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
         total = 0
-        for piece in polyhedra.pieces(polyhedra.fix(elements, self._sizes)):
+        for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self._sizes))):
             dims = polyhedra.dimensions(piece)
             if polyhedra.hull_dimension(piece) == dims:
                 total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))
