@@ -206,9 +206,12 @@ def _divided(model: _Model, options: Options) -> list[_Model]:
         with budget(DIVISION_OPERATIONS):
             plain = divide(model.scop, model.dependences)
             forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
-            models = (replace(model, scop=f.scop, dependences=f.found, pieces=frozenset(f.pieces)) for f in forms)
+            free = [reductions(f.scop, options.fp) for f in forms]
             return [
-                replace(made, reductions=reductions(made.scop, options.fp), versions=f is not plain) for f, made in zip(forms, models)
+                replace(
+                    model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain
+                )
+                for f, r in zip(forms, free)
             ]
     except BudgetExceeded:
         return []
