@@ -14,6 +14,7 @@ from functools import cached_property
 import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
+import polyml.frontend.parse  # noqa: F401  as well
 from polyml import debug, machine, polyhedra
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
@@ -206,10 +207,12 @@ def _divided(model: _Model, options: Options) -> list[_Model]:
         with budget(DIVISION_OPERATIONS):
             plain = divide(model.scop, model.dependences)
             forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
-            known = ((f.scop, dependences(f.scop), reductions(f.scop, options.fp)) for f in forms)
+            free = [reductions(f.scop, options.fp) for f in forms]
             return [
-                replace(model, scop=scop, dependences=found, reductions=free, pieces=frozenset(f.pieces), versions=f is not plain)
-                for f, (scop, found, free) in zip(forms, known)
+                replace(
+                    model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain
+                )
+                for f, r in zip(forms, free)
             ]
     except BudgetExceeded:
         return []

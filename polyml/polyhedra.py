@@ -145,7 +145,7 @@ def fix(value, sizes: Mapping[str, int]):
     value: Set, Map, UnionSet or UnionMap.
     """
     if isinstance(value, (isl.UnionSet, isl.UnionMap)):
-        return value.intersect_params(_sizes_set(sizes))
+        return value.intersect_params(_sizes_set(tuple(sizes.items())))
     names = parameter_names(value)
     for name, size in sizes.items():
         if name in names:
@@ -153,9 +153,10 @@ def fix(value, sizes: Mapping[str, int]):
     return value
 
 
-def _sizes_set(sizes: Mapping[str, int]) -> isl.Set:
-    result = Frame(tuple(sizes), ()).universe().params()
-    return fix(result, sizes)
+@lru_cache(maxsize=64)
+def _sizes_set(sizes: tuple[tuple[str, int], ...]) -> isl.Set:
+    known = dict(sizes)
+    return fix(Frame(tuple(known), ()).universe().params(), known)
 
 
 Instance = tuple[str, tuple[int, ...]]
@@ -513,7 +514,7 @@ def is_box(domain: isl.Set) -> bool:
 
 def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
     """{ [] -> [(e)] } at values of the parameters; 0 where it is not defined."""
-    found = value.intersect_params(_sizes_set(sizes)).max_val()
+    found = value.intersect_params(_sizes_set(tuple(sizes.items()))).max_val()
     return found.to_python() if found.is_int() else 0
 
 

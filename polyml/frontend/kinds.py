@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import cmath
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -59,8 +60,13 @@ def storage(kinds: Kinds) -> DType | None:
     if is_weak(kinds):
         candidates = [PYINT, F64, C128] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
     else:
-        candidates = sorted(FIXED, key=lambda d: (d not in kinds, d.is_complex, d.bits, d.is_float))
+        candidates = _by_preference(frozenset(kinds))
     return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
+
+
+@lru_cache(maxsize=256)
+def _by_preference(kinds: frozenset[DType]) -> tuple[DType, ...]:
+    return tuple(sorted(FIXED, key=lambda d: (d not in kinds, d.is_complex, d.bits, d.is_float)))
 
 
 def holds(outer: DType, dtype: DType, known: Known) -> bool:

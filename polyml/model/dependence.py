@@ -12,8 +12,8 @@ scalar references", 1991). A statement under a data-dependent condition is a sel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -38,6 +38,22 @@ class Dependences:
     def validity(self) -> isl.UnionMap:
         """Every pair that a schedule must keep in order."""
         return self.flow.union(self.anti).union(self.output)
+
+    @cached_property
+    def _by_statements(self) -> dict[tuple[str, str], isl.UnionMap]:
+        return {
+            (polyhedra.domain_name(m), polyhedra.range_name(m)): isl.UnionMap.from_map(m) for m in polyhedra.pieces(self.validity)
+        }
+
+    def of(self, scop: Scop) -> Dependences:
+        """The same pairs as those of a Scop that runs all of them in the same order."""
+        return replace(self, _scop=scop)
+
+    def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
+        """The pairs to keep in order of one of some statements and one of others, whichever comes first."""
+        known = self._by_statements
+        both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
+        return polyhedra.union([known[pair] for pair in both if pair in known], NONE)
 
     @cached_property
     def input(self) -> isl.UnionMap:

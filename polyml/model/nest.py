@@ -173,17 +173,20 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
 
 def children(value: Value) -> tuple[Value, ...]:
     """The operands of a value, () for a leaf."""
-    if isinstance(value, (syntax.Unary, syntax.Cast)):
-        return (value.operand,)
-    if isinstance(value, (syntax.Binary, syntax.Compare)):
-        return (value.left, value.right)
-    if isinstance(value, syntax.Logical):
-        return value.operands
-    if isinstance(value, syntax.IfExp):
-        return (value.condition, value.then, value.orelse)
-    if isinstance(value, Gather):
-        return value.indices
-    return value.args if isinstance(value, syntax.Call) else ()
+    operands = _OPERANDS.get(type(value))
+    return () if operands is None else operands(value)
+
+
+_OPERANDS: Mapping[type, Callable[[Value], tuple[Value, ...]]] = {
+    syntax.Unary: lambda value: (value.operand,),
+    syntax.Cast: lambda value: (value.operand,),
+    syntax.Binary: lambda value: (value.left, value.right),
+    syntax.Compare: lambda value: (value.left, value.right),
+    syntax.Logical: lambda value: value.operands,
+    syntax.IfExp: lambda value: (value.condition, value.then, value.orelse),
+    syntax.Call: lambda value: value.args,
+    Gather: lambda value: value.indices,
+}
 
 
 def with_children(value: Value, operands: tuple[Value, ...]) -> Value:

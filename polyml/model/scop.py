@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Union
 
 import islpy as isl
@@ -57,6 +58,11 @@ class Access:
     subscripts: tuple[isl.PwAff, ...]
     may: bool = False
     loc: Loc | None = field(default=None, compare=False)
+
+    @cached_property
+    def coefficients(self) -> tuple[list[tuple[int, ...]], ...]:
+        """Of each subscript, those of the iterators in each of its pieces."""
+        return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 
 
 @dataclass(frozen=True)

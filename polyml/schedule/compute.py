@@ -120,6 +120,19 @@ def _one_by_one(
 
 
 @dataclass(frozen=True)
+class _Component:
+    """A part of the outermost sequence, with what is known of its statements."""
+
+    tree: isl.Schedule
+    scop: Scop
+    dependences: Dependences
+
+    @staticmethod
+    def of(tree: isl.Schedule, scop: Scop, dependences: Dependences) -> _Component:
+        return _Component(tree, *restricted(scop, dependences, tree.get_domain()))
+
+
+@dataclass(frozen=True)
 class _Planner:
     machine: CpuMachine
     tile: bool
@@ -139,11 +152,12 @@ class _Planner:
         if self.tile and self.cut:
             try:
                 with budget(CUT_OPERATIONS + PIECE_OPERATIONS * len(self.pieces)):
-                    cuts = [self._cut(part, scop, dependences, sizes) for part in components(affine)]
+                    parts = [_Component.of(tree, scop, dependences) for tree in components(affine)]
+                    cuts = [self._cut(part, scop, sizes) for part in parts]
                     sized = sized or any(cuts)
                     cuts = [None if isinstance(cut, TimeTiles) and not (cut.pays and self.free <= FREE) else cut for cut in cuts]
                     if any(cuts):
-                        tree, found = self._in_cuts(affine, cuts, scop, dependences, sizes)
+                        tree, found = self._in_cuts(parts, cuts, scop, dependences, sizes)
                         notes += found
             except BudgetExceeded as problem:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
@@ -171,13 +185,8 @@ class _Planner:
             return Chunked(None, (f"no chunks of rows: {problem}",), True)
 
     def _check(self, tree: isl.Schedule, scop: Scop, dependences: Dependences) -> None:
-        """Raise IllegalSchedule where the order of updates is not all that changes; that it is free is asked last."""
-        try:
-            check_legal(tree, scop, dependences)
-        except IllegalSchedule:
-            if not self.reductions:
-                raise
-            check_legal(tree, scop, dependences, self.reductions)
+        """Raise IllegalSchedule where the order of updates is not all that changes."""
+        check_legal(tree, scop, dependences, self.reductions)
         check_parallel(tree, scop, dependences, self.reductions)
 
     def _affine(
@@ -222,21 +231,18 @@ class _Planner:
         tree, mapped = map_bands(affine, scop, self.machine, tile=self.tile, parallel=self.parallel)
         return tree, found + mapped
 
-    def _cut(
-        self, component: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> Slabs | TimeTiles | None:
-        part, within = restricted(scop, dependences, component.get_domain())
+    def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:
         if has_contraction(scop):
-            single = len(part.statements) < 2  # which has tiles of its own
-            return None if single else slabs_of(component, part, sizes, simple=not self._is_divided(part))
-        found = time_tiles(component, part, within, self.machine, sizes, parallel=self.parallel)
+            single = len(part.scop.statements) < 2  # which has tiles of its own
+            return None if single else slabs_of(part.tree, part.scop, sizes, simple=not self._is_divided(part.scop))
+        found = time_tiles(part.tree, part.scop, part.dependences, self.machine, sizes, parallel=self.parallel)
         if found is None and self.reductions:
-            found = solve(component, part, within, self.reductions)
+            found = solve(part.tree, part.scop, part.dependences, self.reductions)
         return found
 
     def _in_cuts(
         self,
-        affine: isl.Schedule,
+        parts: Sequence[_Component],
         cuts: Sequence[Slabs | TimeTiles | None],
         scop: Scop,
         dependences: Dependences,
@@ -244,17 +250,16 @@ class _Planner:
     ) -> tuple[isl.Schedule | None, tuple[str, ...]]:
         """The schedule with components in slabs or in tiles over time, None where that is not legal; and what was decided."""
         plans, notes = [], ()
-        for component, cut in zip(components(affine), cuts):
-            part, within = restricted(scop, dependences, component.get_domain())
+        for part, cut in zip(parts, cuts):
             if isinstance(cut, Slabs):
-                child, decided = self._in_slabs(cut, component, part, within, sizes)
+                child, decided = self._in_slabs(cut, part.tree, part.scop, part.dependences, sizes)
             elif isinstance(cut, TimeTiles):
-                child = time_tree(cut, component, parallel=self.parallel)
-                decided = (f"{', '.join(sorted(part.statements))}: {cut}",)
+                child = time_tree(cut, part.tree, parallel=self.parallel)
+                decided = (f"{', '.join(sorted(part.scop.statements))}: {cut}",)
             else:
-                tree, decided = self._mapped(component, part, within, sizes)
+                tree, decided = self._mapped(part.tree, part.scop, part.dependences, sizes)
                 child = parse_tree(str(tree)).get("child")
-            plans.append({"filter": str(component.get_domain()), **({} if child is None else {"child": child})})
+            plans.append({"filter": str(part.tree.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
         whole = {"domain": str(scop.domain), "child": plans[0]["child"] if len(plans) == 1 else {"sequence": plans}}
         tree = isl.Schedule(print_tree(whole))

@@ -19,13 +19,12 @@ from math import ceil, prod
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Scop, Statement
 from polyml.schedule.blocks import Axis, Blocks, blocks, is_worth_blocks
-from polyml.schedule.legality import check_legal, check_parallel
+from polyml.schedule.legality import is_legal, is_parallel, refusal
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.slabs import SLAB
 from polyml.schedule.strides import accesses, goes_to_neighbours, is_same_element, moves
@@ -57,38 +56,48 @@ def map_contractions(
     """
     tree = parse_tree(str(schedule))
 
-    def laid_out(joins: str, only: frozenset[str]) -> tuple[isl.Schedule | None, tuple[str, ...], frozenset[str]]:
-        """The schedule, None if there is none or it is illegal; notes; the statements that were laid out."""
+    def laid_out(joins: str, only: frozenset[str]) -> _Tried:
         for diagonal in DIAGONALS:
             layout = _Layout(scop, machine, sizes, reductions, parallel, grain, joins, only, diagonal)
             made = layout.tree(tree, tuple(scop.statements), frozenset())
             if made is tree:
-                return None, (), frozenset()
+                return _Tried()
             order = isl.Schedule(print_tree(made))
-            try:
-                check_legal(order, scop, dependences, reductions)
-                check_parallel(order, scop, dependences, reductions)
-                return order, tuple(layout.notes), layout.found
-            except IllegalSchedule as problem:
-                reason = problem.message
-            if not layout.has_diagonal:
+            proved = is_legal(order, scop, dependences, reductions) and is_parallel(order, scop, dependences, reductions)
+            if proved or not layout.has_diagonal:
                 break
-        return None, (f"contraction of {', '.join(sorted(layout.found))} not laid out: {reason}",), layout.found
+        return _Tried(order, proved, tuple(layout.notes), layout.found)
 
-    everything, refused = frozenset(scop.statements), ()
+    def refused(tried: _Tried) -> str:
+        why = refusal(tried.order, scop, dependences, reductions)
+        return f"contraction of {', '.join(sorted(tried.found))} not laid out: {why}"
+
+    everything = frozenset(scop.statements)
     for joins in ("both", "before", "none"):
-        made, notes, found = laid_out(joins, everything)
-        if made is not None or not found:
-            return made or schedule, notes
-        refused = notes
-    if len(found) > 1:  # those that are legal alone
-        apart = {name: laid_out("none", frozenset({name})) for name in sorted(found)}
-        refused = tuple(note for order, notes, _ in apart.values() if order is None for note in notes)
-        good = frozenset(name for name, (order, _, _) in apart.items() if order is not None)
-        made, notes, _ = laid_out("none", good) if good else (None, (), frozenset())
-        if made is not None:
-            return made, (*notes, *refused)
-    return schedule, refused
+        tried = laid_out(joins, everything)
+        if tried.order is None:
+            return schedule, ()
+        if tried.proved:
+            return tried.order, tried.notes
+    if len(tried.found) == 1:
+        return schedule, (refused(tried),)
+    apart = {name: laid_out("none", frozenset({name})) for name in sorted(tried.found)}  # those that are legal alone
+    notes = tuple(refused(alone) for alone in apart.values() if alone.order is not None and not alone.proved)
+    good = frozenset(name for name, alone in apart.items() if alone.proved)
+    tried = laid_out("none", good) if good else _Tried()
+    return (tried.order, (*tried.notes, *notes)) if tried.proved else (schedule, notes)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A schedule with contractions laid out, None where there are none. proved: whether it is legal; notes: what was decided;
+    found: the statements that were laid out.
+    """
+
+    order: isl.Schedule | None = None
+    proved: bool = False
+    notes: tuple[str, ...] = ()
+    found: frozenset[str] = frozenset()
 
 
 def has_contraction(scop: Scop) -> bool:
@@ -440,7 +449,7 @@ def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
     filter: they are read where they lie, not copied.
     """
     position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
-    pieces = (p for a in statement.reads for e in a.subscripts for p in polyhedra.iterator_coefficients(e))
+    pieces = (piece for access in statement.reads for found in access.coefficients for piece in found)
     return any(piece[position] and any(piece[d] for d in others) for piece in pieces)
 
 
@@ -470,8 +479,8 @@ def _single(statement: Statement, subscript: isl.PwAff) -> str | None:
 
 def _place(write: Access, position: int) -> int:
     """Which dimension of the result the iterator moves, counted from the last; -1: none."""
-    for k, subscript in enumerate(reversed(write.subscripts)):
-        if any(piece[position] for piece in polyhedra.iterator_coefficients(subscript)):
+    for k, pieces in enumerate(reversed(write.coefficients)):
+        if any(piece[position] for piece in pieces):
             return k
     return -1
 

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences, dependences
 from polyml.model.indexsets import freeing, piece_names, split
 from polyml.model.scop import Scop, Statement
 from polyml.model.versions import keep
 from polyml.schedule.contraction import may_be_contraction
 from polyml.schedule.forms import components, merge_bands, stays
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import is_legal
 from polyml.schedule.strides import iterators_of
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
 
@@ -42,9 +41,12 @@ class _Nest:
 
 @dataclass(frozen=True)
 class Divided:
-    """A scop with index sets split and their nests distributed. pieces: by name, the domains that they are pieces of."""
+    """A scop with index sets split and their nests distributed. found: its dependences. pieces: by name, the domains that they
+    are pieces of.
+    """
 
     scop: Scop
+    found: Dependences
     pieces: Mapping[str, isl.Set]
     _parts: tuple[_Nest | isl.Schedule, ...] = field(repr=False)
 
@@ -64,11 +66,10 @@ def divide(scop: Scop, found: Dependences) -> Divided | None:
     if any(part is None for part in parts):
         return None
     whole = in_sequence([p.schedule() if isinstance(p, _Nest) else p for p in parts])
-    try:
-        check_legal(whole, made, order)
-    except IllegalSchedule:
+    if not is_legal(whole, made, order):
         return None
-    return Divided(replace(made, schedule=whole), origins, tuple(parts))
+    made = replace(made, schedule=whole)
+    return Divided(made, order.of(made), origins, tuple(parts))  # a legal order puts the same pairs in the same order
 
 
 def with_versions(given: Divided) -> Divided | None:
@@ -81,7 +82,8 @@ def with_versions(given: Divided) -> Divided | None:
     if scop is given.scop:
         return None
     whole = in_sequence([p.schedule() if isinstance(p, _Nest) else p for p in parts])
-    return Divided(replace(scop, schedule=whole), given.pieces, tuple(parts))
+    scop = replace(scop, schedule=whole)
+    return Divided(scop, dependences(scop), given.pieces, tuple(parts))
 
 
 def _kept(scop: Scop, nest: _Nest, pieces: Mapping[str, isl.Set]) -> tuple[Scop, _Nest] | None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -38,12 +39,13 @@ def affine_schedule(
     notes: tuple[str, ...] = ()
     operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
     with polyhedra.budget(operations):
-        form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+        asked = _Asked.of(scop, dependences)
+        form, asked = _isl_schedule(asked, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
     sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
     if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
         try:
             with polyhedra.budget(operations):
-                permutable_form = _isl_schedule(scop, dependences, schedule_serialize_sccs=1)
+                permutable_form, _ = _isl_schedule(asked, schedule_serialize_sccs=1)
             form = _choose(form, permutable_form, scop)
         except polyhedra.BudgetExceeded as problem:
             notes = (f"loops that may be exchanged: given up ({problem})",)
@@ -73,21 +75,34 @@ def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
     return apart.intersect(back).is_empty()
 
 
-def _isl_schedule(scop: Scop, dependences: Dependences, **options: int) -> isl.Schedule:
-    """isl's schedule under some options.
-
-    The relations are simplified by the domain first, which makes isl many times faster on stencils; where isl then fails
-    (it cannot carry a dependence that the domain bounds) it gets them in full.
+@dataclass(frozen=True)
+class _Asked:
+    """What isl is asked to keep in order. simple: the relations without what the domain says of them, which makes isl many times
+    faster on stencils; None where isl fails on them (it cannot carry a dependence that the domain bounds).
     """
-    domain, validity = scop.domain, dependences.validity.coalesce()
+
+    domain: isl.UnionSet
+    validity: isl.UnionMap
+    simple: isl.UnionMap | None
+
+    @staticmethod
+    def of(scop: Scop, dependences: Dependences) -> _Asked:
+        domain, validity = scop.domain, dependences.validity.coalesce()
+        return _Asked(domain, validity, validity.gist_domain(domain).gist_range(domain))
+
+
+def _isl_schedule(asked: _Asked, **options: int) -> tuple[isl.Schedule, _Asked]:
+    """isl's schedule under some options, and what to ask with others."""
     with isl_options(**options):
         try:
-            simple = validity.gist_domain(domain).gist_range(domain)
-            return merge_bands(schedule_constraints(domain, simple).compute_schedule(), validity)
+            if asked.simple is not None:
+                made = schedule_constraints(asked.domain, asked.simple).compute_schedule()
+                return merge_bands(made, asked.validity), asked
         except isl.Error as error:
             if "unable to carry" not in str(error):
                 raise
-        return schedule_constraints(domain, validity).compute_schedule()
+        made = schedule_constraints(asked.domain, asked.validity).compute_schedule()
+        return made, replace(asked, simple=None)
 
 
 def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:

@@ -20,6 +20,7 @@ from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.schedule.contraction import may_be_contraction
 from polyml.schedule.roles import LoopRole, has_reuse, loop_role
+from polyml.schedule.strides import accesses, iterators_of, moves
 from polyml.schedule.tree import members_of, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
@@ -38,7 +39,11 @@ class _Facts:
 
     def __init__(self, scop: Scop, dependences: Dependences, everything: bool):
         self._scop, self._dependences, self.everything = scop, dependences, everything
+        self.apart: set[tuple[str, str, bool]] = set()  # pairs of groups that were asked about and stay so
         self._known: dict[tuple[str, str], isl.UnionMap] = {}
+        self._named: dict[str, frozenset[str]] = {}
+        self._touched: dict[str, dict[str, isl.UnionMap]] = {}
+        self._groups: dict[str, tuple[isl.UnionSet, list[str]]] = {}
 
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether every dependence between the groups has distance zero along the member."""
@@ -59,11 +64,22 @@ class _Facts:
         """The dependences of one group on the other."""
         key = (first["filter"], second["filter"])
         if key not in self._known:
-            domain, other = isl.UnionSet(key[0]), isl.UnionSet(key[1])
-            between = self._dependences.validity.intersect_domain(domain).intersect_range(other)
-            back = self._dependences.validity.intersect_domain(other).intersect_range(domain)
-            self._known[key] = between if back.is_empty() else between.union(back)
+            (domain, names), (other, others) = self._group(first), self._group(second)
+            pairs = self._dependences.among(names, others)
+            if not pairs.is_empty():
+                back = pairs.intersect_domain(other).intersect_range(domain)
+                pairs = pairs.intersect_domain(domain).intersect_range(other)
+                pairs = pairs if back.is_empty() else pairs.union(back)
+            self._known[key] = pairs
         return self._known[key]
+
+    def _group(self, group: Tree) -> tuple[isl.UnionSet, list[str]]:
+        """The group's instances, and the names of its statements."""
+        text = group["filter"]
+        if text not in self._groups:
+            instances = isl.UnionSet(text)
+            self._groups[text] = instances, polyhedra.set_names(instances)
+        return self._groups[text]
 
     def joinable(self, group: Tree, band: Tree) -> bool:
         """A band whose first loop is parallel, and if the band is to be tiled, one whose tiles may have others beside them."""
@@ -71,28 +87,51 @@ class _Facts:
             return False
         if len(band["coincident"]) < DEEP:
             return True
-        names, members = polyhedra.set_names(isl.UnionSet(group["filter"])), members_of(band)
+        (_, names), members = self._group(group), members_of(band)
         return has_reuse(members, self._scop, names) and loop_role(members[0], self._scop, names) <= LoopRole.ROWS
 
     def is_contraction(self, group: Tree) -> bool:
         """Whether some statement of the group may be one."""
-        statements = (self._scop.statements[n] for n in polyhedra.set_names(isl.UnionSet(group["filter"])))
-        return any(map(may_be_contraction, statements))
+        return any(may_be_contraction(self._scop.statements[name]) for name in self._group(group)[1])
 
     def same_range(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
-        """Whether the member takes the same values for both groups."""
+        """Whether the member takes the same values for both groups wherever both have any."""
         values = isl.UnionMap.from_multi_union_pw_aff(member).intersect_domain(self._scop.domain)
-        mine, theirs = (values.intersect_domain(isl.UnionSet(group["filter"])).range() for group in (first, second))
-        return mine.is_equal(theirs)
+        mine, theirs = (values.intersect_domain(self._group(group)[0]).range() for group in (first, second))
+        return mine.intersect_params(theirs.params()).is_equal(theirs.intersect_params(mine.params()))
 
     def share_data(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether some element of an array is touched by both groups in the same iteration, in many iterations."""
         mine, theirs = self._touches(first), self._touches(second)
-        for array in mine.keys() & theirs.keys():
-            if not self._scop.arrays[array].shape:
+        for array in self._arrays(first) & self._arrays(second):
+            if all(self._has_columns(group, array, member.get_at(0)) for group in (first, second)):
                 continue
             together = mine[array].apply_range(theirs[array].reverse()).eq_at_multi_union_pw_aff(member)
             if any(self._are_most(piece.domain()) for piece in polyhedra.pieces(together)):
+                return True
+        return False
+
+    def may_share(self, first: Tree, second: Tree) -> bool:
+        """Whether a loop around both is worth a closer look."""
+        return self.everything or bool(self._arrays(first) & self._arrays(second))
+
+    def _arrays(self, group: Tree) -> frozenset[str]:
+        """Those that the group's statements touch, without scalars."""
+        key = group["filter"]
+        if key not in self._named:
+            statements = (self._scop.statements[name] for name in self._group(group)[1])
+            self._named[key] = frozenset(a.array for s in statements for a in accesses(s) if a.subscripts)
+        return self._named[key]
+
+    def _has_columns(self, group: Tree, array: str, member: isl.UnionPwAff) -> bool:
+        """Whether an iteration of the loop has an element of each of many rows, and the next one their neighbours: loops that
+        may be exchanged would rather go along rows, which one loop around several of them forbids.
+        """
+        for name in self._group(group)[1]:
+            statement, along = self._scop.statements[name], iterators_of(member, name)
+            inside = [k for k in range(len(statement.iterators)) if k not in along]
+            found = [a for a in accesses(statement) if a.array == array]
+            if any(moves(a, along, slice(-1, None)) and moves(a, inside, slice(0, -1)) for a in found):
                 return True
         return False
 
@@ -103,14 +142,15 @@ class _Facts:
 
     def _touches(self, group: Tree) -> dict[str, isl.UnionMap]:
         """array -> { S[i] -> A[j] } of the group's statements."""
-        found: dict[str, isl.UnionMap] = {}
-        for piece in polyhedra.pieces(isl.UnionSet(group["filter"])):
-            statement = self._scop.statements[piece.get_tuple_name()]
-            for access in (*statement.reads, statement.write):
-                relation = isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain))
-                known = found.get(access.array)
-                found[access.array] = relation if known is None else known.union(relation)
-        return found
+        key = group["filter"]
+        if key not in self._touched:
+            found: dict[str, list[isl.UnionMap]] = {}
+            for statement in map(self._scop.statements.__getitem__, self._group(group)[1]):
+                for access in accesses(statement):
+                    relation = isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain))
+                    found.setdefault(access.array, []).append(relation)
+            self._touched[key] = {array: polyhedra.union(relations, None) for array, relations in found.items()}
+        return self._touched[key]
 
 
 def _fused(tree: Tree, facts: _Facts) -> Tree:
@@ -143,11 +183,16 @@ def _neighbours_joined(children: list[Tree], facts: _Facts) -> list[Tree]:
 def _with_child(merged: list[Tree], child: Tree, facts: _Facts) -> list[Tree]:
     for k in reversed(range(len(merged))):
         between = merged[k + 1 :]
+        pair = merged[k]["filter"], child["filter"], bool(between)
+        if pair in facts.apart or not facts.may_share(merged[k], child):
+            continue
         rises = all(facts.independent(child, other) for other in between)
         if not rises and not all(facts.independent(merged[k], other) for other in between):
             continue
         joined = _join(merged[k], child, facts, apart=bool(between))
-        if joined is not None:
+        if joined is None:
+            facts.apart.add(pair)
+        else:
             return [*merged[:k], joined, *between] if rises else [*merged[:k], *between, joined]
     return [*merged, child]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import islpy as isl
@@ -10,10 +10,11 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction, relaxed, relaxed_validity
+from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule.asked import Asked, parse_mark
-from polyml.schedule.tree import NODE, partial_results, together
+from polyml.schedule.proof import carries_none, keeps, runs_once
+from polyml.schedule.tree import NODE, partial_results
 
 
 def check_legal(
@@ -28,6 +29,8 @@ def check_legal(
     theta: { S[i] -> [time...] }, the schedule as one relation. Parallel loops are checked by `check_parallel`. Updates of one
     element by one of `reductions` may come in any order.
     """
+    if is_legal(schedule, scop, dependences, reductions):
+        return
     order = schedule.get_map().intersect_domain(schedule.get_domain())
     instances = scop.domain
     missing = instances.subtract(order.domain())
@@ -42,6 +45,17 @@ def check_legal(
     if not broken.is_empty():
         source, sink, why = reason(broken, scop, dependences)
         raise IllegalSchedule(f"{sink} must run after {source}", loc=scop.loc, notes=[why, str(schedule)])
+
+
+def is_legal(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> bool:
+    """What `check_legal` asks, without a witness; also False for trees with nodes that add instances."""
+    if not runs_once(schedule, scop.domain):
+        return False
+    if keeps(schedule, dependences.validity):  # as most do, so that what is free need not be found
+        return True
+    return bool(reductions) and keeps(schedule, relaxed_validity(dependences, scop, reductions))
 
 
 def reason(broken: isl.UnionMap, scop: Scop, dependences: Dependences) -> tuple[str, str, str]:
@@ -99,15 +113,51 @@ def check_parallel(
     arrays, updates of these by one of `reductions` may be carried, and nothing else in the loop touches them.
     """
     for node, partial in _parallel_bands(schedule.get_root()):
-        free = {}
-        if partial:
-            names = [piece.get_tuple_name() for piece in polyhedra.pieces(node.get_domain())]
-            free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
-            if not only_updated(scop, names, partial, reductions) or _has_parallel(node):
-                message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
-                raise IllegalSchedule(message, loc=scop.loc)
-        validity = dependences.validity.subtract(relaxed(scop, free)) if free else dependences.validity
-        _refuse_carried(node, validity, scop, dependences, "parallel")
+        if not _may_have_partial(node, partial, scop, reductions):
+            message = f"partial results of {', '.join(partial)} need a loop that does nothing else with them"
+            raise IllegalSchedule(message, loc=scop.loc)
+        _refuse_carried(node, _validity_in(node, partial, scop, dependences, reductions), scop, dependences, "parallel")
+
+
+def _may_have_partial(
+    node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, reductions: Mapping[str, Reduction]
+) -> bool:
+    """Whether the loop for threads touches these arrays by reductions alone, and there are no other loops for threads if any."""
+    return not partial or only_updated(scop, _names(node), partial, reductions) and not _has_parallel(node)
+
+
+def _validity_in(
+    node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]
+) -> isl.UnionMap:
+    """What a loop for threads must not carry: all but the updates of arrays of which threads have partial results."""
+    names = _names(node) if partial else ()
+    free = {name: r for name, r in reductions.items() if name in names and r.array in partial}
+    return relaxed_validity(dependences, scop, free)
+
+
+def _names(node: isl.ScheduleNode) -> list[str]:
+    return polyhedra.set_names(node.get_domain())
+
+
+def is_parallel(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> bool:
+    """What `check_parallel` asks, without a witness."""
+    return all(
+        _may_have_partial(node, partial, scop, reductions)
+        and carries_none(node, _validity_in(node, partial, scop, dependences, reductions))
+        for node, partial in _parallel_bands(schedule.get_root())
+    )
+
+
+def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> str:
+    """Why the schedule or one of its parallel loops is illegal; "" where none is."""
+    try:
+        check_legal(schedule, scop, dependences, reductions)
+        check_parallel(schedule, scop, dependences, reductions)
+    except IllegalSchedule as problem:
+        return problem.message
+    return ""
 
 
 def check_asked(
@@ -124,6 +174,8 @@ def check_asked(
 
 
 def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:
+    if carries_none(band, validity):
+        return
     broken = carried(band, validity)
     if not broken.is_empty():
         source, sink, why = reason(broken, scop, dependences)
@@ -155,14 +207,8 @@ def carried(node: isl.ScheduleNode, validity: isl.UnionMap) -> isl.UnionMap:
     domain = node.get_domain()
     inside = validity.intersect_domain(domain).intersect_range(domain)
     member = isl.MultiUnionPwAff.from_union_pw_aff(node.band_get_partial_schedule().get_at(0))
-    outer = node.get_prefix_schedule_multi_union_pw_aff() if node.get_schedule_depth() > 0 else None
-    loops = [] if outer is None else [outer.get_at(k) for k in range(node.get_schedule_depth())]
-    plain = [loop for loop in loops if not polyhedra.has_division(loop)]
-    if 0 < len(plain) < len(loops):  # those over single iterations alone often tell, and do so much sooner
-        some = inside.eq_at_multi_union_pw_aff(together(plain))
-        if some.subtract(some.eq_at_multi_union_pw_aff(member)).is_empty():
-            return isl.UnionMap.empty(inside.get_space())
-    inside = inside if outer is None else inside.eq_at_multi_union_pw_aff(outer)
+    if node.get_schedule_depth() > 0:
+        inside = inside.eq_at_multi_union_pw_aff(node.get_prefix_schedule_multi_union_pw_aff())
     return inside.subtract(inside.eq_at_multi_union_pw_aff(member))
 
 

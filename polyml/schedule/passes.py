@@ -125,7 +125,7 @@ class _Group:
 class _Joiner:
     def __init__(self, scop: Scop, dependences: Dependences, setting: Setting, sizes: Mapping[str, int] | None):
         self._scop, self._setting = scop, setting
-        self._validity = dependences.validity
+        self._dependences = dependences
         self._traffic = Traffic(scop, sizes)
         self._free: isl.UnionMap | None = None
         self.notes: list[str] = []
@@ -171,7 +171,7 @@ class _Joiner:
         made: list = []
         for group in groups:
             for k in reversed(range(len(made))):
-                if isinstance(group, dict) or isinstance(made[k], dict):
+                if isinstance(group, dict) or isinstance(made[k], dict) or not self._large(made[k], group):
                     continue
                 between = [_domain(g) for g in made[k + 1 :]]
                 rises = all(self._between(_domain(group), d, prefix).is_empty() for d in between)
@@ -187,15 +187,15 @@ class _Joiner:
 
     def _best(self, first: _Group, second: _Group, prefix: tuple[isl.UnionPwAff, ...]) -> _Group | None:
         """The two as one in the way that saves most, None where none is worth it."""
-        if not self._large(first, second):
-            return None
         found: list[tuple[float, _Group, int]] = []
-        apart = self._traffic.of(first.names) + self._traffic.of(second.names)
         for one in first.turned():
             for other in second.turned():
                 shared = one.shared.union_add(other.shared)
                 saved = self._saved(one, other, shared)
-                if not saved or saved < (1 - GAIN) * apart:
+                if not saved:
+                    continue
+                apart = self._traffic.of(first.names) + self._traffic.of(second.names)
+                if saved < (1 - GAIN) * apart:
                     continue
                 both = self._together(one, other, shared, prefix)
                 if both is None:
@@ -259,8 +259,10 @@ class _Joiner:
 
     def _between(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
         """The dependences of one on the other in one iteration of the loops around."""
-        found = self._validity.intersect_domain(domain).intersect_range(other)
-        found = found.union(self._validity.intersect_domain(other).intersect_range(domain))
+        pairs = self._dependences.among(polyhedra.set_names(domain), polyhedra.set_names(other))
+        if pairs.is_empty():
+            return pairs
+        found = pairs.intersect_domain(domain).intersect_range(other).union(pairs.intersect_domain(other).intersect_range(domain))
         return found if not prefix else found.eq_at_multi_union_pw_aff(together(prefix))
 
     def _together(
@@ -279,7 +281,7 @@ class _Joiner:
             if _forward(same.intersect_domain(last.domain), inner) and _forward(between.intersect_domain(last.domain), inner):
                 parts = (*first.parts[:-1], _deep(last, new, inner))
         domain = first.domain.union(second.domain)
-        inside = self._validity.intersect_domain(domain).intersect_range(domain)
+        inside = self._dependences.validity.intersect_domain(domain).intersect_range(domain)
         if prefix:
             inside = inside.eq_at_multi_union_pw_aff(together(prefix))
         carried = inside.subtract(inside.eq_at_multi_union_pw_aff(together([shared])))

@@ -8,11 +8,10 @@ from random import Random
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import is_legal
 from polyml.schedule.options import isl_options
 from polyml.schedule.tree import NODE, PARALLEL, POINT, Band, band_of, mark, reorder, replace_band
 
@@ -44,11 +43,7 @@ class _Order:
         self._scop, self._deps = scop, deps
 
     def is_kept_by(self, schedule: isl.Schedule) -> bool:
-        try:
-            check_legal(schedule, self._scop, self._deps)
-        except IllegalSchedule:
-            return False
-        return True
+        return is_legal(schedule, self._scop, self._deps)
 
     def open_at(self, node: Node) -> isl.UnionMap:
         """The dependences between instances below the node that loops above it have not put in order."""

@@ -14,10 +14,9 @@ from __future__ import annotations
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.schedule.legality import check_legal
+from polyml.schedule.legality import is_legal
 from polyml.schedule.tree import members_of, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
@@ -29,11 +28,7 @@ def shift(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> isl.S
     if shifted is tree:
         return schedule
     made = isl.Schedule(print_tree(shifted))
-    try:
-        check_legal(made, scop, dependences)
-    except IllegalSchedule:
-        return schedule
-    return made
+    return made if is_legal(made, scop, dependences) else schedule
 
 
 def _shifted(node: Tree, scop: Scop) -> Tree:

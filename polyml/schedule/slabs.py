@@ -241,6 +241,8 @@ def _union(sets) -> isl.UnionSet:
 
 def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple[Scop, Dependences]:
     """The part of a Scop that has these instances, and the dependences within it."""
+    if instances.is_equal(scop.domain):
+        return scop, given
     statements = {}
     for piece in polyhedra.pieces(instances):
         statement = scop.statements[piece.get_tuple_name()]

@@ -21,18 +21,12 @@ def iterators_of(member: isl.UnionPwAff, name: str) -> list[int]:
 
 def moves(access: Access, along: list[int], dims: slice = slice(None)) -> bool:
     """Whether the access names other elements, in some of the dimensions, as those iterators change."""
-    return any(
-        any(piece[i] for i in along)
-        for subscript in access.subscripts[dims]
-        for piece in iterator_coefficients(subscript)
-    )
+    return any(piece[i] for pieces in access.coefficients[dims] for piece in pieces for i in along)
 
 
 def goes_to_neighbours(access: Access, along: list[int]) -> bool:
     """Whether the last subscript changes by one as one of those iterators does."""
-    return any(
-        abs(piece[i]) == 1 for subscript in access.subscripts[-1:] for piece in iterator_coefficients(subscript) for i in along
-    )
+    return any(abs(piece[i]) == 1 for pieces in access.coefficients[-1:] for piece in pieces for i in along)
 
 
 def is_same_element(a: Access, b: Access) -> bool:

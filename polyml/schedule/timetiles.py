@@ -175,14 +175,16 @@ class _Step:
 
 
 def _steps(members: Sequence[isl.UnionPwAff], validity: isl.UnionMap) -> list[_Step]:
-    """How far dependences go in time and space."""
+    """How far dependences go in time and space; none where one goes as far in space as sizes let it."""
     relation = isl.UnionMap.from_multi_union_pw_aff(together(members))
     times = {polyhedra.domain_name(m): m for m in polyhedra.pieces(relation)}
     found = []
     for piece in polyhedra.pieces(validity):
         source, sink = polyhedra.domain_name(piece), polyhedra.range_name(piece)
-        distances = piece.apply_domain(times[source]).apply_range(times[sink]).deltas()
-        found.append(_Step(source, sink, polyhedra.without_sizes(distances).coalesce()))
+        distances = polyhedra.without_sizes(piece.apply_domain(times[source]).apply_range(times[sink]).deltas()).coalesce()
+        if any(polyhedra.least(distances, {1: sign}) is None for sign in (1, -1)):
+            return []
+        found.append(_Step(source, sink, distances))
     return found
 
 
@@ -191,7 +193,7 @@ def _planes(time: isl.UnionPwAff, place: isl.UnionPwAff, dim: int, validity: isl
     for change in (lambda x: x, _folded):
         x = change(place)
         steps = [] if x is None else _steps([time, x], validity)
-        if steps and all(polyhedra.least(s.distances, {1: sign}) is not None for s in steps for sign in (1, -1)):
+        if steps:
             return [plane for sign in (1, -1) if (plane := _hyperplane(time, x, sign, steps, dim)) is not None]
     return []
 

@@ -20,28 +20,32 @@ class Traffic:
     def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
         self._scop = scop
         self.sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
         self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
 
     def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
         """Bytes that a nest of these statements moves. kept: arrays that stay in the caches."""
-        found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
-        arrays = [array for array in found if array not in kept]
-        return sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
+        key = tuple(names), tuple(kept)
+        if key not in self._known:
+            found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+            arrays = [array for array in found if array not in kept]
+            self._known[key] = sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
+        return self._known[key]
 
     def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
         """{ S[i] -> A[j] } of the statements; writes: what they write alone."""
-        found = isl.UnionMap("{ }")
+        found = []
         for name in names:
             statement = self._scop.statements[name]
             for access in (statement.write,) if writes else accesses(statement):
                 if access.array == array:
-                    found = found.union(isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain)))
-        return found
+                    found.append(isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain)))
+        return polyhedra.union(found, isl.UnionMap("{ }"))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
         """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
         total = 0
-        for piece in polyhedra.pieces(polyhedra.fix(elements, self.sizes)):
+        for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
             dims = polyhedra.dimensions(piece)
             if polyhedra.hull_dimension(piece) == dims:
                 total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))

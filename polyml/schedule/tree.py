@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import islpy as isl
 
@@ -44,8 +45,13 @@ class Band:
 
 def members_of(band: Tree) -> list[isl.UnionPwAff]:
     """The members of a band in a tree of dictionaries."""
-    partial = isl.MultiUnionPwAff(band["schedule"])
-    return [partial.get_at(k) for k in range(len(partial))]
+    return list(_members(band["schedule"]))
+
+
+@lru_cache(maxsize=256)
+def _members(text: str) -> tuple[isl.UnionPwAff, ...]:
+    partial = isl.MultiUnionPwAff(text)
+    return tuple(partial.get_at(k) for k in range(len(partial)))
 
 
 def band_of(node: isl.ScheduleNode) -> Band:

@@ -144,6 +144,16 @@ def test_a_scop_with_versions_computes_the_same(kernel):
             np.testing.assert_array_equal(got, in_plain_python(kernel, given))
 
 
+@pytest.mark.parametrize("kernel", [select, by_columns, sums, downwards, next_column], ids=lambda k: k.__name__)
+def test_the_dependences_of_a_divided_scop_are_those_of_its_order(kernel):
+    scop = scop_of(kernel, {"path": numbers(4)})
+    plain = divide(scop, dependences(scop))
+    for form in (plain, with_versions(plain)):
+        wanted = dependences(form.scop)
+        for kind in ("flow", "anti", "output", "input"):
+            assert getattr(form.found, kind).is_equal(getattr(wanted, kind)), kind
+
+
 def test_what_contractions_read_of_the_row_and_the_column_is_overwritten_by_nobody():
     found = modelled("floyd_warshall")
     wide = with_versions(divide(found.scop, found.dependences)).scop

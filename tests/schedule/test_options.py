@@ -75,10 +75,10 @@ def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch
 def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_and_a_note_says_so(monkeypatch):
     original = forms._isl_schedule
 
-    def only_parallel(scop, deps, **options):
+    def only_parallel(asked, **options):
         if "schedule_outer_coincidence" not in options:
             raise BudgetExceeded("isl exceeded 500 operations")
-        return original(scop, deps, **options)
+        return original(asked, **options)
 
     monkeypatch.setattr(forms, "_isl_schedule", only_parallel)
     notes = scheduled("lu").notes

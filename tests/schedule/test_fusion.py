@@ -1,0 +1,122 @@
+"""Which neighbouring nests share a loop, and that a long sequence of them does not take isl long to decide."""
+
+import numpy as np
+import pytest
+
+from polyml.frontend.argtypes import arg_type
+from polyml.frontend.parse import parse
+from polyml.frontend.types import infer
+from polyml.model.dependence import dependences
+from polyml.model.extract import extract
+from polyml.model.scalars import expand
+from polyml.polyhedra import budget
+from polyml.schedule.forms import affine_schedule
+from polyml.schedule.fusion import fuse
+from polyml.schedule.legality import check_legal
+from polyml.schedule.traffic import nests
+
+
+def rows(A, B):
+    for i in range(A.shape[0]):
+        for j in range(1, A.shape[1]):
+            A[i, j] = A[i, j - 1] + 1.0
+    for i in range(A.shape[0]):
+        for j in range(1, A.shape[1]):
+            B[i, j] = B[i, j - 1] + A[i, j]
+
+
+def columns(A, B):
+    for j in range(A.shape[1]):
+        for i in range(1, A.shape[0]):
+            A[i, j] = A[i - 1, j] + 1.0
+    for j in range(A.shape[1]):
+        for i in range(1, A.shape[0]):
+            B[i, j] = B[i - 1, j] + A[i, j]
+
+
+def first_row(A, B):
+    for j in range(A.shape[1]):
+        A[0, j] = 0.0
+    for j in range(A.shape[1]):
+        for i in range(1, A.shape[0]):
+            A[i, j] = A[i - 1, j] + B[i, j]
+
+
+def start_of_sums(x, A, B):
+    """What is between may be passed; of no columns the second nest has no rows either."""
+    for i in range(A.shape[0]):
+        x[i] = 0.0
+    for i in range(B.shape[0]):
+        B[i, 0] = 1.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            x[i] = x[i] * 0.5 + A[i, j]
+
+
+def many(A, B):
+    """Sweeps over two arrays by turns, each with scalars of its own."""
+    for i in range(A.shape[0]):
+        s = 0.0
+        t = 0.0
+        u = 0.0
+        for j in range(A.shape[1]):
+            A[i, j] = A[i, j] + s * 0.5 + t * 0.25 + u
+            u = t
+            t = s
+            s = A[i, j]
+    for j in range(A.shape[1]):
+        s = 0.0
+        t = 0.0
+        u = 0.0
+        for i in range(A.shape[0]):
+            B[i, j] = A[i, j] + s * 0.5 + t * 0.25 + u
+            u = t
+            t = s
+            s = B[i, j]
+    for i in range(A.shape[0]):
+        s = 0.0
+        t = 0.0
+        u = 0.0
+        for j in range(A.shape[1]):
+            A[i, j] = B[i, j] + s * 0.5 + t * 0.25 + u
+            u = t
+            t = s
+            s = A[i, j]
+
+
+MATRIX, VECTOR = np.zeros((5, 7)), np.zeros(5)
+
+
+def modelled(function, *arguments):
+    scop = expand(extract(infer(parse(function), tuple(map(arg_type, arguments)))))
+    return scop, dependences(scop)
+
+
+def names(tree):
+    return [sorted(nest) for nest in nests(tree)]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        (rows, (MATRIX, MATRIX), [["S0", "S1"]]),
+        (columns, (MATRIX, MATRIX), [["S0"], ["S1"]]),
+        (first_row, (MATRIX, MATRIX), [["S0", "S1"]]),
+        (start_of_sums, (VECTOR, MATRIX, MATRIX), [["S1"], ["S0", "S2"]]),
+    ],
+    ids=["rows", "columns", "first_row", "start_of_sums"],
+)
+def test_neighbours_share_a_loop_that_brings_the_same_rows(function, arguments, wanted):
+    scop, found = modelled(function, *arguments)
+    tree, _ = affine_schedule(scop, found)
+    check_legal(tree, scop, found)
+    assert sorted(names(tree)) == sorted(wanted)
+
+
+def test_many_nests_are_decided_about_with_few_operations():
+    scop, found = modelled(many, MATRIX, MATRIX)
+    apart, _ = affine_schedule(scop, found, "no")
+    with budget(150_000):
+        tree = fuse(apart, scop, found)
+    check_legal(tree, scop, found)
+    assert len(nests(apart)) == 12 and len(nests(tree)) == 3
