@@ -657,6 +657,8 @@ def _alone() -> threading.RLock:
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+
+
 @contextmanager
 def _without_collections() -> Iterator[None]:
     """Python looks for cycles to free in all that was ever imported once a compilation has made some objects, which takes as

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from polyml.errors import ConfigError
+from polyml.machine import usable_cores
 
 STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
 
@@ -47,8 +48,14 @@ class Options:
     debug_dir: str | None = None
 
     def compile_key(self) -> Options:
-        """The same with everything that does not change the compiled code at its default."""
-        return Options(**{name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile")})
+        """The same with everything that does not change the compiled code at its default. threads: 1, or 0 for any more."""
+        kept = {name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile")}
+        return Options(**kept, threads=int(self.runs_alone))
+
+    @property
+    def runs_alone(self) -> bool:
+        """On one thread, whatever may be parallel."""
+        return (self.threads or usable_cores()) == 1
 
 
 @dataclass(frozen=True)

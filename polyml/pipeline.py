@@ -354,7 +354,7 @@ def _searched(
             if failed is not None and not way.cut and not failed.cut:
                 continue  # it would be the same one
             choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
-            choices |= {"pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(related)}
+            choices |= {"alone": options.runs_alone, "pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(related)}
             known = {"sizes": typical, "reductions": form.reductions}
             scheduled = stage(
                 "schedule", lambda: remembered(schedules, form.scop, form.dependences, host, **known, **choices)
@@ -437,7 +437,9 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_cuts(program))
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
             program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
-        llvm = stage("llvm", lambda: emit(program, fp=options.fp, aliased=aliased, layouts=layouts, fused=host.fma))
+        threads = not options.runs_alone
+        flags = {"fp": options.fp, "aliased": aliased, "layouts": layouts, "fused": host.fma, "threads": threads}
+        llvm = stage("llvm", lambda: emit(program, **flags))
     return _Made(way.model, tree, program, llvm, scheduled.notes, sized, related)
 
 

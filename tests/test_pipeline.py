@@ -312,3 +312,14 @@ def test_the_llvm_text_is_the_same_in_every_process():
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         texts.add(subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout)
     assert len(texts) == 1 and "define" in texts.pop()
+
+
+def test_code_for_one_thread_is_code_of_its_own(monkeypatch):
+    """Without calls of the pool; two threads or more have the same."""
+    kernel = polyml.kernel(product, cache=False)
+    given = list(arguments(product).values())
+    for threads in (1, 2, 3):
+        with polyml.config.scope(threads=threads):
+            kernel(*[np.copy(a) for a in given])
+            assert ("polyml_parallel" in kernel.lower(*given).llvm) == (threads > 1)
+    assert len(kernel._specialisations) == 2

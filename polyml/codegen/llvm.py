@@ -32,14 +32,14 @@ PARALLEL_WORK = 100_000  # instances below which starting the threads costs more
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
 
-def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool) -> str:
+def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True) -> str:
     """The module of one kernel as LLVM text.
 
     aliased: arguments may overlap, so nothing is kept in registers across statements.
     layouts: per array argument "C", "F" or "A": which stride is known to be one element.
-    fused: whether the processor multiplies and adds in one rounding.
+    fused: whether the processor multiplies and adds in one rounding. threads: whether parallel loops run on several.
     """
-    module = Module(program, fp, aliased, layouts, fused)
+    module = Module(program, fp, aliased, layouts, fused, threads)
     Kernel(module).define()
     return module.text()
 
@@ -51,6 +51,7 @@ class Module:
     aliased: bool
     layouts: tuple[str, ...]
     fused: bool
+    threads: bool
     declared: dict[str, str] = field(default_factory=dict)
     functions: list[Function] = field(default_factory=list)
 
@@ -834,7 +835,7 @@ class Kernel(Body):
 
     @property
     def can_fork(self) -> bool:
-        return True
+        return self.module.threads
 
     def base(self, array: str) -> str:
         return self._local[array] if array in self._local else super().base(array)

@@ -67,6 +67,7 @@ def compute(
     *,
     tile: bool,
     parallel: bool,
+    alone: bool = False,
     cut: bool = True,
     fusion: str = "model",
     pieces: frozenset[str] = frozenset(),
@@ -76,7 +77,8 @@ def compute(
 ) -> Scheduled:
     """A legal schedule of the whole SCoP. Past isl's budget it is the source order, and a note says so.
 
-    tile, parallel, cut: what it may have. fusion: as in `Options`. pieces: statements whose nests keep the source's order
+    tile, parallel, cut: what it may have. alone: whether one thread runs all of it, for which waves of tiles over time are larger
+    or not worth it. fusion: as in `Options`. pieces: statements whose nests keep the source's order
     (`divide`). sizes: values of parameters to choose block sizes by; the schedule is legal for all. free: how many sizes the
     code is not told by others. reductions: the updates whose order is free.
     """
@@ -84,7 +86,7 @@ def compute(
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS + PIECE_OPERATIONS * len(pieces)):
-            return _Planner(machine, tile, parallel, cut, fusion, pieces, reductions, free).scheduled(scop, dependences, sizes)
+            return _Planner(machine, tile, parallel, alone, cut, fusion, pieces, reductions, free).scheduled(scop, dependences, sizes)
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -137,6 +139,7 @@ class _Planner:
     machine: CpuMachine
     tile: bool
     parallel: bool
+    alone: bool
     cut: bool
     fusion: str
     pieces: frozenset[str]
@@ -235,7 +238,8 @@ class _Planner:
         if has_contraction(scop):
             single = len(part.scop.statements) < 2  # which has tiles of its own
             return None if single else slabs_of(part.tree, part.scop, sizes, simple=not self._is_divided(part.scop))
-        found = time_tiles(part.tree, part.scop, part.dependences, self.machine, sizes, parallel=self.parallel)
+        cores = self.machine.cores if self.parallel and not self.alone else 1
+        found = time_tiles(part.tree, part.scop, part.dependences, self.machine, sizes, cores=cores)
         if found is None and self.reductions:
             found = solve(part.tree, part.scop, part.dependences, self.reductions)
         return found

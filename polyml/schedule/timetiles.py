@@ -77,11 +77,11 @@ def time_tiles(
     machine: CpuMachine,
     sizes: Mapping[str, int] | None,
     *,
-    parallel: bool,
+    cores: int,
 ) -> TimeTiles | None:
     """Tiles over the outermost loop of a component and the places it sweeps; None where it is no such component.
 
-    scop, dependences: of the component's statements. sizes: of parameters, to choose tiles by.
+    scop, dependences: of the component's statements. sizes: of parameters, to choose tiles by. cores: that share a wave.
     """
     time = _time(component, scop)
     if time is None:
@@ -96,7 +96,7 @@ def time_tiles(
     extents = [_extent(place, sizes) for place in places]
     place_bytes = sum(a.element.size_bytes for a in scop.arrays.values() if len(a.shape) >= len(places))
     along = waves[1].dim
-    sweep = _Sweep(tuple(extents), along, place_bytes, machine, machine.cores if parallel else 1)
+    sweep = _Sweep(tuple(extents), along, place_bytes, machine, cores)
     width, cuts = sweep.widths()
     inner = tuple((plane, cuts[d]) for d, found in enumerate(planes) for plane in found[:1] if d != along and d in cuts)
     steps = min(width, STEPS_OF_PIPELINE) if waves[0].dim is None else width  # or there are few tiles in a wave

@@ -24,7 +24,7 @@ MACHINE = machine.preset("avx2")
 def tiles_of(scop, found, **given):
     sizes = given or None
     (component,) = components(affine_schedule(scop, found)[0])
-    return timetiles.time_tiles(component, scop, found, MACHINE, sizes, parallel=True)
+    return timetiles.time_tiles(component, scop, found, MACHINE, sizes, cores=MACHINE.cores)
 
 
 def tiles_of_kernel(name, **sizes):
@@ -52,7 +52,7 @@ def test_a_stencil_in_place_gets_a_pipeline():
 def test_what_depends_on_places_far_away_gets_none(name):
     found = modelled(name)
     for component in components(affine_schedule(found.scop, found.dependences)[0]):
-        assert timetiles.time_tiles(component, found.scop, found.dependences, MACHINE, None, parallel=True) is None
+        assert timetiles.time_tiles(component, found.scop, found.dependences, MACHINE, None, cores=MACHINE.cores) is None
 
 
 def test_periodic_boundaries_are_folded():
