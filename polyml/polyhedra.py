@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, reduce
 
 import islpy as isl
@@ -250,16 +251,20 @@ def hull_dimension(value: isl.Set) -> int:
     return value.dim(_D.set) - sum(constraint.is_equality() for constraint in hull.get_constraints())
 
 
-def iterator_coefficients(value: isl.PwAff) -> list[tuple[int, ...]]:
-    """Of each piece { S[i, j] -> [(2i + j + N)] } the coefficients of the iterators: (2, 1)."""
-    found: list[tuple[int, ...]] = []
+def iterator_coefficients(value: isl.PwAff) -> list[tuple[int | Fraction, ...]]:
+    """Of each piece { S[i, j] -> [(2i + j/2 + N)] } the coefficients of the iterators: (2, 1/2)."""
+    found: list[tuple[int | Fraction, ...]] = []
     count = value.dim(_D.in_)
 
     def piece(_: isl.Set, aff: isl.Aff) -> None:
-        found.append(tuple(aff.get_coefficient_val(_D.in_, k).to_python() for k in range(count)))
+        found.append(tuple(_number(aff.get_coefficient_val(_D.in_, k)) for k in range(count)))
 
     value.foreach_piece(piece)
     return found
+
+
+def _number(value: isl.Val) -> int | Fraction:
+    return value.to_python() if value.is_int() else Fraction(str(value))
 
 
 def instance_text(instance: Instance) -> str:

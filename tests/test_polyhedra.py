@@ -1,5 +1,7 @@
 """Points, witnesses, texts and the budget of isl operations."""
 
+from fractions import Fraction
+
 import islpy as isl
 import pytest
 
@@ -8,6 +10,7 @@ from polyml.polyhedra import (
     Frame,
     budget,
     fix,
+    iterator_coefficients,
     parameter_names,
     points,
     text,
@@ -106,3 +109,9 @@ def test_an_inner_budget_ends_without_ending_the_outer_one():
         with pytest.raises(BudgetExceeded, match="1000"), budget(1000):
             _much_work()
         _much_work()
+
+
+def test_coefficients_may_be_fractions():
+    """isl's scheduler finds such loops where a statement runs for each other iteration alone."""
+    loop = isl.PwAff("[N] -> { S[i, j] -> [(2*i + N)] : i <= 3; S[i, j] -> [(i - (3*j)/2)] : i > 3 }")
+    assert sorted(iterator_coefficients(loop)) == [(1, Fraction(-3, 2)), (2, 0)]
