@@ -307,13 +307,14 @@ def _piece_witness(piece: isl.Set) -> Witness:
 
 
 def _least(flat: isl.Set) -> isl.Point:
-    """The lexicographically least point of a set, or some point where there is no least one."""
+    """The lexicographically least point of a set that has some, or some point where there is no least one."""
     try:
-        return flat.lexmin().sample_point()
+        found = flat.lexmin().sample_point()
     except isl.Error as error:
         if "unbounded" not in str(error):
             raise
         return flat.sample_point()
+    return flat.sample_point() if found.is_void() else found  # isl may lose it where several divisions meet
 
 
 def pieces(value) -> list:

@@ -17,12 +17,18 @@ from tests.fuzz.scripts import random_script
 
 PROGRAMS = 60
 SEED = 2_000_000
+FOUND = (289, 391, 718, 1729, 1828, 2476)  # what failed once: proofs that took too long, small sizes, fractions, lost points
 
 
 def test_random_scripts_give_what_python_gives():
     report = campaign(range(SEED, SEED + PROGRAMS), lambda seed: ("interpret", SCRIPTS[seed % 2]), min(2, usable_cores()), shrunk=3)
     assert [f"seed {seed}: {o['engine']}: {o['reason']}" for seed, _, o in report.failures] == []
     assert report.outcomes["ok"] > 0.85 * PROGRAMS
+
+
+def test_scripts_that_failed_once():
+    report = campaign(FOUND, lambda seed: ("interpret", *SCRIPTS), min(2, usable_cores()), shrunk=0)
+    assert [f"seed {seed}: {o['engine']}: {o['reason']}" for seed, _, o in report.failures] == []
 
 
 @pytest.fixture(scope="module")
