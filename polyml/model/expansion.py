@@ -27,15 +27,29 @@ from polyml.model.order import band, loop_paths, schedule_tree
 from polyml.model.reduction import Reduction
 from polyml.model.scalars import common_depth, ranges, uses
 from polyml.model.scop import Access, Array, Load, Role, Scop, Statement
+from polyml.polyhedra import BudgetExceeded, budget
 
 MOST_BYTES = 128 * 2**20  # of an expanded array at the sizes expected
 LEAST_LOOPS = 3  # around a sum
+EXPANSION_OPERATIONS = 300_000  # of isl, ten times what PolyBench needs
 
 
 def expand_arrays(
     scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
 ) -> tuple[Scop, Dependences]:
-    """The scop with such arrays expanded, and its dependences. sizes: values of parameters to judge by."""
+    """The scop with such arrays expanded, and its dependences; as they are past isl's budget. sizes: values of parameters to judge
+    by.
+    """
+    try:
+        with budget(EXPANSION_OPERATIONS):
+            return _all_expanded(scop, found, free, sizes)
+    except BudgetExceeded:
+        return scop, found
+
+
+def _all_expanded(
+    scop: Scop, found: Dependences, free: Mapping[str, Reduction], sizes: Mapping[str, int]
+) -> tuple[Scop, Dependences]:
     for name in dict.fromkeys(r.array for s, r in free.items() if len(scop.statements[s].iterators) >= LEAST_LOOPS):
         array = scop.arrays[name]
         if array.shape and not array.pairs and array.role in (Role.ARGUMENT, Role.LOCAL):
@@ -51,7 +65,7 @@ def _expanded(
     depth = common_depth([paths[s.name] for s in users])
     while depth and any(_moves(s, array.name, depth) for s in users):
         depth -= 1
-    if not depth or not all(_is_filled_anew(s, users, array.name, depth, found) for s in users):
+    if not depth:
         return None
     outer = polyhedra.outer(users[0].domain, depth)
     same = all(polyhedra.outer(s.domain, depth).is_equal(outer) for s in users)
@@ -62,6 +76,8 @@ def _expanded(
     starts, extents = limits
     shape = (*extents, *array.shape)
     if prod(polyhedra.value_at(e, sizes) for e in shape) * array.element.size_bytes > MOST_BYTES:
+        return None
+    if not all(_is_filled_anew(s, users, array.name, depth, found) for s in users):
         return None
     taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     wide = next(replace(array, name=n, shape=shape, role=Role.LOCAL) for k in count() if (n := f"{array.name}_{k}") not in taken)
