@@ -621,6 +621,7 @@ class Body:
         if node.last:
             self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
         self.counted(node, lower, upper)
+        self.names.pop(node.last, None)
 
     def counted(self, node: Loop, lower: str, upper: str) -> None:
         """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
@@ -942,7 +943,27 @@ class Kernel(Body):
             slot += 1
 
     def fork(self, node: Loop) -> None:
-        """Run the iterations on the pool: the body becomes a function of its own."""
+        """Run the iterations on the pool if they are many. A short loop inside another one is there a second time for when they
+        are few, since it would be called often.
+        """
+        fn, work = self.fn, self._work(node)
+        enough = None if work is None else fn.emit(f"icmp sge i64 {work}, {PARALLEL_WORK}")
+        if enough is None or not self._is_short(node) or not any(isinstance(n, Loop) for n in self.path):
+            self._share_out(node, enough)
+            self.math.forget()
+            return
+        many, few, after = fn.block("many"), fn.block("few"), fn.block("after")
+        fn.branch(enough, many, few)
+        for block, run in ((many, lambda: self._share_out(node, None)), (few, lambda: self.loop(node))):
+            fn.current = block
+            run()
+            self.flush()
+            fn.jump(after)
+            self.math.forget()
+        fn.current = after
+
+    def _share_out(self, node: Loop, enough: str | None) -> None:
+        """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
         fn, module = self.fn, self.module
         outer = [n for n, (_, depth) in self.names.items() if depth > 0]
         arrays = sorted(self._local)
@@ -957,14 +978,11 @@ class Kernel(Body):
         name = f"{ENTRY}.parallel{len(module.functions)}"
         Share(module, name, node, self.path, arrays, outer).define()
         threads = self.word(0)
-        work = self._work(node)
-        if work is not None:
-            enough = fn.emit(f"icmp sge i64 {work}, {PARALLEL_WORK}")
+        if enough is not None:
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
         shares = fn.emit(f"mul i64 {threads}, {SHARES}") if self._is_short(node) else threads
         module.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
-        self.math.forget()
 
     def _is_short(self, node: Loop) -> bool:
         """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""

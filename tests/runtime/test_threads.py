@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+import polyml
 from polyml.runtime import load, threads
 
 # count: adds 1 to env[1 + share] and writes the number of shares to env[0] once per share.
@@ -254,3 +255,29 @@ def test_the_interpreter_ends_while_kernels_run():
     script = EXIT.format(root=root)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def repeated(A, B, T):
+    for t in range(T):
+        for i in range(A.shape[0]):
+            B[i] = A[i] * 2.0
+        A[0] = B[0] + B[A.shape[0] - 1]
+        for i in range(A.shape[0]):
+            A[i] = B[i] - A[0]
+
+
+def test_short_loops_inside_a_loop_run_on_the_caller_where_iterations_are_few():
+    kernel = polyml.kernel(repeated, threads=2, cache=False, fallback="error")
+    text = kernel.lower("f64[:]", "f64[:]", "int").llvm
+    assert "many" in text and "polyml_parallel" in text
+    for n in (1, 9, 3000, 250_000):
+        given, wanted = ([np.arange(n, dtype=float) % 7, np.zeros(n)] for _ in range(2))
+        kernel(*given, 3)
+        for _ in range(3):
+            wanted[1][:] = wanted[0] * 2.0
+            wanted[0][0] = wanted[1][0] + wanted[1][-1]
+            first = wanted[1][0] - wanted[0][0]
+            wanted[0][1:] = wanted[1][1:] - first
+            wanted[0][0] = first
+        for a, b in zip(given, wanted):
+            np.testing.assert_array_equal(a, b)
