@@ -211,7 +211,8 @@ class _Planner:
     def _searched(
         self, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
     ) -> tuple[isl.Schedule, tuple[str, ...]]:
-        setting = Setting(self.machine, self.reductions, self.parallel, self.tile)
+        own = {name: r for name, r in self.reductions.items() if name in scop.statements}
+        setting = Setting(self.machine, own, self.parallel, self.tile)
         try:
             return affine_schedule(scop, dependences, self.fusion, setting, sizes)
         except BudgetExceeded as problem:

@@ -59,3 +59,9 @@ def test_every_refusal_says_what_is_wrong(scripts):
     assert len(illegal) > 10 and len(refused) - len(illegal) > 10
     assert all("dependence through" in error.notes[0] for error in illegal)
     assert all("takes too long" not in error.message for error in refused)
+
+
+def test_a_program_that_failed_once():
+    """Reductions of one nest were asked for in the pieces of another."""
+    report = campaign((88_000_040,), lambda seed: ("interpret", "default"), 1, shrunk=0)
+    assert not report.failures and report.outcomes["ok"] == 1
