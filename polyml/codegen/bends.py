@@ -20,6 +20,7 @@ from polyml import polyhedra
 from polyml.codegen.ast import Instance, Loop, Node, Program, with_body
 from polyml.codegen.build import integer_expression
 from polyml.codegen.integers import Lin, var
+from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Statement
 
 MOST = 3  # cuts of a loop
@@ -30,7 +31,7 @@ def with_cuts(program: Program) -> Program:
     """The program with innermost loops cut at the bends of their subscripts. For loops of single iterations."""
     if not any(map(_bends, program.scop.statements.values())):
         return program
-    cutter = _Cutter(program, dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
+    cutter = _Cutter(dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
     body = cutter.nodes(program.body)
     return replace(
         program,
@@ -62,10 +63,9 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Cutter:
-    program: Program
     statements: dict[str, Statement]
-    reductions: dict
-    ahead: dict
+    reductions: dict[str, Reduction]
+    ahead: dict[str, dict[int, tuple[str, int]]]
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         return tuple(made for node in nodes for made in self._node(node))
@@ -157,9 +157,9 @@ def _by_turns(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
     values = polyhedra.without_sizes(isl.Map.from_aff(first).intersect_domain(part).range())
     if values.is_empty():
         return
-    low, high = polyhedra.least(values, {0: 1}), polyhedra.least(values, {0: -1})
-    if low is not None and high is not None and -high - low < MOST_TURNS:
-        for value in range(low, -high + 1):
+    limits = polyhedra.extremes(values)
+    if limits is not None and limits[1] - limits[0] < MOST_TURNS:
+        for value in range(limits[0], limits[1] + 1):
             here = first.to_pw_aff().eq_set(isl.PwAff(f"{{ {_space(part)} -> [({value})] }}"))
             yield from _by_turns(part.intersect(here), others)
 

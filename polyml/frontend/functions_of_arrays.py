@@ -91,14 +91,17 @@ def _first_elements(
     lowering: Lowering, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
 ) -> Elements:
     """The elements at index 0 of the axes, in memory; there must be some."""
-    for axis in axes:
-        least = syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1))
-        lowering.need(least, otherwise, loc)
+    _need_some(lowering, array, axes, otherwise, loc)
 
     def at(point: Point) -> Expr:
         return array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO))
 
     return lowering.memory(Elements(_reduced_shape(array, axes, keep), at), "_best", loc)
+
+
+def _need_some(lowering: Lowering, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
+    for axis in axes:
+        lowering.need(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
 
 
 def _place_of(op: str):
@@ -143,8 +146,7 @@ def _place_among_all(lowering: Lowering, array: Elements, op: str, keep: bool, l
     of what the first left in the cache. Then one block after the other.
     """
     axes = tuple(range(array.rank))
-    for extent in array.shape:
-        lowering.need(syntax.Compare(">=", extent.expr, syntax.Const(1)), "the extremum of no elements", loc)
+    _need_some(lowering, array, axes, "the extremum of no elements", loc)
     array = lowering.in_memory(array, loc)  # so that what is found is equal to what is looked for
     *outer, row = array.shape
     size, past = syntax.Const(PLACE_BLOCK), syntax.Cast(row.expr, I64)
