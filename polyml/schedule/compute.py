@@ -223,16 +223,16 @@ class _Planner:
         return not self.pieces.isdisjoint(scop.statements)
 
     def _mapped(
-        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, grain: int = 1
+        self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, slab: int = 0
     ) -> tuple[isl.Schedule, tuple[str, ...]]:
-        """The schedule with contractions, tiles and threads; and what was decided."""
+        """The schedule with contractions, tiles and threads; and what was decided. slab: as of `map_bands`."""
         found: tuple[str, ...] = ()
         if self.tile and has_contraction(scop):
             reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
             affine, found = map_contractions(
-                affine, scop, dependences, self.machine, sizes, reductions, parallel=self.parallel, grain=grain
+                affine, scop, dependences, self.machine, sizes, reductions, parallel=self.parallel, grain=max(slab, 1)
             )
-        tree, mapped = map_bands(affine, scop, self.machine, tile=self.tile, parallel=self.parallel)
+        tree, mapped = map_bands(affine, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
         return tree, found + mapped
 
     def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.machine import CpuMachine
 from polyml.model.scop import Scop
 from polyml.schedule.roles import LoopRole, has_reuse, leans, loop_role
@@ -31,6 +32,7 @@ from polyml.schedule.tree import (
 
 STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
 ROW_STRIP = 1024  # the same where they are neighbours in memory
+SLAB_STRIPS = 4  # that threads share where a loop has no more iterations than a slab
 PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
 PANELS = 16  # that a thread takes at a time where only their loop is parallel
 UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work
@@ -45,12 +47,16 @@ def map_bands(
     *,
     tile: bool,
     parallel: bool,
+    slab: int = 0,
 ) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The schedule with tile loops, and the loop for threads above them. Order stays legal: bands are permutable."""
+    """The schedule with tile loops, and the loop for threads above them. Order stays legal: bands are permutable.
+
+    slab: iterations of the slab that all of it is in, 0: in none.
+    """
     notes: list[str] = []
 
     def change(node: isl.ScheduleNode) -> isl.ScheduleNode | None:
-        return _Mapping(node, scop, machine, tile, parallel, notes).apply()
+        return _Mapping(node, scop, machine, tile, parallel, slab, notes).apply()
 
     return rewrite_bands(schedule.get_root().child(0), change).get_schedule(), tuple(notes)
 
@@ -62,6 +68,7 @@ class _Mapping:
     machine: CpuMachine
     tile: bool
     parallel: bool
+    slab: int
     notes: list[str]
 
     def apply(self) -> isl.ScheduleNode | None:
@@ -93,9 +100,17 @@ class _Mapping:
             return None
         order = sorted(range(len(band.members)), key=lambda i: not band.coincident[i])
         band = reorder(band, order)
-        strip = ROW_STRIP if runs_along_rows(self.scop, names, band.members[0]) else STRIP
+        strip = self._strip(band.members[0], names)
         self.notes.append(f"{label}: strips of {strip} for threads")
         return self._strips(band, strip)
+
+    def _strip(self, member: isl.UnionPwAff, names: list[str]) -> int:
+        """Iterations of a loop that a thread takes at a time."""
+        if runs_along_rows(self.scop, names, member):
+            return ROW_STRIP
+        times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(self.scop.domain).range()
+        is_short = self.slab and all(polyhedra.is_within(piece, self.slab) for piece in polyhedra.pieces(times))
+        return max(self.slab // SLAB_STRIPS, 1) if is_short else STRIP
 
     def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
         """Iterations per tile and member (the block sizes of Low et al., "Analytical modeling is enough for

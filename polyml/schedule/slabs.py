@@ -32,6 +32,7 @@ ROUNDS = 6  # of adding what must come first; dependences through memory are nea
 WIDTH = 32  # iterations of the loop that is cut in a slab
 FEW_WIDTH = 16  # the same of a loop of fewer than FEW, and where the rest is no product, which needs no depth
 FEW = 128
+SOLVE_WIDTH = 64  # the same where the sums are of one column: long enough for threads to share its rows
 NOTHING = isl.UnionSet("{ }")
 
 
@@ -161,7 +162,7 @@ def solve(
     band = band_of(top)
     if len(band.members) != 1 or band.coincident[0]:
         return None
-    inside = _in_slab(band.members[0], FEW_WIDTH)
+    inside = _in_slab(band.members[0], SOLVE_WIDTH)
     own = {name: r for name, r in reductions.items() if name in scop.statements}
     order = relaxed_validity(given, scop, own)
     waiting = order.intersect_domain(inside).intersect_range(inside).range()
@@ -170,7 +171,7 @@ def solve(
     rest = scop.domain.intersect(inside).subtract(first).coalesce()
     if first.is_empty() or rest.is_empty() or not _is_thick(first):
         return None
-    return Slabs(band.members[0], FEW_WIDTH, (first, rest))
+    return Slabs(band.members[0], SOLVE_WIDTH, (first, rest))
 
 
 def _straightened(

@@ -71,6 +71,13 @@ def test_durbin_s_passes_are_those_of_its_loops():
     assert memory.VECTORS["durbin"](size) == pytest.approx(8 * moved, rel=0.03)
 
 
+def test_gemver_s_matrix_comes_once_more_unless_the_last_cache_keeps_it():
+    last = machine.host().caches[-1].size_bytes
+    n = 2 * int((last / 8) ** 0.5)  # four times the cache
+    assert memory.VECTORS["gemver"]({"N": n}) == pytest.approx(8 * 3 * n * n - last, rel=0.01)
+    assert memory.VECTORS["gemver"]({"N": n // 4}) == pytest.approx(8 * 2 * (n // 4) ** 2, rel=0.05)
+
+
 def test_vectors_and_stencils_write_their_rows(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(memory, "_TIMES_LAST_CACHE", 0.0)
     file = tmp_path / "rows.json"

@@ -29,6 +29,7 @@ WHOLE = ("gemm", "floyd_warshall", "seidel_2d", "jacobi_2d", "heat_3d", "adi", "
 def narrow(monkeypatch):
     monkeypatch.setattr(module, "WIDTH", WIDTH)
     monkeypatch.setattr(module, "FEW_WIDTH", WIDTH)
+    monkeypatch.setattr(module, "SOLVE_WIDTH", WIDTH)
 
 
 def parts_of(name):
@@ -120,11 +121,13 @@ def test_a_slab_is_narrower_where_there_are_few(monkeypatch):
     assert widths == {20: 2, 127: 2, 129: WIDTH, 4000: WIDTH}
 
 
-def test_a_solve_with_one_right_side_has_slabs_whose_sums_run_for_all_their_rows_at_once():
+def test_a_solve_with_one_right_side_has_slabs_of_which_threads_share_the_rows(monkeypatch):
     found = modelled("trisolv")
     free = reductions(found.scop, "reassociate")
+    monkeypatch.setattr(module, "SOLVE_WIDTH", 64)
     made = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True, reductions=free)
-    assert any(f"slabs of {module.FEW_WIDTH} of S1, S2" in note for note in made.notes)
+    assert any("band of S1: strips of 16 for threads" in note for note in made.notes)
+    assert any(f"slabs of {module.SOLVE_WIDTH} of S1, S2" in note for note in made.notes)
     strict = compute(found.scop, found.dependences, MACHINE, tile=True, parallel=True)
     assert not any("slabs" in note for note in strict.notes)
 
@@ -137,9 +140,12 @@ def test_what_waits_for_the_iteration_before_has_no_such_slabs(name):
     assert not any("slabs" in note for note in made.notes)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 15, 16, 17, 50, 129])
+@pytest.mark.parametrize("rows", [0, 1, 2, 15, 16, 17, 63, 64, 65, 129])
 @pytest.mark.parametrize("upward", [False, True])
-def test_solves_in_slabs_give_what_python_gives(rows, upward):
+@pytest.mark.parametrize("width", [WIDTH, 64])
+def test_solves_in_slabs_give_what_python_gives(rows, upward, width, monkeypatch):
+    monkeypatch.setattr(module, "SOLVE_WIDTH", width)
+
     def down(L, x):
         for i in range(x.shape[0]):
             for j in range(i):
