@@ -1,8 +1,8 @@
 """Set times against what memory allows:  python -m benchmarks.memory vectors | stencils
 
-vectors   kernels that go over a matrix a few times: the least bytes that a call moves (each array once in, each result
-          once out) over its time, as a share of the bandwidth that reading and STREAM's triad reach on as many threads,
-          on arrays of that size, in the same rounds.
+vectors   kernels that go over a matrix a few times: the least bytes that a call moves (each array once in, each result once
+          out, in again where a second pass waits for all of the first) over its time, as a share of the bandwidth that
+          reading and STREAM's triad reach on as many threads, on arrays of that size, in the same rounds.
 stencils  on arrays that exceed twice the last cache: the time that a program needs at that bandwidth which goes over the
           arrays once in each time step, and what share of it polyml takes; below 1 is for those who keep tiles of the arrays
           in caches for several steps. numba, which sweeps, for comparison.
