@@ -209,7 +209,7 @@ class Kernel:
             kind = type(schedule).__name__
             notes = ["as k.schedule() and k.load_schedule(path) give"]
             raise PolymlTypeError(f"with_schedule takes a schedule, not a {kind}", notes=notes)
-        self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts)
+        self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts, with_code=False)
         return Kernel(self.py_func, self.settings, schedule.saved)
 
     def inspect_domain(self, *args_or_types) -> str:
@@ -510,11 +510,14 @@ class Kernel:
                     notes=["this is a defect of polyml", f"in {self._where}"],
                 ) from problem
 
-    def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...]) -> Schedule:
+    def _from_saved(
+        self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True
+    ) -> Schedule:
         def made() -> Schedule:
             from polyml import pipeline
 
-            return pipeline.schedule_from(self._parsed(), saved, types, layouts, config.resolve(self.settings), _alone)
+            options = config.resolve(self.settings)
+            return pipeline.schedule_from(self._parsed(), saved, types, layouts, options, _alone, with_code)
 
         return self._compiling(made)
 

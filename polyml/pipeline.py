@@ -250,15 +250,15 @@ def schedule_of(
 
 def schedule_from(
     kernel: syntax.Kernel, given: Saved, types: tuple[syntax.ArgType, ...], layouts: tuple[str, ...], options: Options,
-    alone: Callable[[], AbstractContextManager],
+    alone: Callable[[], AbstractContextManager], with_code: bool = True,
 ) -> Schedule:  # fmt: skip
-    """A saved schedule for this kernel and these arguments, proved and generated again."""
+    """A saved schedule for this kernel and these arguments, proved again, and generated where that is asked too."""
     check_name(given, kernel.name)
     model = _modelled(kernel, types, options, False, True, dict(given.sizes) or None, _Clock({}))
     model = _form_of({s.name for s in given.statements}, model, options)
     problem = _problem(model, layouts, options, given.sized, given.alike, alone)
-    tree = _proved(given, problem)
-    problem.check(tree)
+    tree = tree_of(given, problem.scop)
+    (problem.check if with_code else problem.prove)(tree)
     return Schedule(problem, tree, given)
 
 
