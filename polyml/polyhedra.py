@@ -513,6 +513,11 @@ def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
     return found
 
 
+def differ(pairs: isl.Map, dim: int) -> bool:
+    """Whether some pair S[i] -> T[j] has different values there."""
+    return not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))
+
+
 def is_box(domain: isl.Set) -> bool:
     """Whether no dimension bounds another."""
     return all(is_product(domain, [d]) for d in range(domain.dim(_D.set)))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
 from polyml.codegen.conflicts import Around, ConflictTest, Touch
-from polyml.codegen.integers import const, var
+from polyml.codegen.integers import Lin, const, var
 from polyml.model.scop import Array, Role
 
 
@@ -32,18 +32,19 @@ def with_private_arrays(program: Program) -> Program:
     for position, (node, guards) in enumerate(outermost):
         if not isinstance(node, Loop) or not (node.parallel or node.role == "tile"):
             continue
-        own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position}]
-        found = tuple(a for a in own if _is_private(program, tests, a, node, guards))
+        own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position} and _may_be_private(program, a)]
+        first = {a: _first(program, tests, a, node, guards) for a in own}
+        found = tuple(a for a in own if first[a] is not None)
         if found:
             marked[id(node)] = replace(node, private=(*node.private, *found)) if node.parallel else node
-            windows |= {a: _strip(program.scop.arrays[a], node) for a in found}
+            windows |= {a: _strip(program.scop.arrays[a], first[a], node.step) for a in found}
     return replace(program, body=_replaced(program.body, marked), windows=windows) if marked else program
 
 
-def _strip(array: Array, loop: Loop) -> Window:
-    """The part of the array that one iteration of the loop touches."""
+def _strip(array: Array, first: Lin, length: int) -> Window:
+    """The part of the array that one iteration of a loop touches."""
     rest = len(array.shape) - 1
-    return Window((var(loop.var), *[const(0)] * rest), (loop.step, *[None] * rest))
+    return Window((first, *[const(0)] * rest), (length, *[None] * rest))
 
 
 def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Loop | Instance, tuple[Guard, ...]]]:
@@ -60,13 +61,18 @@ def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
     return {access.array for s in statements for access in (*s.reads, s.write)}
 
 
-def _is_private(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> bool:
+def _may_be_private(program: Program, name: str) -> bool:
     array = program.scop.arrays[name]
-    if name in program.windows or array.role is not Role.LOCAL or not array.shape or any(r.array == name for r in program.scop.results):
-        return False
-    return all(
-        tests.stays_within(touch, around, (var(loop.var),), (loop.step,)) for touch, around in _touches(program, name, loop.body, (*guards, loop))
-    )
+    is_own = array.role is Role.LOCAL and not any(r.array == name for r in program.scop.results)
+    return is_own and bool(array.shape) and name not in program.windows
+
+
+def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Lin | None:
+    """The first index of those that an iteration of the loop touches, no more than the loop's step; None where that is not so."""
+    touches = list(_touches(program, name, loop.body, (*guards, loop)))
+    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].const for touch, _ in touches)))
+    firsts = (var(loop.var) + shift for shift in shifts)
+    return next((f for f in firsts if all(tests.stays_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
 
 
 def _touches(

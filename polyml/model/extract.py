@@ -27,6 +27,7 @@ from polyml.model.resolve import resolve
 from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.select import explicit, split
 from polyml.model.sizes import unified
+from polyml.model.unroll import unrolled
 from polyml.model.values import operations
 
 
@@ -41,7 +42,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
-    simple = forward(written, aliased=aliased)
+    simple = forward(written if aliased else unrolled(written), aliased=aliased)
     nest = without_value_arguments(simple if aliased else coalesce(contract(simple)), written)
     places = setting(nest, written)
     top = outermost(places)

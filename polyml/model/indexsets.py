@@ -21,6 +21,7 @@ from polyml.model.nest import map_leaves
 from polyml.model.scop import Access, Index, Scop, Statement, Value
 
 MOST_PIECES = 27  # of a statement: three along each of three loops
+SHORT = 16  # iterations of a loop that gains nothing by being free
 
 
 def split(scop: Scop, pieces: Mapping[str, Sequence[isl.Set]]) -> Scop:
@@ -98,12 +99,19 @@ def _freed(statement: Statement, found: Dependences) -> Cut | None:
             return None
         if not all(map(_is_apart, waiting)):
             continue
+        moved = [d for d in range(depth, len(statement.iterators)) if any(polyhedra.differ(m, d) for m in inside)]
+        if all(_is_short(domain, dim) for dim in moved):
+            return None
         order = every.intersect(polyhedra.equal_first(every, depth))
         for only_hyperplanes in (True, False):
             parts = _cut(domain, [c for basic in waiting for c in _cuts(basic, domain, depth, only_hyperplanes)])
             if 1 < len(parts) <= MOST_PIECES and all(order.intersect_domain(p).intersect_range(p).is_empty() for p in parts):
                 return Cut(parts, depth)
     return None
+
+
+def _is_short(domain: isl.Set, dim: int) -> bool:
+    return polyhedra.is_within(polyhedra.along(domain, dim), SHORT)
 
 
 def _is_apart(waiting: isl.BasicMap) -> bool:

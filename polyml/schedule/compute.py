@@ -26,8 +26,8 @@ from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.apart import components as connected
 from polyml.schedule.chunks import Chunked, handed_on, in_chunks
 from polyml.schedule.contraction import has_contraction, map_contractions
-from polyml.schedule.distribution import in_sequence, in_source_order
-from polyml.schedule.forms import affine_schedule, components
+from polyml.schedule.distribution import in_sequence
+from polyml.schedule.forms import affine_schedule, components, in_source_order
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.mapping import map_bands
 from polyml.schedule.passes import Setting

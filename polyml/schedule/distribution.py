@@ -19,10 +19,10 @@ from polyml.model.indexsets import freeing, piece_names, split
 from polyml.model.scop import Scop, Statement
 from polyml.model.versions import keep
 from polyml.schedule.contraction import may_be_contraction
-from polyml.schedule.forms import components, merge_bands, stays
+from polyml.schedule.forms import components
 from polyml.schedule.legality import is_legal
 from polyml.schedule.strides import iterators_of
-from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
+from polyml.schedule.tree import NODE, band_of
 
 
 @dataclass(frozen=True)
@@ -118,18 +118,6 @@ def _time_of(copy: Statement, reader: Statement, band: isl.MultiUnionPwAff, dept
 
 def _band(member: isl.PwAff) -> isl.MultiUnionPwAff:
     return isl.MultiUnionPwAff.from_union_pw_aff(isl.UnionPwAff.from_pw_aff(member))
-
-
-def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
-    """The schedule as it is, with the loops known that carry nothing, those right inside one another in one band."""
-
-    def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
-        band = band_of(node)
-        free = tuple(stays(member, node, found.validity) for member in band.members)
-        node = replace_band(node, Band(band.members, free, len(free) == 1))
-        return rewrite_bands(node.child(0), known).parent()
-
-    return merge_bands(rewrite_bands(schedule.get_root().child(0), known).get_schedule(), found.validity)
 
 
 def in_sequence(parts: list[isl.Schedule]) -> isl.Schedule:

@@ -123,6 +123,18 @@ def merge_bands(schedule: isl.Schedule, validity: isl.UnionMap) -> isl.Schedule:
     return rewrite_bands(schedule.get_root().child(0), merged).get_schedule()
 
 
+def in_source_order(schedule: isl.Schedule, found: Dependences) -> isl.Schedule:
+    """The schedule as it is, with the loops known that carry nothing, those right inside one another in one band."""
+
+    def known(node: isl.ScheduleNode) -> isl.ScheduleNode:
+        band = band_of(node)
+        free = tuple(stays(member, node, found.validity) for member in band.members)
+        node = replace_band(node, Band(band.members, free, len(free) == 1))
+        return rewrite_bands(node.child(0), known).parent()
+
+    return merge_bands(rewrite_bands(schedule.get_root().child(0), known).get_schedule(), found.validity)
+
+
 def _points_forward(member: isl.UnionPwAff, node: isl.ScheduleNode, validity: isl.UnionMap) -> bool:
     """Whether no dependence, the loops around `node` being equal, goes back along the member."""
     return polyhedra.has_none(_along(member, node, validity), isl.Map.lex_gt)
@@ -226,12 +238,14 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
     (Gauss-Seidel); where only a few of them are involved (Floyd and Warshall's row and column k) it does not. In a
     sequence of vector operations (a triangular solve) the loop inside is too short to share, so rows come first.
     """
-    parts = [
-        part
-        if _skew_pays(part, scop, dependences) and not _leaves_rows(part, scop)
-        else scop.schedule.intersect_domain(part.get_domain())
-        for part in components(schedule)
-    ]
+    parts = []
+    for part in components(schedule):
+        source = scop.schedule.intersect_domain(part.get_domain())
+        if not _skew_pays(part, scop, dependences):
+            part = in_source_order(source, dependences)
+        elif _leaves_rows(part, scop):
+            part = source
+        parts.append(part)
     result = parts[0]
     for part in parts[1:]:
         result = result.sequence(part)

@@ -42,6 +42,16 @@ def over_time(A):
         A[:, 1] += t
 
 
+def from_the_second_row(A):
+    B = np.zeros((A.shape[0], 3, A.shape[1]))
+    for i in range(1, A.shape[0]):
+        for j in range(1, A.shape[1]):
+            s = A[i, j] * 0.5 + A[i - 1, j - 1]
+            for k in range(3):
+                B[i, k, j] = s * k + A[i, j]
+    return B
+
+
 def private(function) -> set[str]:
     made = compile(parse(function), (arg_type(np.ones((3, 3))),), ("C",), Options())
     return {name for loop in loops(made.program.body) for name in loop.private}
@@ -51,13 +61,17 @@ def test_arrays_of_one_strip_are_private():
     assert private(normalised) == {"_best", "e_1", "_total"}
 
 
+def test_a_strip_may_begin_in_a_later_row():
+    assert private(from_the_second_row) == {"s"}
+
+
 @pytest.mark.parametrize("function", [neighbours, kept, over_time])
 def test_arrays_that_other_iterations_touch_are_not(function):
     assert private(function) == set()
 
 
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
-@pytest.mark.parametrize("function", [normalised, squares, neighbours, kept, over_time])
+@pytest.mark.parametrize("function", [normalised, squares, neighbours, kept, over_time, from_the_second_row])
 @pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 600])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_meet_in_private_memory(function, rows, threads):

@@ -62,7 +62,7 @@ def test_the_array_of_an_expanded_scalar_starts_at_the_first_iteration():
         n = A.shape[0]
         for i in range(n - 2, 2, -2):
             t = A[i]
-            for j in range(3):
+            for j in range(B.shape[0]):
                 t = t * B[j]
             A[i] = t + A[i]
 

@@ -10,7 +10,8 @@ from polyml.codegen.build import build
 from polyml.model.dependence import dependences
 from polyml.polyhedra import points
 from polyml.schedule.compute import compute
-from polyml.schedule.distribution import divide, in_source_order, with_versions
+from polyml.schedule.distribution import divide, with_versions
+from polyml.schedule.forms import in_source_order
 from polyml.schedule.tree import NODE, band_of
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
