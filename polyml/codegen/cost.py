@@ -322,11 +322,13 @@ class CostModel:
             self.interleaved = (1, 2, 4) if registers >= 32 else (1, 2)
 
     def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
-        """The chain loops an operation's value changes with."""
+        """The chain loops an operation's value changes with: of one on a running total all that it is updated in."""
         moved: set[int] = set()
         mine = [r for r in self.reaches if r.touch.instance is instance and not r.touch.writes]
+        reduction = self.nest.program.reductions.get(instance.statement)
         for index in operation.loads:
-            moved |= {v for v, move in enumerate(mine[index].moves) if move != 0}
+            updates = reduction is not None and index == reduction.access
+            moved |= {v for v, move in enumerate(mine[index].moves) if updates or move != 0}
         names = {name for index in operation.indices for name in _names(index, instance)}
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 

@@ -18,6 +18,7 @@ from polyml.model.complexes import in_parts
 from polyml.model.context import Context, Setting, outermost
 from polyml.model.coalesce import coalesce
 from polyml.model.contract import contract
+from polyml.model.counters import counters_in_64_bits, with_steps_added
 from polyml.model.forward import forward
 from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.order import Order, Sequence, band, schedule_tree
@@ -42,8 +43,8 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
-    simple = forward(written if aliased else unrolled(written), aliased=aliased)
-    nest = without_value_arguments(simple if aliased else coalesce(contract(simple)), written)
+    simple = forward(written if aliased else counters_in_64_bits(unrolled(written)), aliased=aliased)
+    nest = without_value_arguments(simple if aliased else coalesce(contract(with_steps_added(simple))), written)
     places = setting(nest, written)
     top = outermost(places)
     if not aliased:

@@ -290,11 +290,7 @@ def test_stores_of_both_branches_to_the_same_elements_are_one_store_each():
                 A[i] = B[i] * 3
 
     scop = model(either, VECTOR, VECTOR)
-    assert [(s.write.array, s.write.may) for s in scop.statements.values()] == [
-        ("cond", False),
-        ("B", False),
-        ("A", False),
-    ]
+    assert [(s.write.array, s.write.may) for s in scop.statements.values()] == [("B", False), ("A", False)]
 
 
 def test_an_affine_part_of_a_condition_keeps_the_rest_from_being_read():
