@@ -33,6 +33,7 @@ GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
+FAR = 2  # how a touch moves whose next lane is anywhere in memory
 CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
 
@@ -46,7 +47,7 @@ class Shape:
     of the lanes, a cache line begins that vectors should begin on too; None: they begin where the loop does.
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
     these loops, how many of the iterations that are left over at the end run together. keeps_order: the loops stay where they
-    are, each for its own.
+    are, each for its own. plain_rest: what is left over of a reduction over lanes runs one by one, not under a mask.
     """
 
     start: int
@@ -60,6 +61,7 @@ class Shape:
     rests: tuple[tuple[int, int], ...] = ()
     line: Lin | None = None
     keeps_order: bool = False
+    plain_rest: bool = False
 
     @property
     def copies(self) -> int:
@@ -260,9 +262,9 @@ class Reach:
             elif moving == [unit] and abs(steps[unit]) == 1:
                 moves.append(steps[unit])
             elif moving == [unit] and 2 <= steps[unit] <= MOST_APART:
-                moves.append(2 + steps[unit])
+                moves.append(FAR + steps[unit])
             else:
-                moves.append(2)
+                moves.append(FAR)
         return Reach(touch, tuple(moves))
 
 

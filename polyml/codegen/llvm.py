@@ -431,6 +431,10 @@ class Body:
     def mask(self, place: Place) -> "Mask | None":
         return None if place.last is None else Mask(self, place.lanes, place.last)
 
+    def lanes_up_to(self, last: Lin, lanes: int) -> str:
+        """The bits of the lanes up to index `last`."""
+        return Mask(self, lanes, last).bits
+
     def _load(self, place: Place) -> Val:
         mask = self.mask(place)
         element = self.scop.arrays[place.array].element
@@ -451,9 +455,12 @@ class Body:
             return self._from_memory(loaded, element, place.lanes)
         if apart := self._apart(place):
             return self._from_memory(self._loaded_apart(place, apart), element, place.lanes)
-        if direction == -1 and mask is None:
+        if direction == -1:
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
-            loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            if mask is None:
+                loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            else:
+                loaded = self._masked_load(address, kind, place.lanes, align, mask.turned())
             order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
             turned = self.fn.emit(
                 f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>"
@@ -547,11 +554,14 @@ class Body:
             self.fn.do(f"store {kind} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
             return
         wide, direction = vector_type(kind, place.lanes), self._contiguous(place)
-        if direction == -1 and mask is None:
+        if direction == -1:
             order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
             ssa = self.fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{place.lanes} x i32> <{order}>")
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
-            self.fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            if mask is None:
+                self.fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            else:
+                self._masked_store(ssa, address, kind, place.lanes, align, mask.turned())
         elif direction == 1 and mask is None:
             self.fn.do(f"store {wide} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
         elif direction == 1:
@@ -818,6 +828,14 @@ class Mask:
         order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
         kind = f"<{self.lanes} x i1>"
         return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
+
+    def turned(self) -> str:
+        """The same of lanes that lie the other way around: the last ones happen."""
+        math = self._body.math
+        first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
+        limit = math.splat(Val(first, I64), self.lanes)
+        index = f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>"
+        return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
 
     def clamped(self, lane: int) -> str:
         """min(lane, the last lane that happens)."""

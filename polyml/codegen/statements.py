@@ -330,7 +330,8 @@ class Evaluator:
             value = self._value(statement.value, context)
             target = self.place(statement.write, iterators, copy, reduces)
             if reduces is not None and copy.last is not None:
-                raise CannotRunTogether("a masked remainder does not reduce")
+                happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+                value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
     def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:

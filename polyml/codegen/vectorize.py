@@ -15,7 +15,7 @@ from math import prod
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, loops, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
-from polyml.codegen.cost import CostModel, Shape
+from polyml.codegen.cost import FAR, CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
 from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.slots import SlotMap
@@ -345,6 +345,7 @@ class _Vectorizer:
                 others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
                 in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
                 if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
+                    base = replace(base, plain_rest=any(r.moves[innermost] == FAR for r in model.reaches))  # a mask costs each lane
                     yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
