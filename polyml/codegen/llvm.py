@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import NamedTuple
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
@@ -89,6 +91,7 @@ class Body:
         self.jams: list[Jam] = []
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
+        self._partials: dict[_Group, _Partial] = {}  # that the next loop goes on with
         self.values = Evaluator(self)
 
     # -- integers ------------------------------------------------------------------------------------------------
@@ -589,7 +592,7 @@ class Body:
     # -- nodes ---------------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        for node in nodes:
+        for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
                 self.values.instance(node)
             elif isinstance(node, Loop):
@@ -597,7 +600,7 @@ class Body:
                 if node.parallel and self.can_fork and not node.partial:
                     self.fork(node)
                 else:
-                    self.loop(node)
+                    self.loop(node, following if isinstance(following, Loop) and not following.parallel else None)
             elif isinstance(node, Guard):
                 self.guard(node)
             elif isinstance(node, Jam):
@@ -626,15 +629,17 @@ class Body:
         upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
-    def loop(self, node: Loop) -> None:
+    def loop(self, node: Loop, following: Loop | None = None) -> None:
+        """following: the loop that runs next, which may go on with this one's partial results."""
         lower, upper = self.bounds(node)
         if node.last:
             self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
-        self.counted(node, lower, upper)
+        self.counted(node, lower, upper, following)
         self.names.pop(node.last, None)
 
-    def counted(self, node: Loop, lower: str, upper: str) -> None:
+    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> None:
         """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
+        before_it, self._partials = self._partials, {}
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
         inside = _only_loops(node)
@@ -650,7 +655,8 @@ class Body:
         skipped = fn.current
         fn.branch(runs, before, after)
         fn.current = before
-        entry_values = {**carried, **{place: self._enter(place, op) for place, op in held.items()}}
+        begin = {parts[0]: before_it[key].value for key, parts in _groups(held).items() if key in before_it}
+        entry_values = {**carried, **{place: begin.get(place) or self._enter(place, op) for place, op in held.items()}}
         first = {node.var: extremum("max", node.lower)}
         earlier = {place: self._load(_substituted(place, first)) for _, *later in chains for place in later}
         begun = [self._begun(row, first) for row in rows]
@@ -701,11 +707,17 @@ class Body:
         self.cells = Cells()
         self.math.forget()
         self._leave(held, final, phis)
+        totals = {key: self._total(key, parts, final) for key, parts in _groups(held).items()}
+        kept = _groups(self._held_next(then)).keys() & totals.keys() if totals and then is not None else set()
+        for key in totals.keys() - kept - before_it.keys():
+            self._join(key, totals[key])
         left = fn.current
         fn.jump(after)
         fn.current = after
         self.cells = outer_cells
         self.math.forget()
+        for key in (k for k in totals if k in kept or k in before_it):
+            self._pass_on(key, totals[key], before_it.get(key), _Ends(runs, skipped, left, after), key in kept)
         for place, start in carried.items():
             value = Val(fn.name(), start.dtype, start.lanes)
             incoming = f"[ {start.ssa}, %{skipped.label} ], [ {final[place].ssa}, %{left.label} ]"
@@ -769,7 +781,7 @@ class Body:
         return self.math.splat(self._load(place), place.lanes)
 
     def _leave(self, held: dict[Place, str | None], final: dict[Place, Val], phis: dict[Place, Val]) -> None:
-        groups: dict[tuple, list[Place]] = {}
+        """Store the elements that the loop has changed."""
         stored: set[Place] = set()  # with their other parts
         for place, op in held.items():
             if op is None:
@@ -781,15 +793,41 @@ class Body:
                 else:
                     self._store_pairs({place: final[place], other: final[other]})
                     stored.add(other)
-            else:
-                groups.setdefault((place.array, place.subscripts, op), []).append(place)
-        for (array, subscripts, op), parts in groups.items():
-            target = Place(array, subscripts)
-            total = final[parts[0]]
-            for part in parts[1:]:
-                total = self.values.combine(op, total, final[part])
-            number = self.values.across_lanes(op, total)
-            self._store(target, self.values.combine(op, self._load(target), number))
+
+    def _total(self, key: _Group, parts: list[Place], final: dict[Place, Val]) -> Val:
+        """The partial results of all vectors as one vector."""
+        total = final[parts[0]]
+        for part in parts[1:]:
+            total = self.values.combine(key.op, total, final[part])
+        return total
+
+    def _join(self, key: _Group, total: Val) -> None:
+        """Bring the partial results of all lanes to the element that they are for."""
+        target, number = Place(key.array, key.subscripts), self.values.across_lanes(key.op, total)
+        self._store(target, self.values.combine(key.op, self._load(target), number))
+
+    def _held_next(self, then: Loop) -> dict[Place, str | None]:
+        """What the loop that runs next will hold."""
+        return self._held(then, _only_loops(then))
+
+    def _pass_on(self, key: _Group, total: Val, before: _Partial | None, ends: _Ends, goes_on: bool) -> None:
+        """Behind a loop: what it and the loops before have summed up is kept for the next one, or joined if one of them ran."""
+        fn, (runs, skipped, left, after) = self.fn, ends
+        start = self._enter(Place(key.array, key.subscripts, key.lanes), key.op) if before is None else before.value
+        value = replace(total, ssa=fn.name())
+        incoming = f"[ {start.ssa}, %{skipped.label} ], [ {total.ssa}, %{left.label} ]"
+        after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
+        ran = runs if before is None else fn.emit(f"or i1 {before.ran}, {runs}")
+        if goes_on:
+            self._partials[key] = _Partial(value, ran)
+            return
+        join, done = fn.block("join"), fn.block("done")
+        fn.branch(ran, join, done)
+        fn.current = join
+        self._join(key, value)
+        fn.jump(done)
+        fn.current = done
+        self.math.forget()
 
     @property
     def can_fork(self) -> bool:
@@ -797,6 +835,41 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+class _Group(NamedTuple):
+    """Partial results in lanes of one element."""
+
+    array: str
+    subscripts: tuple[Lin, ...]
+    op: str
+    lanes: int
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """What loops that follow one another have summed up, and whether one of them ran."""
+
+    value: Val
+    ran: str
+
+
+class _Ends(NamedTuple):
+    """Whether a loop runs; the blocks from which it is skipped and left, and the one behind it."""
+
+    runs: str
+    skipped: Block
+    left: Block
+    after: Block
+
+
+def _groups(held: Mapping[Place, str | None]) -> dict[_Group, list[Place]]:
+    """The places of partial results, by what they are parts of."""
+    found: dict[_Group, list[Place]] = {}
+    for place, op in held.items():
+        if op is not None:
+            found.setdefault(_Group(place.array, place.subscripts, op, place.lanes), []).append(place)
+    return found
 
 
 def _substituted(place: Place, values: Mapping[str, Lin]) -> Place:
