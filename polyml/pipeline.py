@@ -43,7 +43,7 @@ from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
 from polyml.model.rebase import rebase
-from polyml.model.reduction import Reduction, reductions, term_by_term
+from polyml.model.reduction import Reduction, reductions, scans, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -431,6 +431,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
         program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
         program = stage("ast", lambda: with_fetches(program))
         if way.together:
+            program = replace(program, scans=stage("reductions", lambda: scans(scop, options.fp)))
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host, layouts, typical))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))

@@ -33,6 +33,7 @@ GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
+SCAN_CARRY_OPERATIONS = 4  # that join a vector's scan to what came before; each of its steps is a shuffle and an operation
 FAR = 2  # how a touch moves whose next lane is anywhere in memory
 CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
@@ -48,6 +49,7 @@ class Shape:
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
     these loops, how many of the iterations that are left over at the end run together. keeps_order: the loops stay where they
     are, each for its own. plain_rest: what is left over of a reduction over lanes runs one by one, not under a mask.
+    scans: lanes share scans.
     """
 
     start: int
@@ -62,6 +64,7 @@ class Shape:
     line: Lin | None = None
     keeps_order: bool = False
     plain_rest: bool = False
+    scans: bool = False
 
     @property
     def copies(self) -> int:
@@ -407,6 +410,8 @@ class CostModel:
             waits = CHAIN_WAITS / shape.vectors if operation.quick >= LONG_CHAIN and shape.lanes > 1 else 0.0
             arithmetic += operation.quick * (1 + waits) * copies * weight
             slow += operation.slow * copies * weight
+        if shape.scans:
+            arithmetic += self._scans() * shape.vectors * (2 * (shape.lanes.bit_length() - 1) + SCAN_CARRY_OPERATIONS)
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6
         return Terms(
@@ -416,11 +421,16 @@ class CostModel:
             slow=slow,
             jumps=jumps,
             issue=0.25 * (arithmetic + loads + lined + broadcasts + stores),
-            waits=inside.waits,
+            waits=inside.waits * (shape.vectors if shape.scans else 1),
             loop=LOOP_CYCLES * self._depth,
             instances=shape.copies,
             used=self._used(shape),
         )
+
+    def _scans(self) -> int:
+        """How many statements may be scans."""
+        program = self.nest.program
+        return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, shape: Shape) -> list[Lin]:
         """What `Shape.line` may be."""

@@ -323,6 +323,10 @@ class Body:
         self._write_back(self.cells.overlapping(place), drop=True)
         self.cells.put(place, value, dirty=True)
 
+    def remember(self, place: Place, value: Val) -> None:
+        """Memory, or a register that is to be stored, has this value at the place."""
+        self.cells.put(place, value, dirty=False)
+
     def _not_partial(self, place: Place) -> None:
         """A partial result is in a register of the loop around or nowhere: memory has the element alone."""
         if place.part is not None and place not in self.cells.pinned:
@@ -605,6 +609,8 @@ class Body:
                 self.guard(node)
             elif isinstance(node, Jam):
                 self.jams.append(node)
+                if node.scans:
+                    self.values.begin_scans()
                 self.nodes(node.body)
                 self.jams.pop()
             else:
@@ -659,6 +665,8 @@ class Body:
         entry_values = {**carried, **{place: begin.get(place) or self._enter(place, op) for place, op in held.items()}}
         first = {node.var: extremum("max", node.lower)}
         earlier = {place: self._load(_substituted(place, first)) for _, *later in chains for place in later}
+        scanned = [] if self._is_nest(node) else self.values.carries(node)
+        earlier |= {place: self._load(_substituted(place, first)) for place in scanned}
         begun = [self._begun(row, first) for row in rows]
         fn.jump(body)
         fn.current = body
@@ -684,6 +692,7 @@ class Body:
         for written, *later in chains:
             made = self.math.splat(self.cells.value(written), written.lanes)
             final |= dict(zip(later, (made, *(phis[place] for place in later))))
+        final |= {place: self._carried_on(place, node) for place in scanned}
         self.flush()
         # an empty assembly keeps LLVM from rewriting the induction variables, which takes a third of its time for no gain
         fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')
@@ -723,6 +732,13 @@ class Body:
             incoming = f"[ {start.ssa}, %{skipped.label} ], [ {final[place].ssa}, %{left.label} ]"
             after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
             self.cells.put(place, value, dirty=True)
+
+    def _carried_on(self, place: Place, node: Loop) -> Val:
+        """The value with which a scan goes on in the next iteration."""
+        value = self.cells.value(_substituted(place, {node.var: var(node.var) + node.step}))
+        if value is None:
+            raise CannotRunTogether(f"what a scan of {place.array} carries on has no register")
+        return value
 
     # -- what a loop holds in registers --------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class Together:
     lanes: int
     limit: Lin | None
     ordered: bool
+    scans: bool = False
 
     @property
     def last(self) -> Lin:
@@ -55,6 +56,7 @@ class _Order:
     rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
     line: Lin | None  # as in Shape
     plain_rest: bool
+    scans: bool
     body: tuple[Node, ...]
 
 
@@ -78,6 +80,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
         tuple(dict(shape.rests).get(v, 1) for v in order),
         shape.line,
         shape.plain_rest,
+        shape.scans,
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -202,7 +205,8 @@ def _ranged(
     for size in sizes:
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
-        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
+        scans = plan.scans and lanes > 1
+        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level], scans)
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
         length = end - first + 1
@@ -218,7 +222,7 @@ def _ranged(
         return tuple(nodes)
     if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
-        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level])
+        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
         if left.is_const and limit is None and (left.const <= lanes or not plan.reduces):  # the narrowest vector that holds them
             narrow = 1 << (left.const - 1).bit_length()
             together = replace(together, lanes=narrow, limit=end if narrow > left.const else None)
@@ -274,5 +278,5 @@ def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[No
         if t.ordered:
             inside = (Unroll(t.var, t.base, t.count, inside),)
     for t in sorted((t for t in reversed(active) if not t.ordered), key=lambda t: t.count):
-        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside),)
+        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside, t.scans),)
     return inside

@@ -18,6 +18,7 @@ from polyml.codegen.conflicts import Around, ConflictTest
 from polyml.codegen.cost import FAR, CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
 from polyml.codegen.reshape import CannotReshape, reshape
+from polyml.codegen.scans import may_scan
 from polyml.codegen.slots import SlotMap
 from polyml.errors import ScheduleError
 from polyml.machine import CpuMachine
@@ -349,6 +350,8 @@ class _Vectorizer:
                     yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
+            elif may_scan(nest, innermost):
+                yield from self._counts(model, replace(base, scans=True), [])
 
     def _loose(self, nest: Nest, start: int) -> set[int]:
         """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
