@@ -350,7 +350,8 @@ class Evaluator:
             return False
         math, element = self._body.math, self._scop.arrays[statement.write.array].element
         nothing = math.splat(self.constant(identity(op, element), element), copy.lanes)
-        value = math.splat(self._value(statement.value, _Context(statement, iterators, copy, access, None, {access: nothing})), copy.lanes)
+        context = _Context(statement, iterators, copy, access, None, {access: nothing})
+        value = math.splat(self._value(statement.value, context), copy.lanes)
         if copy.last is not None:
             value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
         value = self._prefixes(op, value, nothing)

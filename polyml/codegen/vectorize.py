@@ -346,7 +346,8 @@ class _Vectorizer:
                 others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
                 in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
                 if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
-                    base = replace(base, plain_rest=any(r.moves[innermost] == FAR for r in model.reaches))  # a mask costs each lane
+                    far = any(r.moves[innermost] == FAR for r in model.reaches)  # where a mask costs each lane
+                    base = replace(base, plain_rest=far)
                     yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base

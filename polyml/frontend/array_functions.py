@@ -100,7 +100,8 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.amin: _SIGNATURES["min"],
     np.around: _SIGNATURES["round"],
     **{
-        getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED
+        getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out"))
+        for name in ACCUMULATED
     },
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
 }

@@ -17,7 +17,8 @@ def sums_along_the_first(A):
 
 
 def along_the_last(A):
-    return np.maximum.accumulate(A, axis=-1), np.add.accumulate(A, -1), np.minimum.accumulate(A[..., ::-1], axis=-1), np.cumsum(A, axis=-1)
+    least = np.minimum.accumulate(A[..., ::-1], axis=-1)
+    return np.maximum.accumulate(A, axis=-1), np.add.accumulate(A, -1), least, np.cumsum(A, axis=-1)
 
 
 def values(dtype, shape):
