@@ -182,7 +182,7 @@ def _modelled(
     stage: _Clock,
 ) -> _Model:
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
-    scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased)))
+    scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased, fp=options.fp)))
     if _has_halves(scop) and not machine.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     if transform:
