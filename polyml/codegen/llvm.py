@@ -610,7 +610,7 @@ class Body:
             elif isinstance(node, Jam):
                 self.jams.append(node)
                 if node.scans:
-                    self.values.begin_scans()
+                    self.values.begin_scans(node.body)
                 self.nodes(node.body)
                 self.jams.pop()
             else:

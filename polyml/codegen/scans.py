@@ -6,12 +6,14 @@
 The lanes' own scan is that of Hillis and Steele ("Data parallel algorithms", CACM 1986): every lane is joined to the one 1,
 2, 4, ... before. The operator is one whose updates may run in any order (`model.reduction`), so that lanes and what came
 before may be joined in another order too. A scan passes its value on through the element of the iteration before, or through
-one element, which is read behind the update in the same iteration.
+one element, which is read behind the update in the same iteration, or before it.
 """
 
 from __future__ import annotations
 
-from polyml.codegen.ast import Instance, Program
+from itertools import takewhile
+
+from polyml.codegen.ast import Instance, Node, Program
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Lin, var
 from polyml.codegen.nest import Nest, TouchIn
@@ -39,6 +41,21 @@ def before_of(program: Program, tests: ConflictTest, statement: Statement, insta
     return scan.access if _moves(write, name) and read == _earlier(write, name) else None
 
 
+def may_come_first(program: Program, body: tuple[Node, ...], instance: Instance) -> bool:
+    """Whether nothing that the instance touches is written by those before it, in a body of instances alone."""
+    statement = program.scop.statements[instance.statement]
+    before = takewhile(lambda node: node is not instance, body)
+    written = {program.scop.statements[node.statement].write.array for node in before}
+    return written.isdisjoint(a.array for a in (*statement.reads, statement.write))
+
+
+def is_read_before(program: Program, body: tuple[Node, ...], instance: Instance) -> bool:
+    """Whether one of those before the instance reads the array that it writes."""
+    array = program.scop.statements[instance.statement].write.array
+    before = takewhile(lambda node: node is not instance, body)
+    return any(a.array == array for node in before for a in program.scop.statements[node.statement].reads)
+
+
 def _passes_on(nest: Nest, write: TouchIn, name: str, touches: list[TouchIn]) -> bool:
     """Whether the touch writes a scan's values: to an element each, or to one that others read."""
     if _before(nest, write, name) is not None:
@@ -62,7 +79,7 @@ def _is_of_scan(nest: Nest, a: TouchIn, b: TouchIn, name: str) -> bool:
             if other.instance is write.instance:
                 if other.accumulates:
                     return True
-            elif not other.writes and _comes_later(nest, write, other):
+            elif not other.writes and (_comes_later(nest, write, other) or may_come_first(nest.program, nest.body, write.instance)):
                 return True
     return False
 

@@ -12,7 +12,7 @@ from polyml.codegen import elementary
 from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
 from polyml.codegen.integers import Lin, var
-from polyml.codegen.scans import before_of
+from polyml.codegen.scans import before_of, is_read_before
 from polyml.codegen.values import Val, literal, register_type
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
@@ -128,6 +128,7 @@ class Evaluator:
         self._copies: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
         self._places: dict[tuple[int, int, str | None], Place] = {}
         self._prefix: dict[tuple[Place, int], Val] = {}  # what a scan in lanes makes of an element
+        self._updated: dict[int, dict[tuple[Place, int], Val]] = {}  # by instance that has been emitted before its turn
         self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
@@ -324,6 +325,9 @@ class Evaluator:
     # -- instances -----------------------------------------------------------------------------------------------
 
     def instance(self, node: Instance) -> None:
+        if id(node) in self._updated:
+            self._prefix |= self._updated.pop(id(node))
+            return
         statement = self._scop.statements[node.statement]
         iterators = self._iterators(node)
         accumulator, op = self._accumulated(statement)
@@ -340,8 +344,10 @@ class Evaluator:
                 value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
-    def _scanned(self, node: Instance, statement: Statement, iterators: dict[str, Lin], copy: Copy) -> bool:
-        """Emit the copy as a part of a scan, if it is one."""
+    def _scanned(
+        self, node: Instance, statement: Statement, iterators: dict[str, Lin], copy: Copy, early: bool = False
+    ) -> bool:
+        """Emit the copy as a part of a scan, if it is one. early: others read next what there is before each lane."""
         access, op = self._accumulated(statement)
         before = self.before(statement, node, copy)
         if before is not None:
@@ -354,15 +360,19 @@ class Evaluator:
         value = math.splat(self._value(statement.value, context), copy.lanes)
         if copy.last is not None:
             value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
-        value = self._prefixes(op, value, nothing)
+        own = self._prefixes(op, value, nothing)
         alone = replace(copy, lane_var=None)
         carry = self._body.load(self.place(statement.reads[access], iterators, alone))
-        after = self.combine(op, carry, math.element(value, copy.lanes - 1))
-        value = self.combine(op, math.splat(carry, copy.lanes), value)
+        after = self.combine(op, carry, math.element(own, copy.lanes - 1))
+        value = self.combine(op, math.splat(carry, copy.lanes), own)
         target = self.place(statement.write, iterators, copy)
         if before is None:
             self._body.store(target, after)
             self._prefix[(target, copy.part)] = value
+            if early:
+                self._updated.setdefault(id(node), {})[(target, copy.part)] = value
+                shifted = self._shifted(own, nothing, 1)
+                self._prefix[(target, copy.part)] = self.combine(op, math.splat(carry, copy.lanes), shifted)
             return True
         self._body.store(target, value)
         values = {**copy.values, copy.lane_var: copy.values[copy.lane_var] + copy.lanes}
@@ -374,9 +384,14 @@ class Evaluator:
         module = self._body.module
         return before_of(module.program, module.conflicts, statement, node, copy.lane_var)
 
-    def begin_scans(self) -> None:
-        """Nothing is known yet of what lanes' scans make of single elements."""
+    def begin_scans(self, body: tuple[Node, ...]) -> None:
+        """Emit the scans of single elements that others read before the update; of all others nothing is known yet."""
         self._prefix.clear()
+        for node in reversed(body):  # as one of them may be among the readers of those behind it
+            statement = self._scop.statements[node.statement]
+            if statement.name in self._reductions and is_read_before(self._body.module.program, body, node):
+                for copy in copies(self._body.jams):
+                    self._scanned(node, statement, self._iterators(node), copy, early=True)
 
     def carries(self, loop: Loop) -> list[Place]:
         """The elements that the scans of an innermost loop begin an iteration with."""
@@ -389,13 +404,17 @@ class Evaluator:
 
     def _prefixes(self, op: str, value: Val, nothing: Val) -> Val:
         """Each lane joined to all lanes before it."""
-        step, kind = 1, value.type
+        step = 1
         while step < value.lanes:
-            order = ", ".join(f"i32 {lane - step if lane >= step else value.lanes}" for lane in range(value.lanes))
-            picked = f"shufflevector {kind} {value.ssa}, {kind} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
-            value = self.combine(op, replace(value, ssa=self._body.math.once(picked)), value)
+            value = self.combine(op, self._shifted(value, nothing, step), value)
             step *= 2
         return value
+
+    def _shifted(self, value: Val, nothing: Val, by: int) -> Val:
+        """Each lane's value so many lanes later, the first ones of `nothing`."""
+        order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
+        picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
+        return replace(value, ssa=self._body.math.once(picked))
 
     def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:
         if copy.lane_var is None or accumulator is None or copy.scans:

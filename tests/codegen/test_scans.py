@@ -92,6 +92,32 @@ def and_a_total(A, B):
     B[0] = t
 
 
+def exclusive(A, B):
+    s = A[0]
+    for i in range(A.shape[0]):
+        B[i] = s
+        s += A[i]
+
+
+def before_and_behind(A, B):
+    least = A[0]
+    s = A[0]
+    for i in range(A.shape[0]):
+        B[i] = s - least
+        s += A[i]
+        least = min(least, A[i])
+        B[i] += s * least
+
+
+def twice_before(A, B):
+    s = A[0]
+    t = A[0]
+    for i in range(A.shape[0]):
+        B[i] = t
+        t += s
+        s += A[i]
+
+
 def rows(A, B):
     for k in range(A.shape[0] // 8 + 1):
         s = A[k]
@@ -100,7 +126,7 @@ def rows(A, B):
             B[i] += s
 
 
-SCANS = [sums, differences, elements, in_place, backwards, apart, extremes, products, sometimes, twice, and_a_total, rows]
+SCANS = [sums, differences, elements, in_place, backwards, apart, extremes, products, sometimes, twice, and_a_total, exclusive, before_and_behind, twice_before, rows]
 
 
 def lanes_of(program):
@@ -155,11 +181,11 @@ def test_the_order_of_float_sums_is_the_sources_where_it_counts(function):
     assert not lanes_of(program)
 
 
-def reads_before(A, B):
+def needs_what_is_written(A, B):
     s = A[0]
     for i in range(A.shape[0]):
-        B[i] = s
-        s += A[i]
+        B[i] = s * 2
+        s += B[i]
 
 
 def set_anew(A, B):
@@ -192,7 +218,7 @@ def scaled(A, B):
 
 
 @pytest.mark.parametrize("preset", WIDE)
-@pytest.mark.parametrize("function", [reads_before, set_anew, two_back, both_neighbours, others_read, scaled])
+@pytest.mark.parametrize("function", [needs_what_is_written, set_anew, two_back, both_neighbours, others_read, scaled])
 def test_what_is_no_scan_stays_in_order(function, preset):
     rng = np.random.default_rng(2)
     program = program_of(function, {"A": np.zeros(3, int), "B": np.zeros(3, int)}, preset, form="source")
