@@ -336,8 +336,12 @@ class CostModel:
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def may_be_lanes(self, loop: int) -> bool:
-        """Whether every operation that changes with the loop can be done on several lanes at once."""
-        return all(operation.in_lanes or loop not in moved for operation, moved, _ in self._arithmetic)
+        """Whether every operation that changes with the loop, or adds to what it sums up, can be done on several lanes at once."""
+        if not all(operation.in_lanes or loop not in moved for operation, moved, _ in self._arithmetic):
+            return False
+        sums = {r.touch.instance.statement for r in self.reaches if r.touch.accumulates and r.moves[loop] == 0}
+        found = ((s.value, self.nest.program.reductions[s.name].access) for s, _, _ in self.nest.statements() if s.name in sums)
+        return all(o.in_lanes for value, access in found for o in operations(value) if access in o.loads)
 
     def shares(self, loop: int) -> bool:
         """Whether iterations of the loop may touch the same elements, so that running them together saves some."""

@@ -17,6 +17,7 @@ from polyml.codegen.ast import Instance, Node, Program
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Lin, var
 from polyml.codegen.nest import Nest, TouchIn
+from polyml.dtypes import PYINT
 from polyml.model.scop import Statement
 
 
@@ -25,6 +26,8 @@ def may_scan(nest: Nest, v: int) -> bool:
     if v != len(nest.chain) - 1 or not all(isinstance(node, Instance) for node in nest.body):
         return False
     name, touches = nest.chain[v].var, nest.touches()
+    if any(nest.program.scop.arrays[t.access.array].element == PYINT for t in touches if t.writes):
+        return False  # which are checked one by one
     if not any(t.writes and _passes_on(nest, t, name, touches) for t in touches):
         return False
     fixed = tuple(k for k in range(len(nest.chain)) if k != v)
@@ -41,11 +44,11 @@ def before_of(program: Program, tests: ConflictTest, statement: Statement, insta
     return scan.access if _moves(write, name) and read == _earlier(write, name) else None
 
 
-def may_come_first(program: Program, body: tuple[Node, ...], instance: Instance) -> bool:
+def _may_come_first(nest: Nest, instance: Instance) -> bool:
     """Whether nothing that the instance touches is written by those before it, in a body of instances alone."""
-    statement = program.scop.statements[instance.statement]
-    before = takewhile(lambda node: node is not instance, body)
-    written = {program.scop.statements[node.statement].write.array for node in before}
+    statements = nest.program.scop.statements
+    statement, before = statements[instance.statement], takewhile(lambda node: node is not instance, nest.body)
+    written = {statements[node.statement].write.array for node in before}
     return written.isdisjoint(a.array for a in (*statement.reads, statement.write))
 
 
@@ -79,7 +82,7 @@ def _is_of_scan(nest: Nest, a: TouchIn, b: TouchIn, name: str) -> bool:
             if other.instance is write.instance:
                 if other.accumulates:
                     return True
-            elif not other.writes and (_comes_later(nest, write, other) or may_come_first(nest.program, nest.body, write.instance)):
+            elif not other.writes and (_comes_later(nest, write, other) or _may_come_first(nest, write.instance)):
                 return True
     return False
 

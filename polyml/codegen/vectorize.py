@@ -346,8 +346,7 @@ class _Vectorizer:
                 others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
                 in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
                 if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
-                    far = any(r.moves[innermost] == FAR for r in model.reaches)  # where a mask costs each lane
-                    base = replace(base, plain_rest=far)
+                    base = replace(base, plain_rest=_has_plain_rest(model, innermost, {r.touch.access.array for r in carried}))
                     yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
@@ -393,6 +392,14 @@ class _Vectorizer:
                     for other in PAIR_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
+
+
+def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
+    """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
+    of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
+    """
+    reads = (r for r in model.reaches if not r.touch.writes and not r.touch.accumulates)
+    return any(r.moves[vector] == FAR or r.touch.access.array in sums for r in reads)
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:

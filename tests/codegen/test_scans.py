@@ -126,7 +126,10 @@ def rows(A, B):
             B[i] += s
 
 
-SCANS = [sums, differences, elements, in_place, backwards, apart, extremes, products, sometimes, twice, and_a_total, exclusive, before_and_behind, twice_before, rows]
+SCANS = [
+    sums, differences, elements, in_place, backwards, apart, extremes, products, sometimes, twice, and_a_total, exclusive,
+    before_and_behind, twice_before, rows,
+]  # fmt: skip
 
 
 def lanes_of(program):
