@@ -10,7 +10,7 @@
 Both loops of a block are reductions, which lanes share, and the second reads what the first left in the nearest cache. The
 same for the least, and for >= and <=, which take the last place. What a NaN does stays: one in x is never better, and
 nothing is better than one in `best`; a block of NaNs alone has -inf for its greatest element, and no place. (Of equal
-zeros `best` may be the other one.)
+zeros `best` may be the other one.) A loop may look for several, each with a place of its own.
 
 Done where the search goes on through all loops around it: one that begins anew in each iteration of a loop may be short,
 and several of them run side by side.
@@ -76,16 +76,22 @@ class _Maker:
             yield node
             return
         loops = (*around, node) if isinstance(node, Loop) else around
-        search = self._search(node, loops) if isinstance(node, Loop) else None
-        if search is None:
+        searches = self._searches(node, loops) if isinstance(node, Loop) else []
+        if not searches:
             yield replace(node, body=self.block(node.body, loops))
         else:
-            yield self._in_blocks(node, search)
+            yield self._in_blocks(node, searches)
 
-    def _search(self, loop: Loop, loops: tuple[Loop, ...]) -> _Search | None:
+    def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_Search]:
+        """The searches that the loop's body is; none where it is something else."""
         if loop.step != 1 or not all(isinstance(node, Assign) for node in loop.body):
-            return None
-        found = _as_search(loop.body, self._nest)
+            return []
+        found = [self._search(group, loop, loops) for group in _groups(loop.body)]
+        targets = [a.array for search in found if search is not None for a in (search.best, *search.places)]
+        return [] if None in found or len(set(targets)) < len(targets) else found
+
+    def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _Search | None:
+        found = _as_search(body, self._nest)
         if found is None or not _is_repeatable(found.part, loop.iterator):
             return None
         element = found.part.dtype
@@ -107,13 +113,19 @@ class _Maker:
         targets = {a.array for a in (found.best, *found.places)}
         return None if any(a.array in targets for a in others) else found
 
-    def _in_blocks(self, loop: Loop, found: _Search) -> Node:
+    def _in_blocks(self, loop: Loop, searches: Sequence[_Search]) -> Node:
+        index, block = loop.iterator, self._names.fresh(loop.iterator)
+        start = loop.start + af.variable(block).scaled(BLOCK)
+        blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
+        steps = tuple(step for search in searches for step in self._of_block(loop, search, start, index))
+        return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
+
+    def _of_block(self, loop: Loop, found: _Search, start: Affine, index: str) -> list[Node]:
+        """One search in the block of the loop's iterations that begins at `start`."""
         element, greatest = found.part.dtype, found.op in (">", ">=")
         first, operator = found.op in (">", "<"), "max" if greatest else "min"
         most, place = self._scalar("most", element), self._scalar("place", I64)
         better = self._scalar("better", BOOL)
-        index, block = loop.iterator, self._names.fresh(loop.iterator)
-        start = loop.start + af.variable(block).scaled(BLOCK)
         here = start + af.variable(index)
         part = substituted(found.part, {index: here})
         none = syntax.Const(identity("min" if first else "max", I64), dtype=I64)
@@ -139,8 +151,7 @@ class _Maker:
             moved = replace(value, condition=better, then=_at(value.then, index, place))
             steps.append(replace(assign, value=moved))
         steps.append(replace(found.best, value=replace(found.best.value, condition=better, then=most)))
-        blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
-        return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=tuple(steps))
+        return steps
 
     def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
         """A loop over the iterations of the block that begins there."""
@@ -162,6 +173,22 @@ def _iterators(body: Sequence[Node]) -> Iterator[str]:
             if isinstance(node, Loop):
                 yield node.iterator
             yield from _iterators(node.body)
+
+
+def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
+    """Neighbours under one condition, with the assignment that it is."""
+    groups: list[list[Assign]] = []
+    for assign in body:
+        last = groups[-1][-1] if groups else None
+        if last is not None and assign.may and (not last.may or _condition(assign) == _condition(last)):
+            groups[-1].append(assign)
+        else:
+            groups.append([assign])
+    return [tuple(group) for group in groups]
+
+
+def _condition(assign: Assign) -> Value | None:
+    return assign.value.condition if isinstance(assign.value, syntax.IfExp) else None
 
 
 def _as_search(body: tuple[Assign, ...], nest: Nest) -> _Search | None:

@@ -81,7 +81,20 @@ def place_in_memory(A, B):
     return P
 
 
-SEARCHES = [greatest, last_greatest, least, last_least, backwards, differences, element, place_in_memory]
+def both_ends(A, B):
+    low, high = A[0], A[0]
+    at, there = 0, 0
+    for i in range(1, A.shape[0]):
+        if A[i] > high:
+            high = A[i]
+            there = i
+        if A[i] <= low:
+            low = A[i]
+            at = i
+    return low, at, high, there
+
+
+SEARCHES = [greatest, last_greatest, least, last_least, backwards, differences, element, place_in_memory, both_ends]
 
 
 def compiled(function, **options):
