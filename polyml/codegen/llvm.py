@@ -92,6 +92,7 @@ class Body:
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
         self._partials: dict[_Group, _Partial] = {}  # that the next loop goes on with
+        self._held_ahead: dict[int, dict[Place, str | None]] = {}  # by loop, of the one that runs next
         self.values = Evaluator(self)
 
     # -- integers ------------------------------------------------------------------------------------------------
@@ -652,7 +653,9 @@ class Body:
         runs = fn.emit(f"icmp sle i64 {lower}, {upper}")
         carried = {place: self.cells.value(place) for place in self.cells.pinned}  # of the loop around
         outer_cells, self.cells = self.cells, Cells()
-        held = {place: op for place, op in self._held(node, inside).items() if place not in carried}
+        known = self._held_ahead.pop(id(node), None)
+        held = self._held(node, inside) if known is None else known
+        held = {place: op for place, op in held.items() if place not in carried}
         chains, rows = ([], []) if self._is_nest(node) else (self.values.carried(node), self.values.rows(node))
         if held and inside:  # elements of a nest that does not run may not exist
             for inner in inside:
@@ -824,7 +827,8 @@ class Body:
 
     def _held_next(self, then: Loop) -> dict[Place, str | None]:
         """What the loop that runs next will hold."""
-        return self._held(then, _only_loops(then))
+        found = self._held_ahead[id(then)] = self._held(then, _only_loops(then))
+        return found
 
     def _pass_on(self, key: _Group, total: Val, before: _Partial | None, ends: _Ends, goes_on: bool) -> None:
         """Behind a loop: what it and the loops before have summed up is kept for the next one, or joined if one of them ran."""
