@@ -721,7 +721,7 @@ class Body:
         self._leave(held, final, phis)
         totals = {key: self._total(key, parts, final) for key, parts in _groups(held).items()}
         kept = _groups(self._held_next(then)).keys() & totals.keys() if totals and then is not None else set()
-        for key in totals.keys() - kept - before_it.keys():
+        for key in (k for k in totals if k not in kept and k not in before_it):
             self._join(key, totals[key])
         left = fn.current
         fn.jump(after)

@@ -122,6 +122,7 @@ def _node_data(node: Node) -> dict:
         "count": node.count,
         "lanes": node.lanes,
         "limit": None if node.limit is None else str(node.limit),
+        "scans": node.scans,
         "body": body,
     }
 
