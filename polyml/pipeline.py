@@ -43,7 +43,7 @@ from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
 from polyml.model.rebase import rebase
-from polyml.model.reduction import Reduction, reductions, term_by_term
+from polyml.model.reduction import Reduction, reductions, scans, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
@@ -182,7 +182,7 @@ def _modelled(
     stage: _Clock,
 ) -> _Model:
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
-    scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased)))
+    scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased, fp=options.fp)))
     if _has_halves(scop) and not machine.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     if transform:
@@ -431,6 +431,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
         program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
         program = stage("ast", lambda: with_fetches(program))
         if way.together:
+            program = replace(program, scans=stage("reductions", lambda: scans(scop, options.fp)))
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host, layouts, typical))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))

@@ -68,7 +68,8 @@ class Jam:
     Every instance in the body runs for all of them before the next one does (unroll-and-jam); their order among each
     other does not matter. lanes > 1: consecutive iterations share a vector register. limit: iterations above it do not
     happen (a masked remainder), which may depend on the variables of jams around; one always does. Bounds of loops in the
-    body do not depend on var.
+    body do not depend on var. scans: each iteration needs what the one before passes on as a scan: it is as if the whole body
+    ran for each in their order.
     """
 
     var: str
@@ -77,6 +78,7 @@ class Jam:
     lanes: int
     limit: Lin | None
     body: tuple["Node", ...]
+    scans: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Window:
 
 @dataclass(frozen=True)
 class Program:
-    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them.
+    """reductions: by statement, the updates whose order is free, so that lanes and threads may share them. scans: by statement,
+    those of what another element holds.
 
     windows: of the local arrays that need memory for a part only. phases: names of integers, each with its array: how many
     elements behind the start of a cache line the array's memory begins. What the program means does not depend on either.
@@ -118,6 +121,7 @@ class Program:
     scop: Scop
     body: tuple[Node, ...]
     reductions: dict[str, Reduction] = field(default_factory=dict)
+    scans: dict[str, Reduction] = field(default_factory=dict)
     windows: dict[str, Window] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)

@@ -33,6 +33,8 @@ GATHER_CYCLES = 4.0  # of the elements that one register gathers
 _SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
 _SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
 LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
+SCAN_CARRY_OPERATIONS = 4  # that join a vector's scan to what came before; each of its steps is a shuffle and an operation
+FAR = 2  # how a touch moves whose next lane is anywhere in memory
 CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
 _QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
 
@@ -46,7 +48,8 @@ class Shape:
     of the lanes, a cache line begins that vectors should begin on too; None: they begin where the loop does.
     jams: how many iterations of other loops run together; unrolled: those of them that keep their order. rests: of some of
     these loops, how many of the iterations that are left over at the end run together. keeps_order: the loops stay where they
-    are, each for its own.
+    are, each for its own. plain_rest: what is left over of a reduction over lanes runs one by one, not under a mask.
+    scans: lanes share scans.
     """
 
     start: int
@@ -60,6 +63,8 @@ class Shape:
     rests: tuple[tuple[int, int], ...] = ()
     line: Lin | None = None
     keeps_order: bool = False
+    plain_rest: bool = False
+    scans: bool = False
 
     @property
     def copies(self) -> int:
@@ -260,9 +265,9 @@ class Reach:
             elif moving == [unit] and abs(steps[unit]) == 1:
                 moves.append(steps[unit])
             elif moving == [unit] and 2 <= steps[unit] <= MOST_APART:
-                moves.append(2 + steps[unit])
+                moves.append(FAR + steps[unit])
             else:
-                moves.append(2)
+                moves.append(FAR)
         return Reach(touch, tuple(moves))
 
 
@@ -315,26 +320,30 @@ class CostModel:
         self._op, self._load, self._store = (0.5, 1.0, 1.0) if wide else (0.5, 0.5, 1.0)
         self._slow = 2.0 if wide else 1.0
         self.interleaved: tuple[int, ...] = ()  # how many vectors may run instruction by instruction
+        self._alone: list[frozenset[int] | None] = []  # what operations that lanes cannot do change with, None: with all
+        written = {reach.touch.access.array for reach in self.reaches if reach.touch.writes}
         for statement, instance, inner in nest.statements():
             for operation in operations(statement.value):
-                self._arithmetic.append((operation, self._depends(operation, instance), self.weight(inner)))
+                moved = self._depends(operation, instance)
+                self._arithmetic.append((operation, moved, self.weight(inner)))
+                if not operation.in_lanes:
+                    reads_written = any(statement.reads[k].array in written for k in operation.loads)
+                    self._alone.append(None if reads_written else moved)
         if any(operation.quick >= LONG_CHAIN for operation, _, _ in self._arithmetic):
             self.interleaved = (1, 2, 4) if registers >= 32 else (1, 2)
 
     def _depends(self, operation: Operation, instance: Instance) -> frozenset[int]:
-        """The chain loops an operation's value changes with: of one on a running total all that it is updated in."""
+        """The chain loops an operation's value changes with."""
         moved: set[int] = set()
         mine = [r for r in self.reaches if r.touch.instance is instance and not r.touch.writes]
-        reduction = self.nest.program.reductions.get(instance.statement)
         for index in operation.loads:
-            updates = reduction is not None and index == reduction.access
-            moved |= {v for v, move in enumerate(mine[index].moves) if updates or move != 0}
+            moved |= {v for v, move in enumerate(mine[index].moves) if move != 0}
         names = {name for index in operation.indices for name in _names(index, instance)}
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def may_be_lanes(self, loop: int) -> bool:
         """Whether every operation that changes with the loop can be done on several lanes at once."""
-        return all(operation.in_lanes or loop not in moved for operation, moved, _ in self._arithmetic)
+        return all(changes is not None and loop not in changes for changes in self._alone)
 
     def shares(self, loop: int) -> bool:
         """Whether iterations of the loop may touch the same elements, so that running them together saves some."""
@@ -407,6 +416,8 @@ class CostModel:
             waits = CHAIN_WAITS / shape.vectors if operation.quick >= LONG_CHAIN and shape.lanes > 1 else 0.0
             arithmetic += operation.quick * (1 + waits) * copies * weight
             slow += operation.slow * copies * weight
+        if shape.scans:
+            arithmetic += self._scans() * shape.vectors * (2 * (shape.lanes.bit_length() - 1) + SCAN_CARRY_OPERATIONS)
         op, load, store = (self._op, self._load, self._store) if shape.lanes > 1 else (0.5, 0.5, 1.0)
         slow *= self._slow if shape.lanes > 1 else 0.6
         return Terms(
@@ -416,11 +427,16 @@ class CostModel:
             slow=slow,
             jumps=jumps,
             issue=0.25 * (arithmetic + loads + lined + broadcasts + stores),
-            waits=inside.waits,
+            waits=inside.waits * (shape.vectors if shape.scans else 1),
             loop=LOOP_CYCLES * self._depth,
             instances=shape.copies,
             used=self._used(shape),
         )
+
+    def _scans(self) -> int:
+        """How many statements may be scans."""
+        program = self.nest.program
+        return sum(s.name in program.scans or s.name in program.reductions for s, _, _ in self.nest.statements())
 
     def lines(self, shape: Shape) -> list[Lin]:
         """What `Shape.line` may be."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import NamedTuple
 
 from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
@@ -89,6 +91,8 @@ class Body:
         self.jams: list[Jam] = []
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
+        self._partials: dict[_Group, _Partial] = {}  # that the next loop goes on with
+        self._held_ahead: dict[int, dict[Place, str | None]] = {}  # by loop, of the one that runs next
         self.values = Evaluator(self)
 
     # -- integers ------------------------------------------------------------------------------------------------
@@ -320,6 +324,10 @@ class Body:
         self._write_back(self.cells.overlapping(place), drop=True)
         self.cells.put(place, value, dirty=True)
 
+    def remember(self, place: Place, value: Val) -> None:
+        """Memory, or a register that is to be stored, has this value at the place."""
+        self.cells.put(place, value, dirty=False)
+
     def _not_partial(self, place: Place) -> None:
         """A partial result is in a register of the loop around or nowhere: memory has the element alone."""
         if place.part is not None and place not in self.cells.pinned:
@@ -431,6 +439,10 @@ class Body:
     def mask(self, place: Place) -> "Mask | None":
         return None if place.last is None else Mask(self, place.lanes, place.last)
 
+    def lanes_up_to(self, last: Lin, lanes: int) -> str:
+        """The bits of the lanes up to index `last`."""
+        return Mask(self, lanes, last).bits
+
     def _load(self, place: Place) -> Val:
         mask = self.mask(place)
         element = self.scop.arrays[place.array].element
@@ -451,9 +463,12 @@ class Body:
             return self._from_memory(loaded, element, place.lanes)
         if apart := self._apart(place):
             return self._from_memory(self._loaded_apart(place, apart), element, place.lanes)
-        if direction == -1 and mask is None:
+        if direction == -1:
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
-            loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            if mask is None:
+                loaded = self.fn.emit(f"load {wide}, ptr {address}, align {align}")
+            else:
+                loaded = self._masked_load(address, kind, place.lanes, align, mask.turned())
             order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
             turned = self.fn.emit(
                 f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>"
@@ -547,11 +562,14 @@ class Body:
             self.fn.do(f"store {kind} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
             return
         wide, direction = vector_type(kind, place.lanes), self._contiguous(place)
-        if direction == -1 and mask is None:
+        if direction == -1:
             order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
             ssa = self.fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{place.lanes} x i32> <{order}>")
             address = self.pointer(place.array, self._lane(place, place.lanes - 1))
-            self.fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            if mask is None:
+                self.fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            else:
+                self._masked_store(ssa, address, kind, place.lanes, align, mask.turned())
         elif direction == 1 and mask is None:
             self.fn.do(f"store {wide} {ssa}, ptr {self.pointer(place.array, place.subscripts)}, align {align}")
         elif direction == 1:
@@ -579,7 +597,7 @@ class Body:
     # -- nodes ---------------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
-        for node in nodes:
+        for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
                 self.values.instance(node)
             elif isinstance(node, Loop):
@@ -587,11 +605,13 @@ class Body:
                 if node.parallel and self.can_fork and not node.partial:
                     self.fork(node)
                 else:
-                    self.loop(node)
+                    self.loop(node, following if isinstance(following, Loop) and not following.parallel else None)
             elif isinstance(node, Guard):
                 self.guard(node)
             elif isinstance(node, Jam):
                 self.jams.append(node)
+                if node.scans:
+                    self.values.begin_scans(node.body)
                 self.nodes(node.body)
                 self.jams.pop()
             else:
@@ -616,22 +636,26 @@ class Body:
         upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
-    def loop(self, node: Loop) -> None:
+    def loop(self, node: Loop, following: Loop | None = None) -> None:
+        """following: the loop that runs next, which may go on with this one's partial results."""
         lower, upper = self.bounds(node)
         if node.last:
             self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
-        self.counted(node, lower, upper)
+        self.counted(node, lower, upper, following)
         self.names.pop(node.last, None)
 
-    def counted(self, node: Loop, lower: str, upper: str) -> None:
+    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> None:
         """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
+        before_it, self._partials = self._partials, {}
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
         inside = _only_loops(node)
         runs = fn.emit(f"icmp sle i64 {lower}, {upper}")
         carried = {place: self.cells.value(place) for place in self.cells.pinned}  # of the loop around
         outer_cells, self.cells = self.cells, Cells()
-        held = {place: op for place, op in self._held(node, inside).items() if place not in carried}
+        known = self._held_ahead.pop(id(node), None)
+        held = self._held(node, inside) if known is None else known
+        held = {place: op for place, op in held.items() if place not in carried}
         chains, rows = ([], []) if self._is_nest(node) else (self.values.carried(node), self.values.rows(node))
         if held and inside:  # elements of a nest that does not run may not exist
             for inner in inside:
@@ -640,9 +664,12 @@ class Body:
         skipped = fn.current
         fn.branch(runs, before, after)
         fn.current = before
-        entry_values = {**carried, **{place: self._enter(place, op) for place, op in held.items()}}
+        begin = {parts[0]: before_it[key].value for key, parts in _groups(held).items() if key in before_it}
+        entry_values = {**carried, **{place: begin.get(place) or self._enter(place, op) for place, op in held.items()}}
         first = {node.var: extremum("max", node.lower)}
         earlier = {place: self._load(_substituted(place, first)) for _, *later in chains for place in later}
+        scanned = [] if self._is_nest(node) else self.values.carries(node)
+        earlier |= {place: self._load(_substituted(place, first)) for place in scanned}
         begun = [self._begun(row, first) for row in rows]
         fn.jump(body)
         fn.current = body
@@ -668,6 +695,7 @@ class Body:
         for written, *later in chains:
             made = self.math.splat(self.cells.value(written), written.lanes)
             final |= dict(zip(later, (made, *(phis[place] for place in later))))
+        final |= {place: self._carried_on(place, node) for place in scanned}
         self.flush()
         # an empty assembly keeps LLVM from rewriting the induction variables, which takes a third of its time for no gain
         fn.do(f'{following} = call i64 asm "", "=r,0"(i64 {fn.emit(f"add i64 {counter}, {node.step}")})')
@@ -691,16 +719,29 @@ class Body:
         self.cells = Cells()
         self.math.forget()
         self._leave(held, final, phis)
+        totals = {key: self._total(key, parts, final) for key, parts in _groups(held).items()}
+        kept = _groups(self._held_next(then)).keys() & totals.keys() if totals and then is not None else set()
+        for key in (k for k in totals if k not in kept and k not in before_it):
+            self._join(key, totals[key])
         left = fn.current
         fn.jump(after)
         fn.current = after
         self.cells = outer_cells
         self.math.forget()
+        for key in (k for k in totals if k in kept or k in before_it):
+            self._pass_on(key, totals[key], before_it.get(key), _Ends(runs, skipped, left, after), key in kept)
         for place, start in carried.items():
             value = Val(fn.name(), start.dtype, start.lanes)
             incoming = f"[ {start.ssa}, %{skipped.label} ], [ {final[place].ssa}, %{left.label} ]"
             after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
             self.cells.put(place, value, dirty=True)
+
+    def _carried_on(self, place: Place, node: Loop) -> Val:
+        """The value with which a scan goes on in the next iteration."""
+        value = self.cells.value(_substituted(place, {node.var: var(node.var) + node.step}))
+        if value is None:
+            raise CannotRunTogether(f"what a scan of {place.array} carries on has no register")
+        return value
 
     # -- what a loop holds in registers --------------------------------------------------------------------------
 
@@ -759,7 +800,7 @@ class Body:
         return self.math.splat(self._load(place), place.lanes)
 
     def _leave(self, held: dict[Place, str | None], final: dict[Place, Val], phis: dict[Place, Val]) -> None:
-        groups: dict[tuple, list[Place]] = {}
+        """Store the elements that the loop has changed."""
         stored: set[Place] = set()  # with their other parts
         for place, op in held.items():
             if op is None:
@@ -771,15 +812,42 @@ class Body:
                 else:
                     self._store_pairs({place: final[place], other: final[other]})
                     stored.add(other)
-            else:
-                groups.setdefault((place.array, place.subscripts, op), []).append(place)
-        for (array, subscripts, op), parts in groups.items():
-            target = Place(array, subscripts)
-            total = final[parts[0]]
-            for part in parts[1:]:
-                total = self.values.combine(op, total, final[part])
-            number = self.values.across_lanes(op, total)
-            self._store(target, self.values.combine(op, self._load(target), number))
+
+    def _total(self, key: _Group, parts: list[Place], final: dict[Place, Val]) -> Val:
+        """The partial results of all vectors as one vector."""
+        total = final[parts[0]]
+        for part in parts[1:]:
+            total = self.values.combine(key.op, total, final[part])
+        return total
+
+    def _join(self, key: _Group, total: Val) -> None:
+        """Bring the partial results of all lanes to the element that they are for."""
+        target, number = Place(key.array, key.subscripts), self.values.across_lanes(key.op, total)
+        self._store(target, self.values.combine(key.op, self._load(target), number))
+
+    def _held_next(self, then: Loop) -> dict[Place, str | None]:
+        """What the loop that runs next will hold."""
+        found = self._held_ahead[id(then)] = self._held(then, _only_loops(then))
+        return found
+
+    def _pass_on(self, key: _Group, total: Val, before: _Partial | None, ends: _Ends, goes_on: bool) -> None:
+        """Behind a loop: what it and the loops before have summed up is kept for the next one, or joined if one of them ran."""
+        fn, (runs, skipped, left, after) = self.fn, ends
+        start = self._enter(Place(key.array, key.subscripts, key.lanes), key.op) if before is None else before.value
+        value = replace(total, ssa=fn.name())
+        incoming = f"[ {start.ssa}, %{skipped.label} ], [ {total.ssa}, %{left.label} ]"
+        after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
+        ran = runs if before is None else fn.emit(f"or i1 {before.ran}, {runs}")
+        if goes_on:
+            self._partials[key] = _Partial(value, ran)
+            return
+        join, done = fn.block("join"), fn.block("done")
+        fn.branch(ran, join, done)
+        fn.current = join
+        self._join(key, value)
+        fn.jump(done)
+        fn.current = done
+        self.math.forget()
 
     @property
     def can_fork(self) -> bool:
@@ -787,6 +855,41 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+class _Group(NamedTuple):
+    """Partial results in lanes of one element."""
+
+    array: str
+    subscripts: tuple[Lin, ...]
+    op: str
+    lanes: int
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """What loops that follow one another have summed up, and whether one of them ran."""
+
+    value: Val
+    ran: str
+
+
+class _Ends(NamedTuple):
+    """Whether a loop runs; the blocks from which it is skipped and left, and the one behind it."""
+
+    runs: str
+    skipped: Block
+    left: Block
+    after: Block
+
+
+def _groups(held: Mapping[Place, str | None]) -> dict[_Group, list[Place]]:
+    """The places of partial results, by what they are parts of."""
+    found: dict[_Group, list[Place]] = {}
+    for place, op in held.items():
+        if op is not None:
+            found.setdefault(_Group(place.array, place.subscripts, op, place.lanes), []).append(place)
+    return found
 
 
 def _substituted(place: Place, values: Mapping[str, Lin]) -> Place:
@@ -818,6 +921,14 @@ class Mask:
         order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
         kind = f"<{self.lanes} x i1>"
         return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
+
+    def turned(self) -> str:
+        """The same of lanes that lie the other way around: the last ones happen."""
+        math = self._body.math
+        first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
+        limit = math.splat(Val(first, I64), self.lanes)
+        index = f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>"
+        return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
 
     def clamped(self, lane: int) -> str:
         """min(lane, the last lane that happens)."""

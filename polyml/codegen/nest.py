@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, with_paths
@@ -74,8 +74,12 @@ class Nest:
 
     def deltas(self) -> list["Delta"]:
         """How far apart in the chain two touches of one element can be, over all pairs of which one writes."""
-        if self._deltas is not None:
-            return self._deltas
+        if self._deltas is None:
+            self._deltas = self.deltas_but(lambda a, b: False)
+        return self._deltas
+
+    def deltas_but(self, skips: Callable[[TouchIn, TouchIn], bool]) -> list["Delta"]:
+        """The same without the pairs of touches that `skips` holds for."""
         touches = self.touches()
         chain = [loop_range(loop) for loop in self.chain]
         seen: set = set()
@@ -84,7 +88,7 @@ class Nest:
             for b in touches[i:]:
                 if not (a.writes or b.writes) or a.access.array != b.access.array:
                     continue
-                if a is b and not a.writes:
+                if a is b and not a.writes or skips(a, b):
                     continue
                 reduces = a.accumulates and b.accumulates and a.instance is b.instance
                 key = (a.access.array, a.subscripts, b.subscripts, a.inner, b.inner, reduces)
@@ -96,8 +100,7 @@ class Nest:
                     first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner)
                 )
                 found.setdefault((a.access.array, reduces), []).append(apart)
-        self._deltas = [Delta(array, reduces, tuple(dict.fromkeys(apart))) for (array, reduces), apart in found.items()]
-        return self._deltas
+        return [Delta(array, reduces, tuple(dict.fromkeys(apart))) for (array, reduces), apart in found.items()]
 
 
 @dataclass(frozen=True)

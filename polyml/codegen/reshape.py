@@ -32,6 +32,7 @@ class Together:
     lanes: int
     limit: Lin | None
     ordered: bool
+    scans: bool = False
 
     @property
     def last(self) -> Lin:
@@ -50,10 +51,12 @@ class _Order:
     counts: tuple[int, ...]
     lanes: tuple[int, ...]
     ordered: tuple[bool, ...]
-    reduces: bool  # the lane loop is innermost and carries a reduction: its remainder is plain
+    reduces: bool  # the lane loop is innermost and carries a reduction, whose partial results want a loop
     interleaved: bool  # vectors side by side are one of as many lanes
     rests: tuple[int, ...]  # how many of the iterations left over run together, 1: none
     line: Lin | None  # as in Shape
+    plain_rest: bool
+    scans: bool
     body: tuple[Node, ...]
 
 
@@ -76,6 +79,8 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
         shape.interleaved,
         tuple(dict(shape.rests).get(v, 1) for v in order),
         shape.line,
+        shape.plain_rest,
+        shape.scans,
         nest.body,
     )
     inside = _loop(plan, 0, ())
@@ -193,13 +198,15 @@ def _ranged(
         together = Together(loop.var, var(once), 1, lanes, extremum("min", [first + short - 1, *upper]), plan.ordered[level])
         nodes.append(Loop(once, (first, *lower), (first + short - 1, *upper), lanes, _loop(plan, level + 1, (*active, together))))
         first = first + short
-    sizes = [count, 1] if plan.reduces and count > 1 and lanes > 1 else [count]
+    one_by_one = plan.reduces and plan.plain_rest
+    sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
     if lanes == 1 and plan.rests[level] > 1:
         sizes.append(plan.rests[level])
     for size in sizes:
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
-        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level])
+        scans = plan.scans and lanes > 1
+        together = Together(loop.var, var(stepped), size, lanes, None, plan.ordered[level], scans)
         if plan.interleaved and lanes > 1:
             together = replace(together, count=1, lanes=width)
         length = end - first + 1
@@ -213,13 +220,16 @@ def _ranged(
     left = end - first + 1
     if left.is_const and left.const <= 0:
         return tuple(nodes)
-    if lanes > 1 and not plan.reduces:
-        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level])
-        if left.is_const and limit is None:  # the narrowest vector that holds them
-            narrow = 1 << (left.const - 1).bit_length()
-            last = end if narrow > left.const else None
-            return (*nodes, *_loop(plan, level + 1, (*active, replace(together, lanes=narrow, limit=last))))
+    if lanes > 1 and not one_by_one:
         once = f"{loop.var}_{level}m"
+        together = Together(loop.var, first, 1, lanes, end if limit is None else limit, plan.ordered[level], plan.scans)
+        if left.is_const and limit is None and (left.const <= lanes or not plan.reduces):  # the narrowest vector that holds them
+            narrow = 1 << (left.const - 1).bit_length()
+            together = replace(together, lanes=narrow, limit=end if narrow > left.const else None)
+            if not plan.reduces:
+                return (*nodes, *_loop(plan, level + 1, (*active, together)))
+            body = _loop(plan, level + 1, (*active, replace(together, base=var(once))))
+            return (*nodes, Loop(once, (first, *lower), upper, narrow, body))
         together = replace(together, base=var(once))
         body = _loop(plan, level + 1, (*active, together))
         nodes.append(Loop(once, (first, *lower), upper, lanes, body))
@@ -268,5 +278,5 @@ def _jammed(run: tuple[Instance, ...], active: tuple[Together, ...]) -> tuple[No
         if t.ordered:
             inside = (Unroll(t.var, t.base, t.count, inside),)
     for t in sorted((t for t in reversed(active) if not t.ordered), key=lambda t: t.count):
-        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside),)
+        inside = (Jam(t.var, t.base, t.count, t.lanes, t.limit, inside, t.scans),)
     return inside

@@ -12,9 +12,11 @@ from polyml.codegen import elementary
 from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
 from polyml.codegen.integers import Lin, var
+from polyml.codegen.scans import before_of, is_read_before
 from polyml.codegen.values import Val, literal, register_type
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
+from polyml.model.reduction import identity
 from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Copy:
     lanes: int
     last: Lin | None  # index of the last lane that happens, None: all
     part: int  # which vector of the lane variable this is
+    scans: bool = False
 
 
 def copies(jams: list[Jam]) -> Iterator[Copy]:
@@ -85,7 +88,7 @@ def copies(jams: list[Jam]) -> Iterator[Copy]:
             yield Copy(values, None, 1, None, 0)
             continue
         last = None if lane.limit is None else lane.limit.substitute(values) - values[lane.var]
-        yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)])
+        yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)], lane.scans)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ class Evaluator:
         self._known: dict[tuple, tuple[Access, tuple[Lin, ...]]] = {}
         self._copies: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
         self._places: dict[tuple[int, int, str | None], Place] = {}
+        self._prefix: dict[tuple[Place, int], Val] = {}  # what a scan in lanes makes of an element
+        self._updated: dict[int, dict[tuple[Place, int], Val]] = {}  # by instance that has been emitted before its turn
         self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ class Evaluator:
         for touching in self._touched(loop):
             statement, copy = touching.statement, touching.copy
             accumulator, op = self._accumulated(statement)
-            lane_reduces = op if copy.lane_var is not None else None
+            lane_reduces = op if copy.lane_var is not None and not copy.scans else None
             accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
             accesses.append((statement.write, True, lane_reduces if accumulator is not None else None))
             for access, writes, reduces in accesses:
@@ -320,21 +325,99 @@ class Evaluator:
     # -- instances -----------------------------------------------------------------------------------------------
 
     def instance(self, node: Instance) -> None:
+        if id(node) in self._updated:
+            self._prefix |= self._updated.pop(id(node))
+            return
         statement = self._scop.statements[node.statement]
         iterators = self._iterators(node)
         accumulator, op = self._accumulated(statement)
         for copy in copies(self._body.jams):
+            if copy.scans and self._scanned(node, statement, iterators, copy):
+                continue
             reduces = op if self._reduces_lanes(statement, iterators, copy, accumulator) else None
             loads: dict[int, Val] = {}
             context = _Context(statement, iterators, copy, accumulator, reduces, loads)
             value = self._value(statement.value, context)
             target = self.place(statement.write, iterators, copy, reduces)
             if reduces is not None and copy.last is not None:
-                raise CannotRunTogether("a masked remainder does not reduce")
+                happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+                value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
+    def _scanned(
+        self, node: Instance, statement: Statement, iterators: dict[str, Lin], copy: Copy, early: bool = False
+    ) -> bool:
+        """Emit the copy as a part of a scan, if it is one. early: others read next what there is before each lane."""
+        access, op = self._accumulated(statement)
+        before = self.before(statement, node, copy)
+        if before is not None:
+            access, op = before, self._body.module.program.scans[statement.name].operator
+        elif access is None or any(copy.lane_var in e.names for e in self._subscripts(statement.write, iterators)):
+            return False
+        math, element = self._body.math, self._scop.arrays[statement.write.array].element
+        nothing = math.splat(self.constant(identity(op, element), element), copy.lanes)
+        context = _Context(statement, iterators, copy, access, None, {access: nothing})
+        value = math.splat(self._value(statement.value, context), copy.lanes)
+        if copy.last is not None:
+            value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
+        own = self._prefixes(op, value, nothing)
+        alone = replace(copy, lane_var=None)
+        carry = self._body.load(self.place(statement.reads[access], iterators, alone))
+        after = self.combine(op, carry, math.element(own, copy.lanes - 1))
+        value = self.combine(op, math.splat(carry, copy.lanes), own)
+        target = self.place(statement.write, iterators, copy)
+        if before is None:
+            self._body.store(target, after)
+            self._prefix[(target, copy.part)] = value
+            if early:
+                self._updated.setdefault(id(node), {})[(target, copy.part)] = value
+                shifted = self._shifted(own, nothing, 1)
+                self._prefix[(target, copy.part)] = self.combine(op, math.splat(carry, copy.lanes), shifted)
+            return True
+        self._body.store(target, value)
+        values = {**copy.values, copy.lane_var: copy.values[copy.lane_var] + copy.lanes}
+        self._body.remember(self.place(statement.reads[access], iterators, replace(alone, values=values)), after)
+        return True
+
+    def before(self, statement: Statement, node: Instance, copy: Copy) -> int | None:
+        """Which read is the element that the lane before writes, where the statement is a scan."""
+        module = self._body.module
+        return before_of(module.program, module.conflicts, statement, node, copy.lane_var)
+
+    def begin_scans(self, body: tuple[Node, ...]) -> None:
+        """Emit the scans of single elements that others read before the update; of all others nothing is known yet."""
+        self._prefix.clear()
+        for node in reversed(body):  # as one of them may be among the readers of those behind it
+            statement = self._scop.statements[node.statement]
+            if statement.name in self._reductions and is_read_before(self._body.module.program, body, node):
+                for copy in copies(self._body.jams):
+                    self._scanned(node, statement, self._iterators(node), copy, early=True)
+
+    def carries(self, loop: Loop) -> list[Place]:
+        """The elements that the scans of an innermost loop begin an iteration with."""
+        found = []
+        for touching in self._touched(loop):
+            statement, copy = touching.statement, touching.copy
+            if copy.scans and copy.part == 0 and (access := self.before(statement, touching.node, copy)) is not None:
+                found.append(self.place(statement.reads[access], touching.iterators, replace(copy, lane_var=None)))
+        return found
+
+    def _prefixes(self, op: str, value: Val, nothing: Val) -> Val:
+        """Each lane joined to all lanes before it."""
+        step = 1
+        while step < value.lanes:
+            value = self.combine(op, self._shifted(value, nothing, step), value)
+            step *= 2
+        return value
+
+    def _shifted(self, value: Val, nothing: Val, by: int) -> Val:
+        """Each lane's value so many lanes later, the first ones of `nothing`."""
+        order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
+        picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
+        return replace(value, ssa=self._body.math.once(picked))
+
     def _reduces_lanes(self, statement: Statement, iterators: dict, copy: Copy, accumulator: int | None) -> bool:
-        if copy.lane_var is None or accumulator is None:
+        if copy.lane_var is None or accumulator is None or copy.scans:
             return False
         subscripts = self._subscripts(statement.write, iterators)
         return not any(copy.lane_var in e.names for e in subscripts)
@@ -413,7 +496,9 @@ class Evaluator:
         if known is None:
             access = context.statement.reads[index]
             op = context.reduces if index == context.accumulator else None
-            known = self._body.load(self.place(access, context.iterators, context.copy, op))
+            place = self.place(access, context.iterators, context.copy, op)
+            scanned = self._prefix.get((place, context.copy.part)) if context.copy.scans else None
+            known = self._body.load(place) if scanned is None else scanned
             self._fetch(context, index)
             context.loads[index] = known
         return known

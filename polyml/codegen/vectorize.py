@@ -15,9 +15,10 @@ from math import prod
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, instances, loops, with_body
 from polyml.codegen.conflicts import Around, ConflictTest
-from polyml.codegen.cost import CostModel, Shape
+from polyml.codegen.cost import FAR, CostModel, Shape
 from polyml.codegen.nest import Nest, chain_of, guard_names, has_guard
 from polyml.codegen.reshape import CannotReshape, reshape
+from polyml.codegen.scans import may_scan
 from polyml.codegen.slots import SlotMap
 from polyml.errors import ScheduleError
 from polyml.machine import CpuMachine
@@ -345,9 +346,12 @@ class _Vectorizer:
                 others = {r.touch.access.array for r in updated} - {r.touch.access.array for r in carried}
                 in_lanes = all(nest.separate(array, innermost, fixed) for array in others)
                 if in_lanes and all(nest.alone(r.touch.access.array, fixed) for r in carried):
+                    base = replace(base, plain_rest=_has_plain_rest(model, innermost, {r.touch.access.array for r in carried}))
                     yield from self._counts(model, base, sorted(self._loose(nest, start) - {innermost}))
             elif innermost == count - 1 and nest.free(innermost, fixed):
                 yield base
+            elif may_scan(nest, innermost):
+                yield from self._counts(model, replace(base, scans=True), [])
 
     def _loose(self, nest: Nest, start: int) -> set[int]:
         """The loops of which iterations may run together as long as it is one after the other, by the updates of reductions."""
@@ -388,6 +392,14 @@ class _Vectorizer:
                     for other in PAIR_COUNTS:
                         if vectors * count * other <= limit:
                             yield replace(wide, jams=((a, count), (b, other)))
+
+
+def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
+    """Whether what is left over of sums should run one by one: where lanes lie apart, a mask costs each of them; and what is read
+    of the array that the sums go to may just have been computed, one element after the other, which a vector would wait for.
+    """
+    reads = (r for r in model.reaches if not r.touch.writes and not r.touch.accumulates)
+    return any(r.moves[vector] == FAR or r.touch.access.array in sums for r in reads)
 
 
 def refused(loop: Loop, why: str) -> ScheduleError:

@@ -130,7 +130,10 @@ class _Walk:
                 if limit is not None:
                     last = min(last, evaluate(limit, env))
                 inner += [{**env, node.var: value} for value in range(first, last + 1)]
-            if inner:
+            if node.scans:
+                for env in inner:
+                    body([env])
+            elif inner:
                 body(self._any_order(inner))
 
         return execute

@@ -89,6 +89,9 @@ def _numpy() -> Iterator[Signature]:
         yield Signature(name, ("a",), ("axis1", "axis2") if name == "swapaxes" else ("axis",))
 
 
+# ufuncs whose accumulate is one
+ACCUMULATED = ("add", "multiply", "maximum", "minimum", "fmax", "fmin")
+
 _SIGNATURES = {signature.name: signature for signature in _numpy()}
 
 # function object -> Signature
@@ -96,6 +99,10 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.amax: _SIGNATURES["max"],
     np.amin: _SIGNATURES["min"],
     np.around: _SIGNATURES["round"],
+    **{
+        getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out"))
+        for name in ACCUMULATED
+    },
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
 }
 

@@ -137,6 +137,8 @@ class Expressions:
         if isinstance(node, ast.Name):
             return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
         owner = self.value(node.value) if isinstance(node, ast.Attribute) else MISSING
+        if isinstance(owner, np.ufunc) and node.attr == "accumulate":
+            return owner.accumulate
         if not isinstance(owner, ModuleType):
             return MISSING
         return getattr(owner, node.attr, MISSING) if is_library_module(owner) else vars(owner).get(node.attr, MISSING)

@@ -231,11 +231,13 @@ def _variance(root: bool):
     return reduce
 
 
-def _running(op: str):
-    """np.cumsum and np.cumprod: each element joined to the result before it."""
+def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool = False):
+    """np.cumsum, np.maximum.accumulate and their kin: each element joined to the result before it. first_axis: along that one
+    where none is given.
+    """
 
     def running(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        array, axis = _as_asked(args[0], options, loc), options.get("axis")
+        array, axis = _as_asked(args[0], options, loc), options.get("axis", 0 if first_axis else None)
         if axis is None:
             if array.rank != 1:
                 raise NotAffineError(
@@ -243,12 +245,12 @@ def _running(op: str):
                 )
             axis = 0
         axis = checked_axis(axis, array.rank, loc)
-        result = lowering.allocated("_running", array.shape, _element(array.sample, options, "sum", loc), None, loc)
+        result = lowering.allocated("_running", array.shape, _element(array.sample, options, typed, loc), None, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             here, index = result.at(point), point[axis]
             before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
-            more = syntax.Assign(here, syntax.Binary(op, before, array.at(point)), loc=loc)
+            more = syntax.Assign(here, combine(before, array.at(point)), loc=loc)
             first = syntax.Assign(here, array.at(point), loc=loc)
             return [syntax.If(syntax.Compare(">", index, ZERO), (more,), (first,), loc=loc)]
 
@@ -748,9 +750,21 @@ def _truth(part: Expr) -> Expr:
     return syntax.Compare("!=", part, ZERO)
 
 
+def _plus(total: Expr, part: Expr) -> Expr:
+    return syntax.Binary("+", total, part)
+
+
+def _times(total: Expr, part: Expr) -> Expr:
+    return syntax.Binary("*", total, part)
+
+
+def _call(function: str) -> Callable[[Expr, Expr], Expr]:
+    return lambda left, right: syntax.Call(function, (left, right))
+
+
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "sum": _reduction(0, lambda total, part: syntax.Binary("+", total, part), "sum"),
-    "prod": _reduction(1, lambda total, part: syntax.Binary("*", total, part), "sum"),
+    "sum": _reduction(0, _plus, "sum"),
+    "prod": _reduction(1, _times, "sum"),
     "any": _reduction(False, lambda total, part: syntax.Binary("|", total, _truth(part)), "truth"),
     "all": _reduction(True, lambda total, part: syntax.Binary("&", total, _truth(part)), "truth"),
     "max": _extremum("maximum"),
@@ -760,8 +774,11 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "mean": _mean,
     "var": _variance(False),
     "std": _variance(True),
-    "cumsum": _running("+"),
-    "cumprod": _running("*"),
+    "cumsum": _running(_plus, "sum"),
+    "cumprod": _running(_times, "sum"),
+    "add_accumulate": _running(_plus, "sum", first_axis=True),
+    "multiply_accumulate": _running(_times, "sum", first_axis=True),
+    **{f"{name}_accumulate": _running(_call(name), "", first_axis=True) for name in ("maximum", "minimum", "fmax", "fmin")},
     "diff": _diff,
     "ptp": _ptp,
     "average": _mean,

@@ -10,13 +10,14 @@ scalar that starts small and changes by small steps alone would have to change f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from polyml.dtypes import BOOL, F64, I64, PYINT
 from polyml.frontend import syntax
 from polyml.model.affine import Affine
 from polyml.model.interface import ScalarResult
-from polyml.model.nest import Assign, Integer, Nest, Node, Read, Value, assigns, children, map_leaves, with_children
+from polyml.model.nest import Assign, Integer, Nest, Node, Read, Value, assigns, children, map_leaves, reads, subvalues, with_children
 from polyml.model.scop import Role
 
 START = 2**40  # magnitude of what such a scalar is set to, at most
@@ -42,7 +43,24 @@ def _counters(nest: Nest) -> frozenset[str]:
     every = [a for a in assigns(nest.body) if a.array in names]
     while others := {a.array for a in every if a.array in names and not _counts(a.value, names)}:
         names -= others
-    return frozenset(names)
+    return _that_count(names, every)
+
+
+def _that_count(names: set[str], every: Sequence[Assign]) -> frozenset[str]:
+    """The scalars that steps change, and those that they come from or go to."""
+    found = {a.array for a in every if a.array in names and any(map(_is_change, subvalues(a.value)))}
+    while True:
+        more = set(found)
+        for a in every:
+            together = {a.array, *(r.array for r in reads(a.value))} & names
+            more |= together if together & more else set()
+        if more == found:
+            return frozenset(found)
+        found = more
+
+
+def _is_change(value: Value) -> bool:
+    return isinstance(value, syntax.Binary) and value.dtype == PYINT
 
 
 def _counts(value: Value, names: set[str]) -> bool:

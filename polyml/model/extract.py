@@ -26,6 +26,7 @@ from polyml.model.parameters import facts, integer_arguments, setting, without_v
 from polyml.model.place import place
 from polyml.model.resolve import resolve
 from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
+from polyml.model.searches import in_blocks
 from polyml.model.select import explicit, split
 from polyml.model.sizes import unified
 from polyml.model.unroll import unrolled
@@ -35,16 +36,19 @@ from polyml.model.values import operations
 _LEGAL_CASES_LIMIT = 4
 
 
-def extract(kernel: syntax.Kernel, *, aliased: bool = False) -> Scop:
+def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict") -> Scop:
     """The polyhedral model of a typed kernel.
 
+    fp: as of `Options`.
     aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source
     order is right for such a Scop, since its dependences do not tell which elements are the same.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
     written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
     simple = forward(written if aliased else counters_in_64_bits(unrolled(written)), aliased=aliased)
-    nest = without_value_arguments(simple if aliased else coalesce(contract(with_steps_added(simple))), written)
+    if not aliased:
+        simple = coalesce(contract(in_blocks(with_steps_added(simple), floats=fp != "strict")))
+    nest = without_value_arguments(simple, written)
     places = setting(nest, written)
     top = outermost(places)
     if not aliased:

@@ -59,6 +59,22 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
     return found
 
 
+def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
+    """The statements that give an element what such an update makes of another element of the same array. fp: as above."""
+    found = {}
+    for statement in scop.statements.values():
+        array = scop.arrays[statement.write.array]
+        if not array.shape or array.element.is_float and fp == "strict":
+            continue
+        for index, access in enumerate(statement.reads):
+            if access.array != array.name or access.relation.plain_is_equal(statement.write.relation):
+                continue
+            operator = _spine(statement.value, index, array.element.is_float)
+            if operator:
+                found[statement.name] = Reduction(statement.name, array.name, operator, index)
+    return found
+
+
 def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
     """The same sums, of several products each added at once: s = s + (a*b - c*d) as s = (s + a*b) - c*d."""
     changed = {name: _added_in_turn(scop.statements[name], r.access) for name, r in found.items() if r.operator == "+"}

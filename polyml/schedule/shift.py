@@ -6,10 +6,12 @@
 
 where S[k + 1] goes over what T[k] has just changed, so that it is read and written once instead of twice (loop shifting
 before fusion: Verdoolaege, Bruynooghe, Janssens and Catthoor, "Multi-dimensional incremental loop fusion for data
-locality", ASAP 2003).
+locality", ASAP 2003). Statements between the two and behind them stay where they are.
 """
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import islpy as isl
 
@@ -46,26 +48,35 @@ def _shifted(node: Tree, scop: Scop) -> Tree:
 
 
 def _in_next(node: Tree, scop: Scop) -> Tree | None:
-    """A band around two loops with the second one's made part of the next iteration; None where it is none."""
+    """A band around loops with one of them made part of the next iteration of an earlier one; None where none touches the same.
+    What else is in the band stays where it is.
+    """
     parts = node.get("child", {}).get("sequence", []) if "schedule" in node else []
-    if len(parts) != 2 or node.get("coincident", [0])[-1] or not all(_is_loop(part.get("child", {})) for part in parts):
+    if len(parts) < 2 or node.get("coincident", [0])[-1]:
         return None
-    first, second = parts
-    inner = [members_of(part["child"])[0] for part in parts]
+    loops = [k for k, part in enumerate(parts) if _is_loop(part.get("child", {}))]
     *outer, last = members_of(node)
-    later = isl.UnionSet(second["filter"])
-    moved = last.subtract_domain(later).union_add(polyhedra.plus(last.intersect_domain(later), 1))
-    loop = inner[0].union_add(inner[1])
-    if not _share(first, second, together([*outer, moved, loop]), scop):
-        return None
-    order = [{"filter": second["filter"]}, {"filter": first["filter"]}]
-    inside = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "child": {"sequence": order}}
-    return {
-        **node,
-        "schedule": str(together([*outer, moved])),
-        "options": f"{{ separate[{len(outer)}] }}",
-        "child": inside,
-    }
+    for first, second in combinations(loops, 2):
+        earlier, later = parts[first], parts[second]
+        moved = polyhedra.plus(last.intersect_domain(isl.UnionSet(later["filter"])), 1)
+        moved = last.subtract_domain(isl.UnionSet(later["filter"])).union_add(moved)
+        loop = members_of(later["child"])[0].union_add(members_of(earlier["child"])[0])
+        if not _share(earlier, later, together([*outer, moved, loop]), scop):
+            continue
+        inside = _one_loop(earlier, later, loop)
+        rest = [part for k, part in enumerate(parts) if k not in (first, second)]
+        child = {"sequence": [*rest[:first], inside, *rest[first:]]} if rest else inside["child"]
+        schedule = str(together([*outer, moved]))
+        return {**node, "schedule": schedule, "options": f"{{ separate[{len(outer)}] }}", "child": child}
+    return None
+
+
+def _one_loop(earlier: Tree, later: Tree, loop: isl.UnionPwAff) -> Tree:
+    """What was later runs first in each iteration, as it belongs to the iteration before."""
+    both = isl.UnionSet(earlier["filter"]).union(isl.UnionSet(later["filter"]))
+    order = [{"filter": later["filter"]}, {"filter": earlier["filter"]}]
+    band = {"schedule": str(together([loop])), "permutable": 1, "coincident": [0], "options": "{ separate[0] }"}
+    return {"filter": str(both), "child": {**band, "child": {"sequence": order}}}
 
 
 def _is_loop(node: Tree) -> bool:

@@ -2,7 +2,7 @@
 
 import ctypes
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +17,7 @@ from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
 from polyml.frontend.syntax import ArrayType
 from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
+from polyml.model.reduction import reductions, scans
 from polyml.model.scalars import expand
 from polyml.model.scop import Role, ScalarResult
 from polyml.runtime import load
@@ -67,7 +67,8 @@ def program_of(function, arguments, preset, *, fp="strict", form="auto", layouts
     if form == "auto":
         scop = expand(scop)
         tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
-    return vectorize(separate_full_tiles(build(scop, tree, free)), target, layouts or layouts_of(arguments))
+    program = replace(build(scop, tree, free), scans=scans(scop, fp))
+    return vectorize(separate_full_tiles(program), target, layouts or layouts_of(arguments))
 
 
 def layouts_of(arguments):

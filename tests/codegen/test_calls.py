@@ -72,6 +72,13 @@ def sum_of_products(n, m, A):
     return total
 
 
+def many_times(n, m, A):
+    total = 0
+    for i in range(A.shape[0]):
+        total = total + n * m
+    return total
+
+
 def cubes(n, k, A):
     for i in range(A.shape[0]):
         A[i] = (n * k) ** 3
@@ -113,6 +120,7 @@ BIG = 2**62
 @pytest.mark.parametrize(
     ("function", "n", "k", "dtype"),
     [
+        (many_times, 2**31, 2**31, "int64"),
         (sum_of_products, 2**31, 2**31, "int64"),
         (sum_of_products, 2**32, 2**32, "int64"),
         (sum_of_products, -BIG, 4, "int64"),
@@ -140,6 +148,7 @@ def test_a_python_int_that_leaves_its_range_is_answered_by_minus_two(function, n
 @pytest.mark.parametrize(
     ("function", "n", "k", "dtype"),
     [
+        (many_times, 2**31, 2**29, "int64"),
         (sum_of_products, 2**31, 2**29, "int64"),
         (cubes, 2**11, 2**9, "int64"),
         (cubes, -(2**11), 2**9, "int64"),

@@ -262,6 +262,43 @@ def test_masked_remainders_touch_nothing_beyond_an_array_that_ends_with_its_page
     assert os.waitpid(child, 0)[1] == 0
 
 
+def turned(A, B, C, r):
+    for i in range(A.shape[0]):
+        B[i] = A[A.shape[0] - 1 - i] - C[i]
+    for i in range(A.shape[0]):
+        C[A.shape[0] - 1 - i] = A[i] + B[i]
+    for i in range(A.shape[0]):
+        r[0] += A[A.shape[0] - 1 - i] * B[i]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the array fills its pages, read in a child process")
+@pytest.mark.parametrize("preset", WIDE)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
+def test_masked_lanes_that_go_backwards_touch_nothing_before_or_behind_an_array(dtype, preset):
+    """The arrays begin where a page does and end somewhere, then end where one does and begin somewhere."""
+    room = {name: mmap.mmap(-1, 3 * mmap.PAGESIZE) for name in "ABC"}
+    wide, rng = np.dtype(dtype).itemsize, np.random.default_rng(7)
+    small = {name: np.zeros(5, dtype) for name in "ABC"} | {"r": np.zeros(1, dtype)}
+    code = compiled(turned, small, preset, form="source")
+    child = os.fork()
+    if child == 0:
+        protect, right = ctypes.CDLL(None).mprotect, True
+        for memory in room.values():
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+            for page in (0, 2):
+                right &= protect(ctypes.c_void_p(address + page * mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+        for n in (1, 2, 5, 8, 15, 16, 33, 66, 71, 129):
+            for start in (mmap.PAGESIZE, 2 * mmap.PAGESIZE - n * wide):
+                given = {name: np.frombuffer(memory, dtype, n, start) for name, memory in room.items()}
+                for array in given.values():
+                    array[...] = rng.integers(-9, 9, n)
+                given["r"] = np.ones(1, dtype)
+                wanted, _ = defined(turned, given)
+                right &= code(given)[0] == 0 and all((given[name] == wanted[name]).all() for name in given)
+        os._exit(0 if right else 3)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def every_second(y, x, a):
     for i in range(y.shape[0]):
         y[i] = a * x[2 * i]

@@ -84,11 +84,24 @@ def test_what_has_the_most_copies_is_outside_in_a_register_tile(vectors, rows, j
     assert loops_of(nodes)[0][1][1] == ["k step 1", jams]
 
 
-def test_lanes_of_partial_sums_finish_with_plain_iterations():
+def test_lanes_of_partial_sums_finish_with_a_masked_vector_in_a_loop():
     nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), Shape(0, 1, 1, 2, 4))
+    assert loops_of(nodes) == [["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4 masked", "S"]]]]
+
+
+def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_more():
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), Shape(0, 1, 1, 2, 4, plain_rest=True))
     assert loops_of(nodes) == [
         ["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4", "S"]], ["j step 1", "S"]]
     ]
+
+
+@pytest.mark.parametrize("length, lanes", [(1, 1), (2, 2), (3, 4), (4, 4), (9, 1), (11, 4), (12, 4), (8, None)])
+def test_a_known_rest_of_partial_sums_has_the_narrowest_vector(length, lanes):
+    columns = {"i": (ZERO, LAST), "j": (ZERO, (const(length - 1),))}
+    nodes = check(nest_of(("B", ["i"]), [ELEMENT], columns, reduces=True), Shape(0, 1, 1, 2, 4))
+    rests = [node for node in every(nodes) if isinstance(node, Jam) and node.count == 1]
+    assert [jam.lanes for jam in rests] == ([] if lanes is None else [lanes])
 
 
 def test_iterations_that_keep_their_order_are_unrolled_inside_the_lanes():

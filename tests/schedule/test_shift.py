@@ -57,6 +57,31 @@ def test_an_update_is_fused_with_the_next_dot_product():
     assert ("S0", (0, 1, 0)) in ran[first:last]  # of the next k, between two updates
 
 
+def recursion(r, y, z, total, alpha):
+    for k in range(1, r.shape[0]):
+        for i in range(k):
+            total[k] += r[k - i - 1] * y[i]
+        alpha[k] = total[k] - r[k]
+        for i in range(k):
+            z[i] = y[i] + alpha[k] * y[k - i - 1]
+        for i in range(k):
+            y[i] = z[i]
+        y[k] = alpha[k]
+
+
+def test_a_loop_among_others_is_fused_with_the_first_one_of_the_next_iteration():
+    scop, found = modelled(recursion, r=(7,), y=(7,), z=(7,), total=(7,), alpha=(7,))
+    tree, _ = affine_schedule(scop, found)
+    check_legal(tree, scop, found)
+    assert path_to(tree, "S3")[0].members == ("1 + k",)
+    assert path_to(tree, "S3")[1].members == path_to(tree, "S0")[1].members == ("i",)
+    sizes = {p.name: 7 for p in scop.parameters}
+    ran = sequence(build(scop, tree), sizes)
+    assert len(ran) == len(set(ran)) and set(ran) == points(scop.domain, **sizes)
+    assert ran.index(("S3", (4, 2))) + 1 == ran.index(("S0", (5, 2)))
+    assert ran.index(("S1", (5,))) < ran.index(("S2", (5, 0))) < ran.index(("S4", (5,))) < ran.index(("S3", (5, 0)))
+
+
 def test_what_is_not_legal_stays_as_it_is():
     scop, found = modelled(sweeps, A=(9,), B=(9,))
     assert shift(scop.schedule, scop, found) is scop.schedule
