@@ -14,31 +14,41 @@ MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
 @dataclass(frozen=True)
 class Place:
     """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the
-    loops' names are in the program, and by which number that is divided.
+    loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop.
     """
 
     facts: System
     bounds: tuple[tuple[Row, ...], ...] = ()
     values: tuple[tuple[Lin, int], ...] = ()
+    outer: Place | None = None
     _known: dict = field(default_factory=dict, init=False, compare=False)
 
     @property
     def depth(self) -> int:
         return len(self.values)
 
+    def bounded(self, rows: Iterable[Row]) -> Place:
+        """Inside one more loop, which these bound."""
+        return replace(self, bounds=(*self.bounds, tuple(rows)), outer=self)
+
     def in_loop(self, rows: Iterable[Row], value: Lin, divisor: int) -> Place:
-        return replace(self, bounds=(*self.bounds, tuple(rows)), values=(*self.values, (value, divisor)))
+        return replace(self.bounded(rows), values=(*self.values, (value, divisor)))
 
     def having(self, rows: Iterable[Row]) -> Place:
         """The place where these hold as well."""
-        bounds, facts = [*self.bounds], self.facts
+        bounds, facts = [*self.bounds], [*self.facts.least]
         for row in rows:
             innermost = innermost_loop(row)
+            known = facts if innermost < 0 else bounds[innermost]
+            if row in known:
+                continue
             if innermost < 0:
-                facts = replace(facts, least=(*facts.least, row))
+                facts.append(row)
             else:
-                bounds[innermost] = (*bounds[innermost], row)
-        return replace(self, bounds=tuple(bounds), facts=facts)
+                bounds[innermost] = (*known, row)
+        if len(facts) == len(self.facts.least) and tuple(bounds) == self.bounds:
+            return self
+        return replace(self, bounds=tuple(bounds), facts=replace(self.facts, least=tuple(facts)), outer=None)
 
     def proves(self, row: Row) -> bool:
         """Whether the loops around say that the row is at least 0: each loop, the innermost first, is put to its bound."""
@@ -54,6 +64,8 @@ class Place:
 
     def _proves(self, row: Row) -> bool:
         innermost = innermost_loop(row)
+        if self.outer is not None and innermost < len(self.bounds) - 1:
+            return self.outer.proves(row)
         if innermost < 0:
             return self._is_fact(row)
         name = ("loop", innermost)

@@ -223,7 +223,7 @@ def _rows_of(name: Depth, rows: Iterable[Row], place: Place) -> System:
     least = [row for row in least if row not in ends]
     for row in reversed(least[:]):
         others = [other for other in least if other is not row]
-        if replace(place, bounds=(*place.bounds, (*ends, *others))).proves(row):
+        if place.bounded((*ends, *others)).proves(row):
             least = others
     return System(tuple(equal), tuple(least))
 
@@ -263,7 +263,7 @@ def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Ac
 
 def _constant(row: Row, rows: System, a: _Active, place: Place) -> int | None:
     """The least constant with which the row's terms are at least 0 in the statement's iterations; None: none is found."""
-    at = replace(place, bounds=(*place.bounds, tuple(both(rows))))
+    at = place.bounded(both(rows))
     if at.proves(row):
         return row[1]
     total = ("sum", 0)
