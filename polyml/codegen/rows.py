@@ -16,22 +16,25 @@ class NotSimple(Exception):
 
 
 def tight(row: Row) -> Row:
+    """The row that is at least 0 for the same integers, without a common factor."""
     terms, constant = row
     divisor = gcd(*terms.values())
     return ({n: c // divisor for n, c in terms.items()}, constant // divisor) if divisor > 1 else row
 
 
 def opposite(row: Row) -> Row:
+    """What is at most 0 where the row is at least 0."""
     return {n: -c for n, c in row[0].items()}, -row[1]
 
 
 def negated(row: Row) -> Row:
+    """What is at least 0 where the row is not."""
     return {n: -c for n, c in row[0].items()}, -row[1] - 1
 
 
 def without(row: Row, by: int, other: Row, factor: int) -> Row:
     """by * row - factor * other."""
-    terms = {n: by * c for n, c in row[0].items()}
+    terms = dict(row[0]) if by == 1 else {n: by * c for n, c in row[0].items()}
     for name, c in other[0].items():
         total = terms.get(name, 0) - factor * c
         if total:
@@ -42,10 +45,16 @@ def without(row: Row, by: int, other: Row, factor: int) -> Row:
 
 
 def innermost_loop(row: Row) -> int:
-    return max((name[1] for name in row[0] if type(name) is tuple), default=-1)
+    """The number of the innermost loop that the row is about, -1: about none."""
+    found = -1
+    for name in row[0]:
+        if type(name) is tuple and name[1] > found:
+            found = name[1]
+    return found
 
 
 def row_key(row: Row) -> tuple[frozenset, int]:
+    """What equal rows have in common."""
     return frozenset(row[0].items()), row[1]
 
 
