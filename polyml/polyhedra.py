@@ -767,3 +767,88 @@ def as_facts(values: isl.Set, names: Sequence[str]) -> isl.Set:
     """{ : ... } of parameters for { T[values] }, as far as one polyhedron says it."""
     there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
     return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """floor((sum of coefficient * name + constant) / divisor): a name of rows. Iterators are named by their positions."""
+
+    terms: frozenset
+    constant: int
+    divisor: int
+
+
+LinearRow = tuple[dict["str | int | Quotient", int], int]  # coefficients by name, and a constant
+
+
+def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | None:
+    """(what is 0, what is at least 0) for exactly the points of the set; None where it has alternatives.
+
+    >>> integer_rows(isl.Set("[N] -> { S[i, j] : 0 <= i < N and j = 2i }"))
+    ([({0: -2, 1: 1}, 0)], [({0: 1}, 0), ({'N': 1, 0: -1}, -1)])
+    """
+    basics = domain.get_basic_sets()
+    if len(basics) != 1:
+        basics = domain.coalesce().get_basic_sets()
+    if len(basics) == 1 and basics[0].dim(_D.div):
+        basics = basics[0].compute_divs().get_basic_sets()
+    if len(basics) != 1:
+        return None
+    (basic,) = basics
+    names: list[str | int | Quotient] = [*parameter_names(domain), *range(basic.dim(_D.set))]
+    for k in range(basic.dim(_D.div)):
+        names.append(_quotient(basic.get_div(k), names))
+    columns = _D.cst, _D.param, _D.set, _D.div
+    return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
+
+
+def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:
+    found = []
+    for row in range(matrix.rows()):
+        constant, *numbers = (matrix.get_element_val(row, column).to_python() for column in range(len(names) + 1))
+        found.append(({name: c for name, c in zip(names, numbers) if c}, constant))
+    return found
+
+
+def _quotient(div: isl.Aff, names: Sequence[str | int | Quotient]) -> Quotient:
+    """The number that has to exist, as a quotient of what is named."""
+    terms, constant, divisor = _numerator(div, names)
+    return Quotient(frozenset(terms.items()), constant, divisor)
+
+
+def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dict[str | int | Quotient, int], int, int]:
+    """(coefficients, constant, divisor) of { [i] -> [(e)/divisor] }."""
+    divisor = aff.get_denominator_val().to_python()
+    terms, position = {}, 0
+    for kind in (_D.param, _D.in_, _D.div):
+        for k in range(aff.dim(kind)):
+            if position < len(names):
+                value = aff.get_coefficient_val(kind, k)
+                if not value.is_zero():
+                    terms[names[position]] = value.mul(divisor).to_python()
+            position += 1
+    return terms, aff.get_constant_val().mul(divisor).to_python(), divisor
+
+
+def linear_row(value: isl.PwAff) -> LinearRow | None:
+    """{ S[i] -> [(e)] } as a row; None where it has alternatives.
+
+    >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
+    ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
+    """
+    pieces_ = value.get_pieces()
+    if len(pieces_) != 1:
+        return None
+    aff = pieces_[0][1]
+    names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
+    for k in range(aff.dim(_D.div)):
+        names.append(_quotient(aff.get_div(k), names))
+    terms, constant, divisor = _numerator(aff, names)
+    return (terms, constant) if divisor == 1 else None
+
+
+def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
+    """By statement, what { S[i] -> [(e)]; T[i] -> [(f)] } is."""
+    listed = value.get_pw_aff_list()
+    found = (listed.get_at(k) for k in range(listed.n_pw_aff()))
+    return {one.get_tuple_id(_D.in_).get_name(): one for one in found}

@@ -5,8 +5,6 @@ Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute, with_body
@@ -24,13 +22,13 @@ from polyml.codegen.integers import (
     modulo,
     var,
 )
+from polyml.codegen.marks import Marked
+from polyml.codegen.scan import scan
 from polyml.codegen.tileloops import apart
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import CONTEXT
-from polyml.schedule.asked import NOTHING, Asked, parse_mark
 from polyml.schedule.forms import components
-from polyml.schedule.tree import POINT, TILE, partial_results
 
 _OP = isl.ast_expr_op_type
 MOST_LOOPS = 24  # around each other inside a tile
@@ -43,12 +41,19 @@ def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] |
 
 
 def _part(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
+    simple = scan(schedule, context)
+    if simple is not None:
+        return simple
+    return _of_isl(schedule, context)
+
+
+def _of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
     found = apart(schedule, context)
     if found is None:
-        return _nodes(isl.AstBuild.from_context(context).node_from_schedule(schedule), _Role())
-    outer = _nodes(isl.AstBuild.from_context(context).node_from_schedule(found.outer), _Role())
+        return _nodes(isl.AstBuild.from_context(context).node_from_schedule(schedule), Marked())
+    outer = _nodes(isl.AstBuild.from_context(context).node_from_schedule(found.outer), Marked())
     tile = isl.AstBuild.from_context(context.intersect(found.tiles)).set_iterators(_iterators(len(found.names)))
-    inner = _nodes(tile.node_from_schedule(found.inner), _Role())
+    inner = _nodes(tile.node_from_schedule(found.inner), Marked())
     return [n for node in outer for n in _with_tile(node, found.names, inner)]
 
 
@@ -79,29 +84,7 @@ def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
     return _condition(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
 
 
-@dataclass(frozen=True)
-class _Role:
-    """What the marks above say of the next loop. name, asked: of a mark that is for that loop alone."""
-
-    parallel: bool = False
-    role: str = POINT
-    partial: tuple[str, ...] = ()
-    name: str = ""
-    asked: Asked = NOTHING
-
-    def under(self, mark: str) -> "_Role":
-        named = parse_mark(mark)
-        if named is not None:
-            name, asked = named
-            around = asked.tile or asked.parallel or asked.pack  # what is copied for an iteration knows it
-            return _Role(asked.parallel, TILE if around else POINT, asked.partial, name, asked)
-        partial = partial_results(mark)
-        if partial is not None:
-            return _Role(True, TILE, partial)
-        return _Role(False, mark) if mark in (TILE, POINT) else self
-
-
-def _nodes(node: isl.AstNode, role: _Role) -> list[Node]:
+def _nodes(node: isl.AstNode, role: Marked) -> list[Node]:
     kind = node.get_type()
     if kind == isl.ast_node_type.block:
         children = node.block_get_children()
@@ -121,10 +104,10 @@ def _nodes(node: isl.AstNode, role: _Role) -> list[Node]:
     return [Instance(name, tuple(_integer(expr.get_op_arg(i)) for i in range(1, expr.get_op_n_arg())))]
 
 
-def _loop(node: isl.AstNode, role: _Role) -> list[Node]:
+def _loop(node: isl.AstNode, role: Marked) -> list[Node]:
     name = node.for_get_iterator().get_id().get_name()
     start = _integer(node.for_get_init())
-    body = tuple(_nodes(node.for_get_body(), _Role(role=role.role)))
+    body = tuple(_nodes(node.for_get_body(), role.inside()))
     if node.for_is_degenerate():
         return [substitute(n, {name: start}) for n in body]
     bound = node.for_get_cond()

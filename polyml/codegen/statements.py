@@ -224,7 +224,7 @@ class Evaluator:
         for places in writes.values():
             for written in places:
                 chain, before = [written], _earlier(written, loop)
-                while before is not None and before in reads:
+                while before is not None and before in reads and before not in chain:  # which a remainder comes back to
                     chain.append(before)
                     before = _earlier(before, loop)
                 if len(chain) > 1 and all(other == written or _apart(other, written, loop.var) for other in places):

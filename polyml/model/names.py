@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+_OTHER = re.compile(r"[^A-Za-z0-9_]")
+_STATEMENT = re.compile(r"S\d+")
 _ISL_KEYWORDS = frozenset(
     "and or not exists mod floor ceil floord ceild min max rat true false infty infinity NaN implies".split()
 )
@@ -33,7 +35,7 @@ class Names:
 
 def identifier(wanted: str) -> str:
     """A C identifier that isl does not take for a keyword or a statement: `x.1` -> `x_1`, `mod` -> `mod_`."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
+    name = _OTHER.sub("_", wanted)
     if not name or name[0].isdigit():
         name = f"_{name}"
-    return f"{name}_" if name in _ISL_KEYWORDS or re.fullmatch(r"S\d+", name) else name
+    return f"{name}_" if name in _ISL_KEYWORDS or _STATEMENT.fullmatch(name) else name

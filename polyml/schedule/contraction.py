@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from math import ceil, prod
 
 import islpy as isl
@@ -55,10 +57,11 @@ def map_contractions(
     order is free. grain: see `blocks`.
     """
     tree = parse_tree(str(schedule))
+    known: dict[tuple, _Shape] = {}
 
     def laid_out(joins: str, only: frozenset[str]) -> _Tried:
         for diagonal in DIAGONALS:
-            layout = _Layout(scop, machine, sizes, reductions, parallel, grain, joins, only, diagonal)
+            layout = _Layout(scop, machine, sizes, reductions, parallel, grain, joins, only, diagonal, known)
             made = layout.tree(tree, tuple(scop.statements), frozenset())
             if made is tree:
                 return _Tried()
@@ -121,6 +124,14 @@ class _Leaf:
 
 
 @dataclass(frozen=True)
+class _Shape:
+    """axes: of a contraction, None for what is none. across: why its panel does not run along the result's rows, or ""."""
+
+    axes: tuple[Axis, ...] | None
+    across: str = ""
+
+
+@dataclass(frozen=True)
 class _Companion:
     """A statement that touches each element of a contraction's result once. along: the contraction's iterator -> its own."""
 
@@ -159,11 +170,13 @@ class _Layout:
         joins: str,
         only: frozenset[str],
         diagonal: str,
+        known: dict[tuple, _Shape],
     ):
         self._scop, self._machine, self._sizes, self._parallel, self._grain = scop, machine, sizes, parallel, grain
         self._reductions, self._joins = reductions, joins  # on which sides neighbours in a sequence may become companions
         self._only = only  # statements that may be contractions
         self._diagonal = diagonal  # one of DIAGONALS
+        self._known = known  # by statement and loops, for all ways of laying out
         self.has_diagonal = False
         self.notes: list[str] = []
         self._across: dict[str, str] = {}  # of statements whose panel does not run along the result's rows, why
@@ -275,11 +288,21 @@ class _Layout:
         free = [it for it in statement.iterators if f"{statement.name}.{it}" not in fixed]
         if statement.name not in self._only or len(free) < 3 or set(free) != set(leaf.iterators) or not leaf.permutable:
             return None
-        roles = self._roles(statement, free)
+        key = statement.name, tuple(free), leaf.coincident
+        if key not in self._known:
+            self._known[key] = self._shape(leaf, free)
+        found = self._known[key]
+        if found.across:
+            self._across[statement.name] = found.across
+        return found.axes
+
+    def _shape(self, leaf: _Leaf, free: Sequence[str]) -> _Shape:
+        statement = leaf.statement
+        roles, across = self._roles(statement, free)
         if roles is None:
-            return None
+            return _Shape(None)
         if not any(it in leaf.coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
-            return None
+            return _Shape(None, across)
         positions = [statement.iterators.index(it) for it in free]
         axes = tuple(
             Axis(
@@ -294,32 +317,33 @@ class _Layout:
             )
             for it, p in zip(free, positions)
         )
-        return axes if is_worth_blocks(axes) else None
+        return _Shape(axes if is_worth_blocks(axes) else None, across)
 
-    def _roles(self, statement: Statement, free: Sequence[str]) -> dict[str, LoopRole] | None:
-        """What each loop is: the panel runs along the result's rows, or across them where these are short and that pays."""
+    def _roles(self, statement: Statement, free: Sequence[str]) -> tuple[dict[str, LoopRole] | None, str]:
+        """What each loop is: the panel runs along the result's rows, or across them where these are short and that pays; then
+        why.
+        """
         along = contraction_roles(statement, free)
         if along is None or self._sizes is None:
-            return along
+            return along, ""
         count = {it: self._extent(statement, statement.iterators.index(it)) for it in free}
         lanes = self._machine.lanes(self._scop.arrays[statement.write.array].element.size_bytes)
         if not all(count.values()):
-            return along
+            return along, ""
         used = {it: n / (ceil(n / lanes) * lanes) for it, n in count.items()}
         depth = prod(count[it] for it in free if along[it] is LoopRole.DEPTH)
         panel = next(it for it in free if along[it] is LoopRole.PANEL)
         other = max((it for it in free if along[it] is LoopRole.ROWS), key=lambda it: (used[it], count[it]))
         across = contraction_roles(statement, free, other) if used[panel] < used[other] else None
         if across is None:
-            return along
+            return along, ""
         uses = prod(count[it] for it in free if across[it] is LoopRole.ROWS)
         shifts = SHIFT_CYCLES if _shifts(statement, panel, [it for it in free if along[it] is LoopRole.DEPTH]) else 0.0
         cost = 0.5 / used[other] + lanes * (ACROSS_CYCLES / depth + TURN_CYCLES / uses)
         other_cost = 0.5 / used[panel] + shifts
         if cost >= ACROSS_GAIN * other_cost:
-            return along
-        self._across[statement.name] = f"panel across the result's rows of {count[panel]}: {cost:.2f} against {other_cost:.2f} cycles per vector"
-        return across
+            return along, ""
+        return across, f"panel across the result's rows of {count[panel]}: {cost:.2f} against {other_cost:.2f} cycles per vector"
 
     def _extent(self, statement: Statement, position: int) -> int | None:
         """About how many iterations a loop has at the sizes expected."""
@@ -460,7 +484,7 @@ def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> _C
         if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
             continue
         along = {}
-        for own, other in zip(main.write.subscripts, access.subscripts):
+        for own, other in zip(main.write.coefficients, access.coefficients):
             mine, its = _single(main, own), _single(statement, other)
             if mine in free and its is not None:
                 along[mine] = its
@@ -469,9 +493,8 @@ def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> _C
     return None
 
 
-def _single(statement: Statement, subscript: isl.PwAff) -> str | None:
-    """The iterator that a subscript is, perhaps shifted."""
-    found = polyhedra.iterator_coefficients(subscript)
+def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
+    """The iterator that a subscript of these coefficients is, perhaps shifted."""
     if len(found) != 1 or sorted(abs(c) for c in found[0])[-1:] != [1] or sum(map(abs, found[0])) != 1:
         return None
     return statement.iterators[next(k for k, c in enumerate(found[0]) if c)]
@@ -491,7 +514,12 @@ def _is_unit(statement: Statement, position: int) -> bool:
 
 def _members(node: Tree) -> list[dict[str, str | None]]:
     """Of each member of a band: statement -> the iterator that it follows, None where it is not one alone."""
-    return polyhedra.members(isl.MultiUnionPwAff(node["schedule"]))
+    return _members_of(node["schedule"])
+
+
+@lru_cache(maxsize=256)
+def _members_of(text: str) -> list[dict[str, str | None]]:
+    return polyhedra.members(isl.MultiUnionPwAff(text))
 
 
 def _filter(statements: Sequence[Statement]) -> str:

@@ -20,6 +20,7 @@ from polyml.schedule.passes import Setting, join_passes
 from polyml.schedule.shift import shift
 from polyml.schedule.strides import iterators_of, jumps
 from polyml.schedule.tree import NODE, Band, band_of, replace_band, rewrite_bands
+from polyml.schedule.tree_text import parse_tree, print_tree
 
 OPERATIONS = 64_000  # isl operations for one form of a schedule, and OPERATIONS_PER_STATEMENT for each statement:
 OPERATIONS_PER_STATEMENT = 12_000  # what the kernels need. Beyond it isl's integers may grow, and an operation take 1 ms
@@ -197,10 +198,18 @@ def components(schedule: isl.Schedule) -> list[isl.Schedule]:
     top = schedule.get_root().child(0)
     if top.get_type() != NODE.sequence:
         return [schedule]
-    parts = []
-    for i in range(top.n_children()):
-        parts.append(schedule.intersect_domain(top.child(i).filter_get_filter()))
-    return parts
+    return [_part(schedule, top.child(i), i) for i in range(top.n_children())]
+
+
+def _part(schedule: isl.Schedule, child: isl.ScheduleNode, number: int) -> isl.Schedule:
+    """A child of the outermost sequence as a schedule of its own."""
+    instances = child.filter_get_filter()
+    found = schedule.intersect_domain(instances)
+    if found.get_root().child(0).get_type() == child.child(0).get_type():
+        return found
+    below = parse_tree(str(schedule))["child"]["sequence"][number].get("child")  # isl does not see that other children have none
+    tree = {"domain": str(schedule.get_domain().intersect(instances))}
+    return isl.Schedule(print_tree(tree if below is None else {**tree, "child": below}))
 
 
 def _names(schedule: isl.Schedule) -> frozenset[str]:

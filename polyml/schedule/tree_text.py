@@ -12,9 +12,10 @@ Tree = dict  # a node: {"filter": "...", "child": {...}}
 
 def parse_tree(text: str) -> Tree:
     """isl's text of a schedule as nested dictionaries."""
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', text)
-    quoted = [p if i % 2 else re.sub(r"(\w+):", r'"\1":', p) for i, p in enumerate(pieces)]
-    return json.loads("".join(quoted))
+    return json.loads(_STRING_OR_KEY.sub(lambda found: f'"{found[1]}":' if found[1] else found[0], text))
+
+
+_STRING_OR_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(\w+):')
 
 
 def tuple_text(statement: Statement) -> str:

@@ -131,3 +131,21 @@ def test_a_row_that_the_loop_writes_is_loaded_as_it_stands():
     down(expected)
     polyml.kernel(cache=False, threads=1)(down)(A)
     np.testing.assert_array_equal(A, expected)
+
+
+def ring(size, terms):
+    """Iterations that write one of a few elements, which they come back to, and read others of them."""
+    read = " + ".join(f"{factor}*C[(i + {back}) % {size}]" for factor, back in terms)
+    return define(f"def f(A, C):\n    for i in range(A.shape[0]):\n        C[i % {size}] = {read} + A[i]\n")
+
+
+@pytest.mark.parametrize("size, terms", [(2, [(0.5, 1), (0.25, 0)]), (2, [(0.5, 1)]), (3, [(1.5, 2), (0.5, 1), (0.25, 0)]),
+                                         (4, [(0.5, 3), (0.25, 2), (0.125, 0)])])  # fmt: skip
+def test_elements_that_a_loop_comes_back_to(size, terms):
+    function = ring(size, terms)
+    kernel = polyml.kernel(cache=False, threads=1, fallback="error")(function)
+    for n in (0, 1, 2, 3, 7, 20):
+        given, expected, found = np.arange(float(n)), np.arange(1.0, size + 1), np.arange(1.0, size + 1)
+        function(given, expected)
+        kernel(given, found)
+        np.testing.assert_array_equal(found, expected)

@@ -68,7 +68,16 @@ def total(A, R):
             R[i] += A[i, j]
 
 
+def ring(steps, A, B):
+    for t in range(steps):
+        for i in range(A.shape[0]):
+            B[i] = A[i - 1] + A[i + 1 if i + 1 < A.shape[0] else 0]
+        for i in range(A.shape[0]):
+            A[i] = B[i]
+
+
 ARGUMENTS = {
+    ring: lambda: (6, integers(9, 40), integers(10, 40)),
     product: lambda: (integers(1, 13, 11), integers(2, 13, 9), integers(3, 9, 11)),
     two: lambda: (integers(1, 19), integers(2, 19), integers(3, 19)),
     stencil: lambda: (integers(1, 17), integers(2, 17)),

@@ -3,7 +3,7 @@
 import pytest
 
 from polyml.errors import IllegalSchedule, NotAffineError, PolymlError, ScheduleError
-from tests.schedule.scripts import agrees, in_place, kernel, loops, prefix, product, schedule, stencil, total, triangle, two, upwards
+from tests.schedule.scripts import agrees, in_place, kernel, loops, prefix, product, ring, schedule, stencil, total, triangle, two, upwards
 
 
 def test_the_source_order_is_printed_with_its_statements():
@@ -142,6 +142,12 @@ def test_split():
     agrees(triangle, cut.vectorize("j").unroll_jam("j_2", 2))
     agrees(triangle, cut.fuse("j", "j_2"))
     agrees(triangle, schedule(triangle).split("i", 5).parallel("i_2").tile(i=3))
+
+
+def test_tiles_over_time_can_be_split():
+    cut = schedule(ring, "auto").split("t_i_t", "A_0 - 2")
+    assert "t_i_t" in loops(cut)[2]
+    agrees(ring, cut)
 
 
 def test_loops_are_called_by_their_statement_where_several_have_the_name():

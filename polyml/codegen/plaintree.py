@@ -1,0 +1,149 @@
+"""Schedule trees of rows: each domain one conjunction, each loop one expression for each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.rows import Depth, NotSimple, replaced, solved_for
+from polyml.codegen.systems import Row, System
+from polyml.polyhedra import Quotient
+from polyml.schedule.tree import NODE
+
+@dataclass(frozen=True)
+class Leaf:
+    pass
+
+
+@dataclass(frozen=True)
+class Mark:
+    text: str
+    child: PlainTree
+
+
+@dataclass(frozen=True)
+class InOrder:
+    children: tuple[PlainTree, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """more: by statement that is left, what else is said of its instances."""
+
+    more: dict[str, System]
+    child: PlainTree
+
+
+@dataclass(frozen=True)
+class Band:
+    """One loop. expressions: by statement its value, a multiple of the step."""
+
+    expressions: dict[str, Row]
+    step: int
+    kind: isl.ast_loop_type
+    child: PlainTree
+
+
+PlainTree = Leaf | Mark | InOrder | Filter | Band
+
+
+def read(node: isl.ScheduleNode, names: frozenset[str], same: dict) -> PlainTree:
+    """The tree below for statements of these names. Raises NotSimple."""
+    kind = node.get_type()
+    if kind == NODE.leaf:
+        return Leaf()
+    if kind == NODE.mark:
+        return Mark(node.mark_get_id().get_name(), read(node.child(0), names, same))
+    if kind == NODE.sequence:
+        return InOrder(tuple(read(node.child(k), names, same) for k in range(node.n_children())))
+    if kind == NODE.filter:
+        more = {piece.get_tuple_name(): system_of(piece, same) for piece in polyhedra.pieces(node.filter_get_filter())}
+        kept = names & more.keys()
+        return Filter({name: more[name] for name in sorted(kept)}, read(node.child(0), kept, same))
+    if kind != NODE.band or not node.band_get_ast_isolate_option().is_empty():
+        raise NotSimple
+    partial = node.band_get_partial_schedule()
+    tree = read(node.child(0), names, same)
+    for k in reversed(range(node.band_n_member())):
+        rows = _rows(partial.get_at(k), names)
+        tree = Band(rows, _step(rows.values()), node.band_member_get_ast_loop_type(k), tree)
+    return tree
+
+
+def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
+    """The expression of each statement."""
+    found = polyhedra.expressions(member)
+    rows = {name: polyhedra.linear_row(found[name]) if name in found else None for name in names}
+    if None in rows.values():
+        raise NotSimple
+    return rows
+
+
+def _step(expressions: Iterable[Row]) -> int:
+    """What all values of the loop are multiples of; 1 where they are numbers."""
+    expressions = [*expressions]
+    numbers = [c for terms, constant in expressions for c in (*terms.values(), constant)]
+    return gcd(*numbers) if any(terms for terms, _ in expressions) else 1
+
+
+def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[str, Row]:
+    """By parameter, what it is by the facts, in earlier ones."""
+    found: dict[str, Row] = {}
+    for row in equal:
+        row = replaced(row, found)
+        names = [name for name in row[0] if abs(row[0][name]) == 1 and name in order]
+        if names:
+            name = max(names, key=order.index)
+            value = solved_for(row, name)
+            found = {n: replaced(v, {name: value}) for n, v in found.items()} | {name: value}
+    return found
+
+
+def system_of(domain: isl.Set, same: dict[str, Row]) -> System:
+    """The rows of a domain, with parameters replaced by those that are the same."""
+    rows = polyhedra.integer_rows(domain)
+    if rows is None:
+        raise NotSimple
+    equal, least = ([replaced(row, same) for row in each] for each in rows)
+    return System(tuple(equal), (*least, *_between(name for terms, _ in (*equal, *least) for name in terms)))
+
+
+def _between(names: Iterable) -> list[Row]:
+    """What quotients among the names are between, and those in them."""
+    found = []
+    todo = [name for name in dict.fromkeys(names) if isinstance(name, Quotient)]
+    while todo:
+        quotient = todo.pop()
+        terms = dict(quotient.terms)
+        found.append(({**terms, quotient: -quotient.divisor}, quotient.constant))
+        below = {n: -c for n, c in terms.items()}
+        found.append(({**below, quotient: quotient.divisor}, quotient.divisor - 1 - quotient.constant))
+        todo += [name for name in terms if isinstance(name, Quotient)]
+    return found
+
+
+def bands(tree: PlainTree, name: str) -> Iterator[Band]:
+    """The loops around the statement below, up to the next filter that says more of it."""
+    while not isinstance(tree, Leaf):
+        if isinstance(tree, InOrder):
+            children = [child for child in tree.children if not isinstance(child, Filter) or name in child.more]
+            if len(children) != 1:
+                return
+            tree = children[0]
+            continue
+        if isinstance(tree, Filter) and tree.more[name] != System():
+            return
+        if isinstance(tree, Band):
+            yield tree
+        tree = tree.child
+
+
+def defined(loop: Depth, band: Band, statement: str) -> System:
+    """The loop's value, divided by the step, named."""
+    terms, constant = band.expressions[statement]
+    row = {n: c // band.step for n, c in terms.items()}
+    return System((({**row, loop: -1}, constant // band.step),), tuple(_between(terms)))

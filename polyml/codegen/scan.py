@@ -1,0 +1,333 @@
+"""Schedule tree -> loops, where every domain is one conjunction of linear constraints.
+
+    for c0: for c1: S(c0, c1)       c0 between what the constraints say with i eliminated, c1 between what they say of it
+
+Ancourt, Irigoin: "Scanning polyhedra with DO loops", PPoPP 1991. isl's generator also has unions, strides and alternatives,
+and takes ten times as long where there are none. Bounds here are what follows from the constraints, so that nothing is left
+out; before an instance each of its constraints is proved from the loops around it, and asked where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import gcd, lcm
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ast import Guard, Instance, Loop, Node
+from polyml.codegen.integers import Compare, Condition, Lin, conjunction, extremum, floor_div, linear, var
+from polyml.codegen.marks import Marked
+from polyml.codegen.place import Place
+from polyml.codegen.plaintree import (
+    Band,
+    Filter,
+    InOrder,
+    Leaf,
+    Mark,
+    PlainTree,
+    bands,
+    defined,
+    read,
+    same_parameters,
+    system_of,
+)
+from polyml.codegen.rows import (
+    Depth,
+    NotSimple,
+    both,
+    innermost_loop,
+    of_loops,
+    opposite,
+    replaced,
+    row_key,
+    shadows_of,
+    solve,
+    solved_for,
+)
+from polyml.codegen.systems import Row, System, shadow
+
+def scan(schedule: isl.Schedule, context: isl.Set) -> list[Node] | None:
+    """The loops that run the schedule; None where isl's generator is to make them. context: facts about parameters."""
+    root = schedule.get_root()
+    domains = {piece.get_tuple_name(): piece for piece in polyhedra.pieces(root.domain_get_domain())}
+    try:
+        equal, least = polyhedra.integer_rows(context) or ([], [])
+        same = same_parameters(equal, polyhedra.parameter_names(context))
+        left = (replaced(row, same) for row in equal)
+        place = Place(System(tuple(row for row in left if row[0]), tuple(replaced(row, same) for row in least)))
+        tree = read(root.child(0), frozenset(domains), same)
+        active = [_Active(name, polyhedra.dimensions(piece), system_of(piece, same)) for name, piece in domains.items()]
+        active = [a for a in (_placed(a, tree, 0) for a in active) if a.has_instances(0)]
+        asked = [_unproved(place, a.rows_around(0)) for a in active]
+        return _guarded(_common(asked), place, lambda inside: _nodes(tree, active, inside, Marked())) if active else []
+    except NotSimple:
+        return None
+
+
+@dataclass(frozen=True)
+class _Active:
+    """A statement at a place in the tree. system: of its iterators (numbers), quotients, parameters and loops around.
+    rows: the same of parameters and loops alone. shadows: by how many loops, what it says of parameters and as many, None: that
+    there are no instances; both up to the next filter that says more.
+    """
+
+    name: str
+    dims: int
+    system: System
+    rows: tuple[Row, ...] = ()
+    shadows: tuple[tuple[Row, ...] | None, ...] = ()
+
+    def rows_around(self, depth: int) -> list[Row]:
+        """The rows of parameters and so many loops alone."""
+        return [row for row in self.rows if innermost_loop(row) < depth]
+
+    def has_instances(self, depth: int) -> bool:
+        return self.shadows[depth] is not None
+
+
+def _placed(a: _Active, tree: PlainTree, depth: int) -> _Active:
+    """The statement with its shadows from this place on, the innermost one first: each one follows from the next."""
+    system, loops = a.system, depth
+    for band in bands(tree, a.name):
+        system &= defined(("loop", loops), band, a.name)
+        loops += 1
+    solved, left = solve(system.equal)
+    rows = [replaced(row, solved) for row in both(System(tuple(left), system.least))]
+    own = tuple(rows)
+    if not of_loops(rows):
+        shown = _shadow(system, loops)
+        rows, own = None if shown is None else both(shown), ()
+    return replace(a, rows=own, shadows=(None,) * depth + shadows_of(rows, depth, loops))
+
+
+def _shadow(system: System, loops: int) -> System | None:
+    """What the system says of parameters and so many loops; None: there are no instances."""
+    names = {name for terms, _ in (*system.equal, *system.least) for name in terms if type(name) is str}
+    found = shadow(system, frozenset(names | {("loop", depth) for depth in range(loops)}))
+    if found is None:
+        raise NotSimple
+    return found.system
+
+
+def _nodes(tree: PlainTree, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
+    if isinstance(tree, Leaf):
+        if len(active) != 1:
+            raise NotSimple
+        return _instance(active[0], place)
+    if isinstance(tree, Mark):
+        return _nodes(tree.child, active, place, marked.under(tree.text))
+    if isinstance(tree, InOrder):
+        return [n for child in tree.children for n in _nodes(child, active, place, marked)]
+    if isinstance(tree, Filter):
+        return _filtered(tree, active, place, marked)
+    return _loop(tree, active, place, marked)
+
+
+def _filtered(tree: Filter, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
+    chosen = [a for a in active if a.name in tree.more]
+    changed = [a for a in chosen if tree.more[a.name] != System()]
+    if len(chosen) == len(active) and not changed:
+        return _nodes(tree.child, active, place, marked)
+    smaller = {a.name: replace(a, system=a.system & tree.more[a.name]) for a in changed}
+    here = [_placed(smaller[a.name], tree.child, place.depth) if a.name in smaller else a for a in chosen]
+    here = [a for a in here if a.has_instances(place.depth)]
+    asked = [_unproved(place, [*a.rows_around(place.depth), *_asked_of_loops(a, place)]) for a in here]
+    return _guarded(_common(asked), place, lambda inside: _nodes(tree.child, here, inside, marked)) if here else []
+
+
+def _asked_of_loops(a: _Active, place: Place) -> list[Row]:
+    """What loops further inside than the next one ask of the loops around, and would have no iterations without; apart from what
+    would spare one iteration.
+    """
+    inside = {row_key(row) for row in (a.shadows[place.depth + 1 :] or ((),))[0] or ()}
+    found = []
+    for terms, constant in a.shadows[place.depth] or ():
+        innermost = innermost_loop((terms, constant))
+        if innermost < 0 or row_key((terms, constant)) not in inside:
+            continue
+        if not place.proves((terms, constant + abs(terms["loop", innermost]))):
+            found.append((terms, constant))
+    return found
+
+
+def _unproved(place: Place, rows: Iterable[Row]) -> list[Row]:
+    found: list[Row] = []
+    for row in rows:
+        if not place.proves(row):
+            found.append(row)
+            place = place.having([row])
+    return found
+
+
+def _common(asked: Sequence[list[Row]]) -> list[Row]:
+    """What all of them ask."""
+    others = [{row_key(row) for row in rows} for rows in asked[1:]]
+    return [row for row in asked[0] if all(row_key(row) in rows for rows in others)] if asked else []
+
+
+def _guarded(rows: list[Row], place: Place, make: Callable[[Place], list[Node]]) -> list[Node]:
+    body = make(place.having(rows))
+    if not rows or not body:
+        return body
+    return [Guard(_condition(rows, place), tuple(body))]
+
+
+def _condition(rows: list[Row], place: Place) -> Condition:
+    """That all of them hold; two opposite ones are an equation."""
+    found: dict[Lin, str] = {}
+    for row in rows:
+        expr, _ = _total(*row, place)
+        if expr * -1 in found:
+            found[expr * -1] = "=="
+        else:
+            found[expr] = ">="
+    return conjunction(sorted((Compare(op, expr) for expr, op in found.items()), key=str))
+
+
+def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
+    """The loop around all statements that are active, or no loop where it has one iteration."""
+    depth, name = place.depth, ("loop", place.depth)
+    active = [replace(a, system=a.system & defined(name, band, a.name)) for a in active if a.has_instances(depth + 1)]
+    if not active:
+        return []
+    shadows = [a.shadows[depth + 1] for a in active]
+    outer = _common([[row for row in rows if name not in row[0]] for rows in shadows])
+    likely = place.having(outer)  # else loops inside have no iterations
+    own = [_rows_of(name, rows, likely) for rows in shadows]
+    value = _same_value(name, own)
+    if value is not None:
+        inside = place.in_loop(both(System(own[0].equal)), _value(*value, 1, place), 1)
+        return _nodes(band.child, active, inside, marked.inside())
+    rows = _hull(name, own, likely, active, band.kind)
+    lower = [_bound(row, name, band.step, place) for row in rows if row[0][name] > 0]
+    upper = [_bound(row, name, band.step, place) for row in rows if row[0][name] < 0]
+    if not lower or not upper:
+        raise NotSimple
+    inside = place.in_loop(rows, var(f"c{depth}"), band.step)
+    body = tuple(_nodes(band.child, active, inside, marked.inside()))
+    if not body:
+        return []
+    asked = {"name": marked.name, "asked": marked.asked, "partial": marked.partial}
+    bounds = _operands("max", lower), _operands("min", upper)
+    return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
+
+
+def _rows_of(name: Depth, rows: Iterable[Row], place: Place) -> System:
+    """The rows that bound the loop, without those that follow from others and from the loops around; longer ones go first."""
+    least = sorted((row for row in rows if name in row[0]), key=lambda row: len(row[0]))
+    keys = {row_key(row) for row in least}
+    equal = [row for row in least if row[0][name] > 0 and row_key(opposite(row)) in keys]
+    ends = [*equal, *map(opposite, equal)]
+    least = [row for row in least if row not in ends]
+    for row in reversed(least[:]):
+        others = [other for other in least if other is not row]
+        if place.bounded((*ends, *others)).proves(row):
+            least = others
+    return System(tuple(equal), tuple(least))
+
+
+def _same_value(name: Depth, own: Sequence[System]) -> Row | None:
+    """What the loop's name is in all iterations of the loops around, for all statements."""
+    values = []
+    for rows in own:
+        row = next((row for row in rows.equal if row[0][name] in (1, -1)), None)
+        if row is None:
+            return None
+        values.append(solved_for(row, name))
+    return values[0] if all(v == values[0] for v in values) else None
+
+
+def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Active], kind: isl.ast_loop_type) -> list[Row]:
+    """Bounds of a loop around all statements. A loop that is not said to stay one has the bounds of each."""
+    if kind == isl.ast_loop_type.unroll:
+        raise NotSimple
+    found = [{row_key(row): row for row in both(rows)} for rows in own]
+    if all(rows.keys() == found[0].keys() for rows in found):
+        return [*found[0].values()]
+    if kind != isl.ast_loop_type.atomic:
+        raise NotSimple
+    weakest: dict[frozenset, Row] = {}
+    for rows in found:
+        for (key, constant), row in rows.items():
+            if key not in weakest or weakest[key][1] < constant:
+                weakest[key] = row
+    kept = []
+    for key, row in weakest.items():
+        constants = [_constant(row, rows, a, place) for rows, a in zip(own, active)]
+        if None not in constants:
+            kept.append((row[0], max(constants)))
+    return [*both(_rows_of(name, kept, place))]
+
+
+def _constant(row: Row, rows: System, a: _Active, place: Place) -> int | None:
+    """The least constant with which the row's terms are at least 0 in the statement's iterations; None: none is found."""
+    at = place.bounded(both(rows))
+    if at.proves(row):
+        return row[1]
+    total = ("sum", 0)
+    system = a.system & System(equal=(({**row[0], total: -1}, 0),))
+    found = shadow(system, frozenset([total]))
+    if found is None or found.system is None:
+        return None
+    least = [-(constant // terms[total]) for terms, constant in found.system.least if terms[total] > 0]
+    return -max(least) if least else None
+
+
+def _operands(op: str, values: Sequence[Lin]) -> tuple[Lin, ...]:
+    """The operands of their extremum, so that a loop bound is a list."""
+    value = extremum(op, values)
+    if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1 and getattr(value.terms[0][0], "op", None) == op:
+        return value.terms[0][0].operands
+    return (value,)
+
+
+def _bound(row: Row, name: Depth, step: int, place: Place) -> Lin:
+    """The bound of the loop's variable, which is `step` times what its name is."""
+    factor = row[0][name]
+    sign = -1 if factor > 0 else 1
+    rest, constant = {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]
+    if factor > 1:
+        return _value(rest, constant + factor - 1, factor, place) * step
+    if step % -factor:
+        return _value(rest, constant, -factor, place) * step
+    scale = step // abs(factor)
+    last = step - 1 if factor == -1 else 0  # a multiple of the step that is no greater than one is less than the next one
+    return _value({n: scale * c for n, c in rest.items()}, scale * constant + last, 1, place)
+
+
+def _value(terms: dict, constant: int, divisor: int, place: Place) -> Lin:
+    """floor((terms + constant) / divisor) in the program's variables."""
+    total, common = _total(terms, constant, place)
+    return floor_div(total, common * divisor)
+
+
+def _total(terms: dict, constant: int, place: Place) -> tuple[Lin, int]:
+    """(a multiple of terms + constant in the program's variables, which multiple)"""
+    parts = []
+    for name, c in terms.items():
+        if type(name) is str:
+            parts.append((var(name), c, 1))
+        elif type(name) is tuple:
+            value, by = place.values[name[1]]
+            parts.append((value, c // gcd(c, by), by // gcd(c, by)))
+        else:
+            raise NotSimple
+    common = lcm(*(by for _, _, by in parts))
+    total = linear([(a, c * (common // by) * k) for value, c, by in parts for a, k in value.terms], 0)
+    total += common * constant + sum(c * (common // by) * value.const for value, c, by in parts)
+    return total, common
+
+
+def _instance(a: _Active, place: Place) -> list[Node]:
+    """The instance where its iterators are what the loops say, if its constraints hold."""
+    solved, left = solve(a.system.equal)
+    if any(k not in solved for k in range(a.dims)):
+        raise NotSimple
+    rows = [replaced(row, solved) for row in both(System(tuple(left), a.system.least))]
+    point = tuple(_value(*replaced(({k: 1}, 0), solved), 1, place) for k in range(a.dims))
+    if not of_loops(rows):
+        raise NotSimple
+    asked = [row for row in _unproved(place, rows) if not place.implies(row)]
+    return _guarded(asked, place, lambda _: [Instance(a.name, point)])
