@@ -17,7 +17,8 @@ from polyml.dtypes import BOOL, F64, I64, PYINT
 from polyml.frontend import syntax
 from polyml.model.affine import Affine
 from polyml.model.interface import ScalarResult
-from polyml.model.nest import Assign, Integer, Nest, Node, Read, Value, assigns, children, map_leaves, reads, subvalues, with_children
+from polyml.model.nest import Assign, Integer, Nest, Node, Read, Value, assigns, children, map_leaves, reads, subvalues
+from polyml.model.nest import with_children
 from polyml.model.scop import Role
 
 START = 2**40  # magnitude of what such a scalar is set to, at most
