@@ -5,6 +5,7 @@ Blocks stay open so that a value can be put where it is cheapest (in the block t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -56,3 +57,31 @@ class Function:
             out.extend(f"  {line}" for line in (*block.phis, *block.lines, block.terminator or "unreachable"))
         out.append("}")
         return "\n".join(out)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One finished function. declarations: of what it refers to, by name; some may be whole functions."""
+
+    name: str
+    definition: str
+    declarations: Mapping[str, str]
+
+
+def text(units: Sequence[Unit]) -> str:
+    """Functions as one module, which declares what it lacks."""
+    defined = {unit.name for unit in units}
+    needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
+    return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
+
+
+def divided(units: Sequence[Unit], count: int) -> list[list[Unit]]:
+    """At most so many groups of about the same length, the longest functions first to the shortest group."""
+    groups: list[list[Unit]] = [[] for _ in range(min(count, len(units)))]
+    for unit in sorted(units, key=_length, reverse=True):
+        min(groups, key=lambda group: sum(map(_length, group))).append(unit)
+    return groups
+
+
+def _length(unit: Unit) -> int:
+    return len(unit.definition)

@@ -552,7 +552,7 @@ class Evaluator:
         body = self._body
         stem = {"+": "sadd", "-": "ssub", "*": "smul"}[op]
         name = f"llvm.{stem}.with.overflow.i64"
-        body.module.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
+        body.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
         pair = body.fn.emit(f"call {{i64, i1}} @{name}(i64 {left.ssa}, i64 {right.ssa})")
         self._flag(Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 1"), BOOL))
         return Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
@@ -575,8 +575,8 @@ class Evaluator:
 
     def _integer_power(self, dtype: DType, left: Val, right: Val) -> Val:
         """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
-        math, module = self._body.math, self._body.module
-        module.declared["polyml_power"] = POWER
+        math = self._body.math
+        self._body.declared["polyml_power"] = POWER
         numbers = []
         for lane in range(left.lanes):
             base = math.convert(math.element(left, lane), I64)
