@@ -18,10 +18,10 @@ class Block:
 
 
 class Function:
-    """One LLVM function under construction; `current` is where `emit` writes."""
+    """One LLVM function under construction; `current` is where `emit` writes. attributes: LLVM's, in words."""
 
-    def __init__(self, signature: str, attributes: str = "nounwind"):
-        self._signature, self._attributes = signature, attributes
+    def __init__(self, signature: str):
+        self._signature, self.attributes = signature, "nounwind"
         self._counter = 0
         self.blocks: list[Block] = []
         self.current = self.block("entry")
@@ -51,7 +51,7 @@ class Function:
         self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
 
     def text(self) -> str:
-        out = [f"define {self._signature} {self._attributes} {{"]
+        out = [f"define {self._signature} {self.attributes} {{"]
         for block in self.blocks:
             out.append(f"{block.label}:")
             out.extend(f"  {line}" for line in (*block.phis, *block.lines, block.terminator or "unreachable"))

@@ -24,6 +24,7 @@ from polyml.model.reduction import identity
 from polyml.model.scop import Array, Gather, Role, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
+UNHURRIED = "nounwind noinline optnone"  # code that is made in half the time
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 SHARES = 4  # of a short loop, for each thread
@@ -88,6 +89,7 @@ class Body:
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
         self.cells = Cells()
         self.values = Evaluator(self)
+        self.repeats = False  # whether instances run in loops of this function
 
     # -- integers ------------------------------------------------------------------------------------------------
 
@@ -580,6 +582,7 @@ class Body:
         for node in nodes:
             if isinstance(node, Instance):
                 self.values.instance(node)
+                self.repeats |= any(isinstance(n, Loop) for n in self.path)
             elif isinstance(node, Loop):
                 self.flush()
                 if node.parallel and self.can_fork and not node.partial:
@@ -868,6 +871,8 @@ class Kernel(Body):
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         left = fn.emit(f"icmp ne i8 {flag}, 0")
         fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
+        if not self.repeats:
+            fn.attributes = UNHURRIED
 
     def _check(self, late: list[bool], now: bool) -> None:
         """The checks at entry, those first that ask for sizes alone."""

@@ -57,3 +57,11 @@ def test_each_function_s_module_is_whole(kernel):
         defined = {f.name for f in module.functions if not f.is_declaration}
         assert defined == {unit.name}
         assert set(unit.declarations) == {f.name for f in module.functions} - defined
+
+
+def test_only_a_function_without_loops_of_its_own_is_left_as_it_is():
+    kernel, *shares = units_of(matmul)
+    alone, *none = units_of(matmul, threads=False)
+    assert "optnone" in kernel.definition and not none
+    assert not any("optnone" in unit.definition for unit in (*shares, alone))
+    assert re.search(r"call void @polyml_parallel\(ptr @polyml_kernel.parallel1,", kernel.definition)
