@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -76,7 +76,7 @@ class Copy:
     part: int  # which vector of the lane variable this is
 
 
-def copies(jams: list[Jam]) -> Iterator[Copy]:
+def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
     """Every combination of the jams' iterations, one Copy per vector."""
     lane = next((j for j in jams if j.lanes > 1), None)
     for chosen in product(*(range(j.count) for j in jams)):
@@ -122,14 +122,21 @@ class Evaluator:
         self._scop = body.scop
         self._reductions = body.module.program.reductions
         self._known: dict[tuple, tuple[Access, tuple[Lin, ...]]] = {}
-        self._copies: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
-        self._places: dict[tuple[int, int, str | None], Place] = {}
+        self._copies: dict[tuple[int, ...], tuple[tuple[Jam, ...], list[Copy]]] = {}
+        self._touches: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
+        self._places: dict[tuple, tuple[Access, Copy, Place]] = {}
         self._conditions: list[Val] = []  # under which what is being computed counts
 
     # -- places --------------------------------------------------------------------------------------------------
 
     def place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None = None) -> Place:
-        """What the access touches in one copy. op: it is the accumulator of a reduction."""
+        """What the access touches in one copy, found once. op: it is the accumulator of a reduction."""
+        key = id(access), id(copy), op, *iterators.values()
+        if key not in self._places:
+            self._places[key] = access, copy, self._place(access, iterators, copy, op)
+        return self._places[key][2]
+
+    def _place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None) -> Place:
         subscripts = self._subscripts(access, iterators)
         here = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:
@@ -152,6 +159,13 @@ class Evaluator:
             known = self._known[key] = access, made
         return known[1]
 
+    def _copies_of(self, jams: Sequence[Jam]) -> list[Copy]:
+        """`copies`, of which places are remembered."""
+        key = tuple(map(id, jams))
+        if key not in self._copies:
+            self._copies[key] = tuple(jams), [*copies(jams)]
+        return self._copies[key][1]
+
     def _iterators(self, node: Instance) -> dict[str, Lin]:
         return dict(zip(self._scop.statements[node.statement].iterators, node.point))
 
@@ -173,7 +187,7 @@ class Evaluator:
             accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
             accesses.append((statement.write, True, lane_reduces if accumulator is not None else None))
             for access, writes, reduces in accesses:
-                place = self._place(touching, access, reduces)
+                place = self.place(access, touching.iterators, touching.copy, reduces)
                 varies = any(loop.var in e.names for e in place.subscripts)
                 if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
                     moving.append((place, writes, access, touching))
@@ -193,7 +207,7 @@ class Evaluator:
             accumulator, _ = self._accumulated(statement)
             for number, access in enumerate((*statement.reads, statement.write)):
                 writes = number == len(statement.reads)
-                place = self._place(touching, access)
+                place = self.place(access, touching.iterators, touching.copy)
                 limits = () if place.last is None else (place.last,)
                 places = found.setdefault(access.array, {})
                 if copy.lane_var is not None and accumulator is not None and place.lanes == 1 and (writes or number == accumulator):
@@ -213,8 +227,8 @@ class Evaluator:
         writes: dict[str, dict[Place, None]] = {}
         for touching in self._touched(loop):
             statement = touching.statement
-            reads |= {self._place(touching, access) for access in statement.reads}
-            writes.setdefault(statement.write.array, {})[self._place(touching, statement.write)] = None
+            reads |= {self.place(access, touching.iterators, touching.copy) for access in statement.reads}
+            writes.setdefault(statement.write.array, {})[self.place(statement.write, touching.iterators, touching.copy)] = None
         found = []
         for places in writes.values():
             for written in places:
@@ -233,7 +247,7 @@ class Evaluator:
         for touching in self._touched(loop):
             written.add(touching.statement.write.array)
             for access in touching.statement.reads:
-                place = self._place(touching, access)
+                place = self.place(access, touching.iterators, touching.copy)
                 dim = self._body.row_of(place)
                 if dim is None or place.subscripts[dim].coefficient(loop.var) != 1:
                     continue
@@ -247,23 +261,16 @@ class Evaluator:
         """Every copy of every instance in an innermost loop, found once."""
         jams = list(self._body.jams)
         key = id(loop), *map(id, jams)
-        if key not in self._copies:
-            self._copies[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
-        return self._copies[key][1]
-
-    def _place(self, touching: "_Touching", access: Access, op: str | None = None) -> Place:
-        """The place of an access in a copy that `_touched` found."""
-        key = id(touching), id(access), op
-        if key not in self._places:
-            self._places[key] = self.place(access, touching.iterators, touching.copy, op)
-        return self._places[key]
+        if key not in self._touches:
+            self._touches[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
+        return self._touches[key][1]
 
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""
         for node in nodes:
             if isinstance(node, Instance):
                 statement, iterators = self._scop.statements[node.statement], self._iterators(node)
-                for copy in copies(jams):
+                for copy in self._copies_of(jams):
                     yield _Touching(statement, iterators, copy, node, tuple(jams))
             elif isinstance(node, Jam):
                 yield from self._touching(node.body, [*jams, node])
@@ -323,7 +330,7 @@ class Evaluator:
         statement = self._scop.statements[node.statement]
         iterators = self._iterators(node)
         accumulator, op = self._accumulated(statement)
-        for copy in copies(self._body.jams):
+        for copy in self._copies_of(self._body.jams):
             reduces = op if self._reduces_lanes(statement, iterators, copy, accumulator) else None
             loads: dict[int, Val] = {}
             context = _Context(statement, iterators, copy, accumulator, reduces, loads)
