@@ -61,11 +61,14 @@ class Function:
 
 @dataclass(frozen=True)
 class Unit:
-    """One finished function. declarations: of what it refers to, by name; some may be whole functions."""
+    """One finished function. declarations: of what it refers to, by name; some may be whole functions. effort: about how long
+    its code takes to make, in characters of optimised functions.
+    """
 
     name: str
     definition: str
     declarations: Mapping[str, str]
+    effort: float
 
 
 def text(units: Sequence[Unit]) -> str:
@@ -76,12 +79,8 @@ def text(units: Sequence[Unit]) -> str:
 
 
 def divided(units: Sequence[Unit], count: int) -> list[list[Unit]]:
-    """At most so many groups of about the same length, the longest functions first to the shortest group."""
+    """At most so many groups of about the same effort, the largest functions first to the smallest group."""
     groups: list[list[Unit]] = [[] for _ in range(min(count, len(units)))]
-    for unit in sorted(units, key=_length, reverse=True):
-        min(groups, key=lambda group: sum(map(_length, group))).append(unit)
+    for unit in sorted(units, key=lambda unit: unit.effort, reverse=True):
+        min(groups, key=lambda group: sum(u.effort for u in group)).append(unit)
     return groups
-
-
-def _length(unit: Unit) -> int:
-    return len(unit.definition)

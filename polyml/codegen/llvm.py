@@ -24,7 +24,8 @@ from polyml.model.reduction import identity
 from polyml.model.scop import Array, Gather, Role, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
-UNHURRIED = "nounwind noinline optnone"  # code that is made in half the time
+UNHURRIED = "nounwind noinline optnone"
+UNHURRIED_EFFORT = 0.4  # of what such code takes to be made, in that of optimised code
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 SHARES = 4  # of a short loop, for each thread
@@ -33,7 +34,9 @@ PARALLEL_WORK = 100_000  # instances below which starting the threads costs more
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
 
-def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True) -> tuple[Unit, ...]:
+def emit(
+    program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True
+) -> tuple[Unit, ...]:
     """The functions of one kernel, the kernel itself first.
 
     aliased: arguments may overlap, so nothing is kept in registers across statements.
@@ -42,7 +45,7 @@ def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], 
     """
     module = Module(program, fp, aliased, layouts, fused, threads)
     Kernel(module).define()
-    return tuple(Unit(body.name, body.fn.text(), body.declared) for body in module.bodies)
+    return tuple(body.unit() for body in module.bodies)
 
 
 @dataclass
@@ -90,6 +93,11 @@ class Body:
         self.cells = Cells()
         self.values = Evaluator(self)
         self.repeats = False  # whether instances run in loops of this function
+
+    def unit(self) -> Unit:
+        """The function, when it is finished."""
+        text = self.fn.text()
+        return Unit(self.name, text, self.declared, len(text) * (UNHURRIED_EFFORT if self.fn.attributes == UNHURRIED else 1.0))
 
     # -- integers ------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from tests.codegen.loop_nests import arguments_for, five_points, matmul
 from tests.codegen.native import layouts_of, program_of
 
 HELPER = "define internal void @helper() {\n  ret void\n}"
-ONE = Unit("one", "define void @one() { ... }", {"two": "declare void @two()", "sin": "declare double @sin(double)"})
-TWO = Unit("two", "define void @two() { ... }", {"helper": HELPER, "sin": "declare double @sin(double)"})
+ONE = Unit("one", "define void @one() { ... }", {"two": "declare void @two()", "sin": "declare double @sin(double)"}, 1.0)
+TWO = Unit("two", "define void @two() { ... }", {"helper": HELPER, "sin": "declare double @sin(double)"}, 1.0)
 
 
 def units_of(function, *, threads=True, preset="avx2"):
@@ -31,16 +31,16 @@ def test_together_they_declare_what_none_of_them_defines_once():
     assert ir.text([ONE, TWO]) == f"declare double @sin(double)\n{HELPER}\n{ONE.definition}\n{TWO.definition}\n"
 
 
-def test_groups_have_about_the_same_length_and_every_function_once():
-    units = [Unit(name, name * length, {}) for name, length in zip("abcdef", (50, 10, 20, 30, 40, 5))]
+def test_groups_have_about_the_same_effort_and_every_function_once():
+    units = [Unit(name, "", {}, effort) for name, effort in zip("abcdef", (50, 10, 20, 30, 40, 5))]
     groups = ir.divided(units, 2)
     assert sorted(u.name for group in groups for u in group) == list("abcdef")
-    assert sorted(sum(len(u.definition) for u in group) for group in groups) == [75, 80]
+    assert sorted(sum(u.effort for u in group) for group in groups) == [75, 80]
 
 
 @pytest.mark.parametrize("count, expected", [(1, 1), (2, 2), (8, 3)])
 def test_there_are_no_more_groups_than_asked_for_nor_empty_ones(count, expected):
-    groups = ir.divided([Unit(name, name, {}) for name in "abc"], count)
+    groups = ir.divided([Unit(name, "", {}, 1.0) for name in "abc"], count)
     assert len(groups) == expected and all(groups)
 
 
@@ -64,4 +64,5 @@ def test_only_a_function_without_loops_of_its_own_is_left_as_it_is():
     alone, *none = units_of(matmul, threads=False)
     assert "optnone" in kernel.definition and not none
     assert not any("optnone" in unit.definition for unit in (*shares, alone))
+    assert kernel.effort < len(kernel.definition) / 2 and all(unit.effort == len(unit.definition) for unit in (*shares, alone))
     assert re.search(r"call void @polyml_parallel\(ptr @polyml_kernel.parallel1,", kernel.definition)
