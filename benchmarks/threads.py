@@ -14,7 +14,7 @@ from polyml.runtime import load
 def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
     """The function `name` of LLVM text for this processor, as a call of ctypes' values."""
     host = machine.host()
-    code = load.load(load.assemble(text, cpu=host.cpu_name, features=host.features), name)
+    code = load.load([load.assemble(text, cpu=host.cpu_name, features=host.features)], name)
     function = ctypes.CFUNCTYPE(None, *arguments)(code.address(name))
 
     def call(*values: object, keep: object = code) -> None:

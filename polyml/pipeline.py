@@ -16,6 +16,7 @@ import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in 
 
 import polyml.frontend.parse  # noqa: F401  as well
 from polyml import debug, machine, polyhedra
+from polyml.codegen import ir
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ahead import with_fetches
@@ -49,7 +50,7 @@ from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.cache import Cache
-from polyml.runtime.load import assemble
+from polyml.runtime.load import assemble_together
 from polyml.runtime.schedules import remembered
 from polyml.runtime.sizes import Alike, Sizes, alike
 from polyml.schedule import script, show
@@ -144,11 +145,12 @@ def compile(
         made = _generate_given(problem, model, tree, layouts, options, stage)
     else:
         made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
-    code = stage("object", lambda: assemble(made.llvm, cpu=host.cpu_name, features=host.features, level=1))
+    texts = [ir.text(group) for group in ir.divided(made.units, machine.usable_cores())]
+    code = stage("object", lambda: assemble_together(texts, cpu=host.cpu_name, features=host.features))
     notes = made.notes + made.program.notes
     artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
     model = made.model
-    compiled = Compiled(model.typed, model.scop, model.dependences, made.tree, made.program, made.llvm, artifact, timings)
+    compiled = Compiled(model.typed, model.scop, model.dependences, made.tree, made.program, ir.text(made.units), artifact, timings)
     for name, text in compiled.stages.items():
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)
@@ -407,7 +409,7 @@ class _Made:
     model: _Model
     tree: isl.Schedule
     program: Program
-    llvm: str
+    units: tuple[ir.Unit, ...]
     notes: tuple[str, ...]
     sized: bool
     related: tuple[Alike, ...]
@@ -440,8 +442,8 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
         threads = not options.runs_alone
         flags = {"fp": options.fp, "aliased": aliased, "layouts": layouts, "fused": host.fma, "threads": threads}
-        llvm = stage("llvm", lambda: emit(program, **flags))
-    return _Made(way.model, tree, program, llvm, scheduled.notes, sized, related)
+        units = stage("llvm", lambda: emit(program, **flags))
+    return _Made(way.model, tree, program, units, scheduled.notes, sized, related)
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:

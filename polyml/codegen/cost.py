@@ -347,8 +347,8 @@ class CostModel:
 
     def shares(self, loop: int) -> bool:
         """Whether iterations of the loop may touch the same elements, so that running them together saves some."""
-        arrays = [r.touch.access.array for r in self.reaches]
-        return len(set(arrays)) < len(arrays) or any(r.moves[loop] == 0 for r in self.reaches)
+        places = {(r.touch.access.array, r.touch.subscripts) for r in self.reaches}
+        return len({array for array, _ in places}) < len(places) or any(r.moves[loop] == 0 for r in self.reaches)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0

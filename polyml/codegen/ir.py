@@ -5,6 +5,7 @@ Blocks stay open so that a value can be put where it is cheapest (in the block t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -17,10 +18,10 @@ class Block:
 
 
 class Function:
-    """One LLVM function under construction; `current` is where `emit` writes."""
+    """One LLVM function under construction; `current` is where `emit` writes. attributes: LLVM's, in words."""
 
-    def __init__(self, signature: str, attributes: str = "nounwind"):
-        self._signature, self._attributes = signature, attributes
+    def __init__(self, signature: str):
+        self._signature, self.attributes = signature, "nounwind"
         self._counter = 0
         self.blocks: list[Block] = []
         self.current = self.block("entry")
@@ -50,9 +51,36 @@ class Function:
         self.current.terminator = f"br i1 {condition}, label %{then.label}, label %{orelse.label}"
 
     def text(self) -> str:
-        out = [f"define {self._signature} {self._attributes} {{"]
+        out = [f"define {self._signature} {self.attributes} {{"]
         for block in self.blocks:
             out.append(f"{block.label}:")
             out.extend(f"  {line}" for line in (*block.phis, *block.lines, block.terminator or "unreachable"))
         out.append("}")
         return "\n".join(out)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One finished function. declarations: of what it refers to, by name; some may be whole functions. effort: about how long
+    its code takes to make, in characters of optimised functions.
+    """
+
+    name: str
+    definition: str
+    declarations: Mapping[str, str]
+    effort: float
+
+
+def text(units: Sequence[Unit]) -> str:
+    """Functions as one module, which declares what it lacks."""
+    defined = {unit.name for unit in units}
+    needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
+    return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
+
+
+def divided(units: Sequence[Unit], count: int) -> list[list[Unit]]:
+    """At most so many groups of about the same effort, the largest functions first to the smallest group."""
+    groups: list[list[Unit]] = [[] for _ in range(min(count, len(units)))]
+    for unit in sorted(units, key=lambda unit: unit.effort, reverse=True):
+        min(groups, key=lambda group: sum(u.effort for u in group)).append(unit)
+    return groups

@@ -16,7 +16,7 @@ from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll
 from polyml.codegen.cells import MOST_APART, Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, const, extremum, floor_div, linear, modulo, var
-from polyml.codegen.ir import Block, Function
+from polyml.codegen.ir import Block, Function, Unit
 from polyml.codegen.nest import has_guard
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import CannotRunTogether, Copy, Evaluator, Row
@@ -26,6 +26,8 @@ from polyml.model.reduction import identity
 from polyml.model.scop import Array, Gather, Role, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
+UNHURRIED = "nounwind noinline optnone"
+UNHURRIED_EFFORT = 0.4  # of what such code takes to be made, in that of optimised code
 FLAGS = {"strict": "", "reassociate": "contract ", "fast": "fast "}
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
 SHARES = 4  # of a short loop, for each thread
@@ -34,8 +36,10 @@ PARALLEL_WORK = 100_000  # instances below which starting the threads costs more
 LINE_BYTES = 64  # of a cache line, for where vectors best begin
 
 
-def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True) -> str:
-    """The module of one kernel as LLVM text.
+def emit(
+    program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True
+) -> tuple[Unit, ...]:
+    """The functions of one kernel, the kernel itself first.
 
     aliased: arguments may overlap, so nothing is kept in registers across statements.
     layouts: per array argument "C", "F" or "A": which stride is known to be one element.
@@ -43,7 +47,7 @@ def emit(program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], 
     """
     module = Module(program, fp, aliased, layouts, fused, threads)
     Kernel(module).define()
-    return module.text()
+    return tuple(body.unit() for body in module.bodies)
 
 
 @dataclass
@@ -54,8 +58,7 @@ class Module:
     layouts: tuple[str, ...]
     fused: bool
     threads: bool
-    declared: dict[str, str] = field(default_factory=dict)
-    functions: list[Function] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
 
     def __post_init__(self):
         self.scop = self.program.scop
@@ -65,10 +68,6 @@ class Module:
         # arrays of one element that the kernel owns live on its stack, the others share a block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
-
-    def text(self) -> str:
-        parts = [f.text() for f in self.functions]
-        return "\n".join([*sorted(self.declared.values()), *parts]) + "\n"
 
 
 @dataclass
@@ -82,10 +81,13 @@ class Scope:
 class Body:
     """The code of one LLVM function: the kernel itself, or the iterations of a parallel loop."""
 
-    def __init__(self, module: Module, signature: str):
+    def __init__(self, module: Module, name: str, signature: str):
+        """signature: a format that puts the name in. declared: what is referred to, by name."""
         self.module, self.scop = module, module.scop
-        self.fn = Function(signature)
-        self.math = Arithmetic(self.fn, FLAGS[module.fp], module.declared, module.fused)
+        self.name, self.declared = name, {}
+        self.fn = Function(signature.format(name))
+        module.bodies.append(self)
+        self.math = Arithmetic(self.fn, FLAGS[module.fp], self.declared, module.fused)
         self.scopes = [Scope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
         self.jams: list[Jam] = []
@@ -94,6 +96,12 @@ class Body:
         self._partials: dict[_Group, _Partial] = {}  # that the next loop goes on with
         self._held_ahead: dict[int, dict[Place, str | None]] = {}  # by loop, of the one that runs next
         self.values = Evaluator(self)
+        self.repeats = False  # whether instances run in loops of this function
+
+    def unit(self) -> Unit:
+        """The function, when it is finished."""
+        text = self.fn.text()
+        return Unit(self.name, text, self.declared, len(text) * (UNHURRIED_EFFORT if self.fn.attributes == UNHURRIED else 1.0))
 
     # -- integers ------------------------------------------------------------------------------------------------
 
@@ -164,7 +172,7 @@ class Body:
             return self._floor_div(self.integer(atom.operand), atom.divisor, scope.entry)
         if isinstance(atom, Extremum):
             name = "llvm.smin.i64" if atom.op == "min" else "llvm.smax.i64"
-            self.module.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+            self.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
             total = self.integer(atom.operands[0])
             for operand in atom.operands[1:]:
                 total = self.fn.emit(f"call i64 @{name}(i64 {total}, i64 {self.integer(operand)})", scope.entry)
@@ -301,7 +309,7 @@ class Body:
 
     def fetch(self, place: Place) -> None:
         """Bring the first element of a place, which need not exist, to the second cache."""
-        self.module.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.declared.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.fn.do(f"call void @llvm.prefetch.p0(ptr {self.pointer(place.array, place.subscripts)}, i32 0, i32 2, i32 1)")
 
     def _load_pair(self, place: Place) -> Val:
@@ -498,7 +506,7 @@ class Body:
         wide = vector_type(kind, lanes)
         mask = "splat (i1 true)" if copy.last is None else Mask(self, lanes, copy.last).bits
         name = f"llvm.masked.gather.v{lanes}{name_suffix(kind)}.v{lanes}p0"
-        self.module.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
+        self.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
         loaded = self.fn.emit(
             f"call {wide} @{name}(<{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask}, {wide} zeroinitializer)"
         )
@@ -508,7 +516,7 @@ class Body:
         """The index, or the last one: index arrays that another thread changes meanwhile do harm to nobody's memory."""
         index, last = self.math.together(index, last)
         name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
-        self.module.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
+        self.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
         return Val(self.math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})"), I64, index.lanes)
 
     def lane_pointer(self, place: Place, lane: int, mask: "Mask | None") -> str:
@@ -534,7 +542,7 @@ class Body:
     def _masked_load(self, address: str, kind: str, lanes: int, align: int, bits: str) -> str:
         wide = vector_type(kind, lanes)
         name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
-        self.module.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
+        self.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
         return self.fn.emit(
             f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)"
         )
@@ -542,7 +550,7 @@ class Body:
     def _masked_store(self, ssa: str, address: str, kind: str, lanes: int, align: int, bits: str) -> None:
         wide = vector_type(kind, lanes)
         name = f"llvm.masked.store.v{lanes}{name_suffix(kind)}.p0"
-        self.module.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
+        self.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
         self.fn.do(f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{lanes} x i1> {bits})")
 
     def _from_memory(self, ssa: str, element: DType, lanes: int) -> Val:
@@ -589,7 +597,7 @@ class Body:
             pointer = self.lane_pointer(place, lane, mask)
             addresses = self.fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
         name = f"llvm.masked.scatter.v{lanes}{name_suffix(kind)}.v{lanes}p0"
-        self.module.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
+        self.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
         self.fn.do(
             f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})"
         )
@@ -600,6 +608,7 @@ class Body:
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
                 self.values.instance(node)
+                self.repeats |= any(isinstance(n, Loop) for n in self.path)
             elif isinstance(node, Loop):
                 self.flush()
                 if node.parallel and self.can_fork and not node.partial:
@@ -933,7 +942,7 @@ class Mask:
     def clamped(self, lane: int) -> str:
         """min(lane, the last lane that happens)."""
         name = "llvm.smin.i64"
-        self._body.module.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+        self._body.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
         return self._body.math.once(f"call i64 @{name}(i64 {lane}, i64 {self.last})")
 
 
@@ -941,7 +950,7 @@ class Kernel(Body):
     """The kernel's own function: checks, memory of local arrays, the loops, results."""
 
     def __init__(self, module: Module):
-        super().__init__(module, f"i64 @{ENTRY}(ptr noalias %slots)")
+        super().__init__(module, ENTRY, "i64 @{}(ptr noalias %slots)")
         self.slots_pointer = "%slots"
         self._local: dict[str, str] = {}
 
@@ -954,7 +963,6 @@ class Kernel(Body):
 
     def define(self) -> None:
         fn, module = self.fn, self.module
-        module.functions.append(fn)
         self.overflow = fn.emit("alloca i8")
         fn.do(f"store i8 0, ptr {self.overflow}")
         self.environment_block = fn.current
@@ -982,6 +990,8 @@ class Kernel(Body):
         flag = fn.emit(f"load i8, ptr {self.overflow}")
         left = fn.emit(f"icmp ne i8 {flag}, 0")
         fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
+        if not self.repeats:
+            fn.attributes = UNHURRIED
 
     def _check(self, late: list[bool], now: bool) -> None:
         """The checks at entry, those first that ask for sizes alone."""
@@ -1023,8 +1033,8 @@ class Kernel(Body):
             total = fn.emit(f"add i64 {total}, {fn.emit(f'and i64 {size}, -64')}")
         if not starts:
             return None
-        self.module.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
-        self.module.declared["polyml_release"] = "declare void @polyml_release(ptr)"
+        self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
+        self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
         block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
         self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), -1)
         for name, start in starts.items():
@@ -1086,13 +1096,14 @@ class Kernel(Body):
         for index, (kind, ssa) in enumerate(words):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
-        name = f"{ENTRY}.parallel{len(module.functions)}"
+        name = f"{ENTRY}.parallel{len(module.bodies)}"
         Share(module, name, node, self.path, arrays, outer).define()
         threads = self.word(0)
         if enough is not None:
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
         shares = fn.emit(f"mul i64 {threads}, {SHARES}") if self._is_short(node) else threads
-        module.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
+        self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
+        self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
 
     def _is_short(self, node: Loop) -> bool:
@@ -1154,8 +1165,7 @@ class Share(Body):
     thread = "%share"
 
     def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
-        super().__init__(module, f"internal void @{name}(ptr noalias %environment, i64 %share, i64 %shares)")
-        module.functions.append(self.fn)
+        super().__init__(module, name, "hidden void @{}(ptr noalias %environment, i64 %share, i64 %shares)")
         self._node = node
         self.path = list(path)
         self.slots_pointer = self._word(0, "ptr")
@@ -1201,7 +1211,7 @@ class Share(Body):
         for number in ("%share", fn.emit("add i64 %share, 1")):
             unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %shares")
             ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
-        self.module.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        self.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         last = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
         share = fn.block("share")
         fn.jump(share)

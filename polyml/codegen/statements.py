@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -79,7 +79,7 @@ class Copy:
     scans: bool = False
 
 
-def copies(jams: list[Jam]) -> Iterator[Copy]:
+def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
     """Every combination of the jams' iterations, one Copy per vector."""
     lane = next((j for j in jams if j.lanes > 1), None)
     for chosen in product(*(range(j.count) for j in jams)):
@@ -125,8 +125,9 @@ class Evaluator:
         self._scop = body.scop
         self._reductions = body.module.program.reductions
         self._known: dict[tuple, tuple[Access, tuple[Lin, ...]]] = {}
-        self._copies: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
-        self._places: dict[tuple[int, int, str | None], Place] = {}
+        self._copies: dict[tuple[int, ...], tuple[tuple[Jam, ...], list[Copy]]] = {}
+        self._touches: dict[tuple[int, ...], tuple[object, list[_Touching]]] = {}
+        self._places: dict[tuple, tuple[Access, Copy, Place]] = {}
         self._prefix: dict[tuple[Place, int], Val] = {}  # what a scan in lanes makes of an element
         self._updated: dict[int, dict[tuple[Place, int], Val]] = {}  # by instance that has been emitted before its turn
         self._conditions: list[Val] = []  # under which what is being computed counts
@@ -134,7 +135,13 @@ class Evaluator:
     # -- places --------------------------------------------------------------------------------------------------
 
     def place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None = None) -> Place:
-        """What the access touches in one copy. op: it is the accumulator of a reduction."""
+        """What the access touches in one copy, found once. op: it is the accumulator of a reduction."""
+        key = id(access), id(copy), op, *iterators.values()
+        if key not in self._places:
+            self._places[key] = access, copy, self._place(access, iterators, copy, op)
+        return self._places[key][2]
+
+    def _place(self, access: Access, iterators: dict[str, Lin], copy: Copy, op: str | None) -> Place:
         subscripts = self._subscripts(access, iterators)
         here = tuple(e.substitute(copy.values) for e in subscripts)
         if copy.lane_var is None:
@@ -157,6 +164,13 @@ class Evaluator:
             known = self._known[key] = access, made
         return known[1]
 
+    def _copies_of(self, jams: Sequence[Jam]) -> list[Copy]:
+        """`copies`, of which places are remembered."""
+        key = tuple(map(id, jams))
+        if key not in self._copies:
+            self._copies[key] = tuple(jams), [*copies(jams)]
+        return self._copies[key][1]
+
     def _iterators(self, node: Instance) -> dict[str, Lin]:
         return dict(zip(self._scop.statements[node.statement].iterators, node.point))
 
@@ -178,7 +192,7 @@ class Evaluator:
             accesses = [(a, False, lane_reduces if i == accumulator else None) for i, a in enumerate(statement.reads)]
             accesses.append((statement.write, True, lane_reduces if accumulator is not None else None))
             for access, writes, reduces in accesses:
-                place = self._place(touching, access, reduces)
+                place = self.place(access, touching.iterators, touching.copy, reduces)
                 varies = any(loop.var in e.names for e in place.subscripts)
                 if varies or (place.last is not None and loop.var in place.last.names and place.part is None):
                     moving.append((place, writes, access, touching))
@@ -198,7 +212,7 @@ class Evaluator:
             accumulator, _ = self._accumulated(statement)
             for number, access in enumerate((*statement.reads, statement.write)):
                 writes = number == len(statement.reads)
-                place = self._place(touching, access)
+                place = self.place(access, touching.iterators, touching.copy)
                 limits = () if place.last is None else (place.last,)
                 places = found.setdefault(access.array, {})
                 if copy.lane_var is not None and accumulator is not None and place.lanes == 1 and (writes or number == accumulator):
@@ -218,8 +232,8 @@ class Evaluator:
         writes: dict[str, dict[Place, None]] = {}
         for touching in self._touched(loop):
             statement = touching.statement
-            reads |= {self._place(touching, access) for access in statement.reads}
-            writes.setdefault(statement.write.array, {})[self._place(touching, statement.write)] = None
+            reads |= {self.place(access, touching.iterators, touching.copy) for access in statement.reads}
+            writes.setdefault(statement.write.array, {})[self.place(statement.write, touching.iterators, touching.copy)] = None
         found = []
         for places in writes.values():
             for written in places:
@@ -238,7 +252,7 @@ class Evaluator:
         for touching in self._touched(loop):
             written.add(touching.statement.write.array)
             for access in touching.statement.reads:
-                place = self._place(touching, access)
+                place = self.place(access, touching.iterators, touching.copy)
                 dim = self._body.row_of(place)
                 if dim is None or place.subscripts[dim].coefficient(loop.var) != 1:
                     continue
@@ -252,23 +266,16 @@ class Evaluator:
         """Every copy of every instance in an innermost loop, found once."""
         jams = list(self._body.jams)
         key = id(loop), *map(id, jams)
-        if key not in self._copies:
-            self._copies[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
-        return self._copies[key][1]
-
-    def _place(self, touching: "_Touching", access: Access, op: str | None = None) -> Place:
-        """The place of an access in a copy that `_touched` found."""
-        key = id(touching), id(access), op
-        if key not in self._places:
-            self._places[key] = self.place(access, touching.iterators, touching.copy, op)
-        return self._places[key]
+        if key not in self._touches:
+            self._touches[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
+        return self._touches[key][1]
 
     def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
         """Every copy of every instance."""
         for node in nodes:
             if isinstance(node, Instance):
                 statement, iterators = self._scop.statements[node.statement], self._iterators(node)
-                for copy in copies(jams):
+                for copy in self._copies_of(jams):
                     yield _Touching(statement, iterators, copy, node, tuple(jams))
             elif isinstance(node, Jam):
                 yield from self._touching(node.body, [*jams, node])
@@ -331,7 +338,7 @@ class Evaluator:
         statement = self._scop.statements[node.statement]
         iterators = self._iterators(node)
         accumulator, op = self._accumulated(statement)
-        for copy in copies(self._body.jams):
+        for copy in self._copies_of(self._body.jams):
             if copy.scans and self._scanned(node, statement, iterators, copy):
                 continue
             reduces = op if self._reduces_lanes(statement, iterators, copy, accumulator) else None
@@ -390,7 +397,7 @@ class Evaluator:
         for node in reversed(body):  # as one of them may be among the readers of those behind it
             statement = self._scop.statements[node.statement]
             if statement.name in self._reductions and is_read_before(self._body.module.program, body, node):
-                for copy in copies(self._body.jams):
+                for copy in self._copies_of(self._body.jams):
                     self._scanned(node, statement, self._iterators(node), copy, early=True)
 
     def carries(self, loop: Loop) -> list[Place]:
@@ -637,7 +644,7 @@ class Evaluator:
         body = self._body
         stem = {"+": "sadd", "-": "ssub", "*": "smul"}[op]
         name = f"llvm.{stem}.with.overflow.i64"
-        body.module.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
+        body.declared.setdefault(name, f"declare {{i64, i1}} @{name}(i64, i64)")
         pair = body.fn.emit(f"call {{i64, i1}} @{name}(i64 {left.ssa}, i64 {right.ssa})")
         self._flag(Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 1"), BOOL))
         return Val(body.fn.emit(f"extractvalue {{i64, i1}} {pair}, 0"), PYINT)
@@ -660,8 +667,8 @@ class Evaluator:
 
     def _integer_power(self, dtype: DType, left: Val, right: Val) -> Val:
         """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
-        math, module = self._body.math, self._body.module
-        module.declared["polyml_power"] = POWER
+        math = self._body.math
+        self._body.declared["polyml_power"] = POWER
         numbers = []
         for lane in range(left.lanes):
             base = math.convert(math.element(left, lane), I64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
@@ -12,7 +14,7 @@ from polyml.runtime.seal import Damaged, seal, unseal
 from polyml.runtime.sizes import Alike
 from polyml.source import Loc, Source
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,8 @@ class ResultArray:
 class Artifact:
     """params, types: the kernel's parameters in the order of the call. layouts: "C", "F" or "A" per array argument.
 
-    entry: symbol of `i64 entry(ptr slots)` in object_code. results: what the call returns, in order.
+    entry: symbol of `i64 entry(ptr slots)` in object_code, objects that are linked with one
+    another. results: what the call returns, in order.
     result_arrays: the arrays the caller allocates, in the order of their slots. written: the array arguments written.
     aliased: made for arguments that overlap. notes: lines for explain(). sized: whether other sizes ask for other code.
     alike: how sizes must be related.
@@ -65,7 +68,7 @@ class Artifact:
     types: tuple[ArgType, ...]
     layouts: tuple[str, ...]
     entry: str
-    object_code: bytes = field(repr=False)
+    object_code: tuple[bytes, ...] = field(repr=False)
     checks: tuple[CheckRecord, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     results: tuple[ScalarResult | ArrayResult, ...] = ()
@@ -90,7 +93,7 @@ class Artifact:
     def to_bytes(self) -> bytes:
         """What `from_bytes` reads: sealed, with the version of this format."""
         head = json.dumps(_to_json(self), separators=(",", ":")).encode()
-        return seal(len(head).to_bytes(4, "little") + head + self.object_code)
+        return seal(len(head).to_bytes(4, "little") + head + b"".join(self.object_code))
 
     @staticmethod
     def from_bytes(sealed: bytes) -> Artifact:
@@ -101,7 +104,7 @@ class Artifact:
             head = json.loads(content[4:end])
             if head["version"] != VERSION:
                 raise Damaged(f"version {head['version']} of the format, not {VERSION}")
-            return _from_json(head, content[end:])
+            return _from_json(head, _pieces(content[end:], head["object_bytes"]))
         except (KeyError, TypeError, ValueError) as problem:
             raise Damaged(f"not an artifact: {problem}") from None
 
@@ -145,6 +148,11 @@ def parse_type(text: str) -> ArgType:
     return ArrayType(element, len(extents), frozenset(sizes))
 
 
+def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
+    ends = [0, *accumulate(lengths)]
+    return tuple(content[start:end] for start, end in pairwise(ends))
+
+
 def _to_json(artifact: Artifact) -> dict:
     return {
         "version": VERSION,
@@ -153,6 +161,7 @@ def _to_json(artifact: Artifact) -> dict:
         "types": [str(t) for t in artifact.types],
         "layouts": artifact.layouts,
         "entry": artifact.entry,
+        "object_bytes": [len(each) for each in artifact.object_code],
         "checks": [{**asdict(c), "loc": _loc_to_json(c.loc)} for c in artifact.checks],
         "parameters": [asdict(p) for p in artifact.parameters],
         "results": [_result_to_json(r) for r in artifact.results],
@@ -166,7 +175,7 @@ def _to_json(artifact: Artifact) -> dict:
     }
 
 
-def _from_json(head: dict, object_code: bytes) -> Artifact:
+def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
     return Artifact(
         name=head["name"],
         params=tuple(head["params"]),

@@ -10,7 +10,7 @@ import ctypes
 import mmap
 import struct
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,6 +19,7 @@ _RELOCATABLE, _X86_64 = 1, 62
 _SYMTAB, _RELA, _NOBITS = 2, 4, 8
 _WRITE, _ALLOC, _TLS = 1, 2, 0x400
 _UNDEFINED, _ABSOLUTE, _FIRST_RESERVED = 0, 0xFFF1, 0xFF00
+_LOCAL = 0
 _R_64, _R_PC32, _R_PLT32, _R_GOTPCREL, _R_PC64, _R_GOTPCRELX, _R_REX_GOTPCRELX = 1, 2, 4, 9, 24, 41, 42
 _THROUGH_GOT = (_R_GOTPCREL, _R_GOTPCRELX, _R_REX_GOTPCRELX)
 _JUMP_THROUGH_NEXT_WORD = b"\xff\x25\x02\x00\x00\x00\x0f\x0b"  # jmp *2(%rip); ud2; then the address
@@ -32,6 +33,9 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class _Section:
+    """data: of the object that it is from. link, info: as they are there."""
+
+    data: bytes
     name: str
     kind: int
     flags: int
@@ -44,14 +48,17 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Symbol:
+    """section: its number among those of all objects, or one of the reserved ones. is_global: not of its object alone."""
+
     name: str
     section: int
     value: int
+    is_global: bool
 
 
 @dataclass(frozen=True)
 class _Relocation:
-    """Change the bytes at `offset` of section number `section` by symbol number `symbol`."""
+    """Change the bytes at `offset` of section number `section` by symbol number `symbol`, counted over all objects."""
 
     section: int
     offset: int
@@ -61,26 +68,32 @@ class _Relocation:
 
 
 class Image:
-    """An object in memory, ready to run. The memory goes with the Image, but not at interpreter exit, when a thread
+    """Objects in memory, ready to run. The memory goes with the Image, but not at interpreter exit, when a thread
     may still be running in it."""
 
-    def __init__(self, object_code: bytes, resolve: Callable[[str], int]):
-        """resolve: the address of a symbol the object does not define."""
-        sections = _sections(object_code)
-        symbols = _symbols(object_code, sections)
-        relocations = _relocations(object_code, sections)
+    def __init__(self, objects: Sequence[bytes], resolve: Callable[[str], int]):
+        """resolve: the address of a symbol that none of the objects defines."""
+        sections, symbols, relocations = _together(objects)
         places, code_bytes, size_bytes = _places(sections, relocations)
         self._memory = _Memory(size_bytes)
         base = self._memory.address
         for number, place in places.items():
-            self._memory.write(place, _content(object_code, sections[number]))
-        addresses = [_address(s, base, places, resolve) if s.name or s.section else 0 for s in symbols]
+            self._memory.write(place, _content(sections[number]))
+        defined = [s for s in symbols if s.is_global and s.section != _UNDEFINED]
+        self._symbols = {s.name: _address(s, base, places) for s in defined}
+        addresses = [self._reached(s, base, places, resolve) for s in symbols]
         _relocate(self._memory, relocations, addresses, places, code_bytes)
         self._memory.make_executable(_table_end(relocations, code_bytes))
-        self._symbols = {s.name: a for s, a in zip(symbols, addresses) if s.section != _UNDEFINED}
+
+    def _reached(self, symbol: _Symbol, base: int, places: dict[int, int], resolve: Callable[[str], int]) -> int:
+        if symbol.section != _UNDEFINED:
+            return _address(symbol, base, places)
+        if not symbol.name:
+            return 0  # the first one of each object
+        return self._symbols[symbol.name] if symbol.name in self._symbols else resolve(symbol.name)
 
     def address(self, symbol: str) -> int:
-        """Where a symbol that the object defines is. KeyError if it does not."""
+        """Where a global symbol that an object defines is. KeyError if none does."""
         return self._symbols[symbol]
 
 
@@ -119,6 +132,18 @@ def _up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
+def _together(objects: Sequence[bytes]) -> tuple[list[_Section], list[_Symbol], list[_Relocation]]:
+    sections: list[_Section] = []
+    symbols: list[_Symbol] = []
+    relocations: list[_Relocation] = []
+    for data in objects:
+        own = _sections(data)
+        relocations += _relocations(own, len(sections), len(symbols))
+        symbols += _symbols(own, len(sections))
+        sections += own
+    return sections, symbols, relocations
+
+
 def _sections(data: bytes) -> list[_Section]:
     if data[:6] != _ELF64_LITTLE or struct.unpack_from("<HH", data, 16) != (_RELOCATABLE, _X86_64):
         raise Unsupported("not a relocatable x86-64 ELF object")
@@ -126,24 +151,26 @@ def _sections(data: bytes) -> list[_Section]:
     width, count, names_at = struct.unpack_from("<HHH", data, 58)
     heads = [struct.unpack_from("<IIQQQQIIQQ", data, start + i * width) for i in range(count)]
     names = heads[names_at][4]
-    return [_Section(_text(data, names + h[0]), h[1], h[2], h[4], h[5], h[6], h[7], h[8]) for h in heads]
+    return [_Section(data, _text(data, names + h[0]), h[1], h[2], h[4], h[5], h[6], h[7], h[8]) for h in heads]
 
 
-def _symbols(data: bytes, sections: list[_Section]) -> list[_Symbol]:
+def _symbols(sections: list[_Section], first_section: int) -> list[_Symbol]:
     found = []
     for table in (s for s in sections if s.kind == _SYMTAB):
         names = sections[table.link].offset
-        entries = struct.iter_unpack("<IBBHQQ", data[table.offset : table.offset + table.size])
-        for name, _, _, section, value, _ in entries:
-            found.append(_Symbol(_text(data, names + name), section, value))
+        for name, info, _, section, value, _ in struct.iter_unpack("<IBBHQQ", _content(table)):
+            if _UNDEFINED < section < _FIRST_RESERVED:
+                section += first_section
+            found.append(_Symbol(_text(table.data, names + name), section, value, info >> 4 != _LOCAL))
     return found
 
 
-def _relocations(data: bytes, sections: list[_Section]) -> list[_Relocation]:
+def _relocations(sections: list[_Section], first_section: int, first_symbol: int) -> list[_Relocation]:
     found = []
     for table in (s for s in sections if s.kind == _RELA and _loaded(sections[s.info])):
-        for offset, info, addend in struct.iter_unpack("<QQq", data[table.offset : table.offset + table.size]):
-            found.append(_Relocation(table.info, offset, info & 0xFFFFFFFF, info >> 32, addend))
+        for offset, info, addend in struct.iter_unpack("<QQq", _content(table)):
+            section, symbol = first_section + table.info, first_symbol + (info >> 32)
+            found.append(_Relocation(section, offset, info & 0xFFFFFFFF, symbol, addend))
     return found
 
 
@@ -174,13 +201,11 @@ def _table_end(relocations: list[_Relocation], code_bytes: int) -> int:
     return code_bytes + _STUB_BYTES * len({r.symbol for r in relocations})
 
 
-def _content(data: bytes, section: _Section) -> bytes:
-    return b"" if section.kind == _NOBITS else data[section.offset : section.offset + section.size]
+def _content(section: _Section) -> bytes:
+    return b"" if section.kind == _NOBITS else section.data[section.offset : section.offset + section.size]
 
 
-def _address(symbol: _Symbol, base: int, places: dict[int, int], resolve: Callable[[str], int]) -> int:
-    if symbol.section == _UNDEFINED:
-        return resolve(symbol.name)
+def _address(symbol: _Symbol, base: int, places: dict[int, int]) -> int:
     if symbol.section == _ABSOLUTE:
         return symbol.value
     if symbol.section >= _FIRST_RESERVED:

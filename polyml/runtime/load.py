@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import itertools
 import sys
+import threading
+from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
@@ -25,17 +27,17 @@ class Code(Protocol):
         """Where a symbol is that the object defines and `load` was told of. KeyError otherwise."""
 
 
-def load(object_code: bytes, *symbols: str) -> Code:
-    """Object code in memory with its external symbols bound; `symbols` are those that will be asked for.
+def load(objects: Sequence[bytes], *symbols: str) -> Code:
+    """Objects in memory, linked with one another and what is outside; `symbols` are those that will be asked for.
 
     CompileError if an external symbol is nowhere to be found.
     """
     if sys.platform == "linux":
         try:
-            return elf.Image(object_code, resolve)
+            return elf.Image(objects, resolve)
         except elf.Unsupported:
             pass  # LLVM's linker takes what the small loader does not
-    return Linked(object_code, symbols)
+    return Linked(objects, symbols)
 
 
 def resolve(symbol: str) -> int:
@@ -71,6 +73,31 @@ def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTI
     return _machine(cpu, features, level).emit_object(module)
 
 
+def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = "", level: int = 1) -> tuple[bytes, ...]:
+    """`assemble` of each text, each on a thread of its own."""
+    objects: dict[int, bytes] = {}
+    failures: list[Exception] = []
+
+    def make(number: int) -> None:
+        machines = _idle_machines(cpu, features, level)
+        machine = machines.take()
+        try:
+            objects[number] = _emitted(machine, _parsed(texts[number], _llvm().create_context()))
+        except Exception as problem:
+            failures.append(problem)
+        machines.give(machine)
+
+    others = [threading.Thread(target=make, args=(number,)) for number in range(1, len(texts))]
+    for thread in others:
+        thread.start()
+    make(0)
+    for thread in others:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return tuple(objects[number] for number in range(len(texts)))
+
+
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
     """The assembler text of what `assemble` makes."""
     return _machine(cpu, features, level).emit_assembly(_parsed(text))
@@ -85,10 +112,34 @@ def assemble_optimised(text: str) -> bytes:
     return machine.emit_object(module)
 
 
-def _parsed(text: str):
-    module = _llvm().parse_assembly(text)
+def _parsed(text: str, context=None):
+    module = _llvm().parse_assembly(text, context)
     module.verify()
     return module
+
+
+def _emitted(machine, module) -> bytes:
+    """`machine.emit_object(module)` without llvmlite's lock, which lets one thread into LLVM at a time. LLVM itself asks
+    that a module's context and a machine are used by one thread at a time.
+    """
+    from llvmlite.binding import ffi
+
+    with ffi.OutputString() as problem:
+        buffer = _unlocked(ffi.lib, "LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
+        if not buffer:
+            raise RuntimeError(str(problem))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@cache
+def _unlocked(library, name: str):
+    """The function that llvmlite calls with its lock held."""
+    function, locked = getattr(ctypes.CDLL(library._name), name), getattr(library, name)
+    function.restype, function.argtypes = locked.restype, locked.argtypes
+    return function
 
 
 @cache
@@ -104,19 +155,41 @@ def _llvm():
 
 @cache
 def _machine(cpu: str, features: str, level: int):
-    llvm = _llvm()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return _new_machine(cpu, features, level)
+
+
+def _new_machine(cpu: str, features: str, level: int):
+    target = _llvm().Target.from_triple(_llvm().get_process_triple())
     return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small")
+
+
+@cache
+class _idle_machines:
+    """Those of a kind that no thread uses: to make one takes as long as the code of a small function."""
+
+    def __init__(self, cpu: str, features: str, level: int):
+        self._kind, self._idle = (cpu, features, level), []
+
+    def take(self):
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _new_machine(*self._kind)
+
+    def give(self, machine) -> None:
+        self._idle.append(machine)
 
 
 class Linked:
     """Object code linked by LLVM's JIT linker."""
 
-    def __init__(self, object_code: bytes, symbols: tuple[str, ...]):
+    def __init__(self, objects: Sequence[bytes], symbols: tuple[str, ...]):
         _libraries()  # into the process, where the linker looks
-        builder = _llvm().JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        builder = _llvm().JITLibraryBuilder().add_current_process()
+        for content in objects:
+            builder.add_object_img(content)
         for own in (PARALLEL, *MEMORY):
-            if own not in symbols and own.encode() in object_code:
+            if own not in symbols and any(own.encode() in content for content in objects):
                 builder.import_symbol(own, resolve(own))
         for symbol in symbols:
             builder.export_symbol(symbol)

@@ -24,7 +24,7 @@ class Pool:
 
     def __init__(self):
         self._code = load.load(
-            blobs.compiled("threads", _text()),
+            [blobs.compiled("threads", _text())],
             load.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started",
         )  # fmt: skip
         # Sleeping workers stay inside this code until the process ends, later than any Python object.

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from polyml import machine
+from polyml.codegen import ir
 from polyml.codegen.ast import Instance
 from polyml.codegen.build import build
 from polyml.codegen.fulltiles import separate_full_tiles
@@ -118,9 +119,9 @@ class Native:
 
 def native(program, preset, *, fp="strict", layouts, aliased=False):
     target = machine.preset(preset)
-    text = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
-    code = load.assemble(text, cpu=target.cpu_name, features=target.features, level=1)
-    return Native(program.scop, text, load.load(code, ENTRY))
+    units = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
+    objects = load.assemble_together([ir.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
+    return Native(program.scop, ir.text(units), load.load(objects, ENTRY))
 
 
 def compiled(function, arguments, preset, *, fp="strict", form="auto", layouts=None):

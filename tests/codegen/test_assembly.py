@@ -7,6 +7,7 @@ import pytest
 
 import kernels
 from polyml import machine
+from polyml.codegen import ir
 from polyml.codegen.llvm import emit
 from polyml.runtime import load
 from tests.codegen.loop_nests import arguments_for, five_points, lu, matmul, row_dots
@@ -19,7 +20,7 @@ VECTOR = {"sse2": r"%xmm", "avx2": r"%ymm", "avx512": r"%zmm", "neon": r"\bv\d+\
 def assembly(function, arguments, preset, *, fp="reassociate"):
     target = machine.preset(preset)
     program = program_of(function, arguments, preset, fp=fp)
-    text = emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma)
+    text = ir.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
     if target.isa == machine.host().isa:
         return load.assembly(text, cpu=target.cpu_name, features=target.features)
     made = available(target.triple).create_target_machine(cpu=target.cpu_name, features=target.features, opt=1)

@@ -2,20 +2,24 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from polyml import machine
 from polyml.codegen import vectorize as vectorizing
 from polyml.codegen.ast import Guard, Instance, Jam, Program, Unroll, instances, loops
+from polyml.codegen.build import build
 from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.vectorize import vectorize
+from polyml.model.reduction import reductions
 from tests.codegen.forms import check, layouts, programs
 from tests.codegen.histories import History
 from tests.codegen.loop_nests import (
     KERNELS, backwards, closure, five_points, in_place, lower_update, lu, matmul, row_dots, upper,
 )  # fmt: skip
 from tests.codegen.nests import samples, steps, whole
+from tests.codegen.samples import scop_of
 
 PRESETS = ("avx2", "avx512", "neon")
 
@@ -190,3 +194,33 @@ def copies_in(node):
         return 1
     factor = node.count * getattr(node, "lanes", 1) if isinstance(node, (Jam, Unroll)) else 1
     return factor * max(copies_in(n) for n in node.body)
+
+
+def scaled(A, b):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = A[i, j] * b
+
+
+def scaled_by_column(A, b):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = A[i, j] * b[j]
+
+
+def below(A, b):
+    for i in range(1, A.shape[0]):
+        for j in range(A.shape[1]):
+            b[i, j] = A[i - 1, j] * A[i, j]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "b", "expected"),
+    [(scaled, 2.0, False), (scaled_by_column, np.ones(3), True), (below, np.ones((3, 3)), True)],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_rows_run_together_only_where_they_may_have_elements_in_common(kernel, b, expected):
+    scop = scop_of(kernel, {"A": np.ones((3, 3)), "b": b})
+    program = build(scop, scop.schedule, reductions(scop, "strict"))
+    rows = [s for n, s in proposals(program, "avx2") for loop, _ in s.jams if loop == 0 and s.vector == 1]
+    assert bool(rows) is expected

@@ -22,14 +22,14 @@ define i64 @kernel(ptr %slots) {{
 
 @cache
 def code(text: str) -> load.Code:
-    return load.load(load.assemble(text), "kernel")
+    return load.load([load.assemble(text)], "kernel")
 
 
 def artifact(*types: str, layouts: str | None = None, **fields) -> Artifact:
     """An artifact with parameters a, b, c, ... of these types. layouts: "CFA", C for every array by default."""
     parsed = tuple(map(parse_type, types))
     arrays = sum(isinstance(t, ArrayType) for t in parsed)
-    given = {"name": "f", "params": tuple("abcdefghij"[: len(types)]), "entry": "kernel", "object_code": b"", **fields}
+    given = {"name": "f", "params": tuple("abcdefghij"[: len(types)]), "entry": "kernel", "object_code": (), **fields}
     return Artifact(types=parsed, layouts=tuple(layouts if layouts is not None else "C" * arrays), **given)
 
 

@@ -109,7 +109,7 @@ def compiler(monkeypatch):
 
 def handmade(*kinds, status=0, **fields):
     text = RETURN.format(status=status)
-    return artifact(*kinds, object_code=load.assemble(text), **fields)
+    return artifact(*kinds, object_code=(load.assemble(text),), **fields)
 
 
 # Calls

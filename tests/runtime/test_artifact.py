@@ -19,7 +19,7 @@ FULL = Artifact(
     types=(ArrayType(F64, 2), ScalarType(PYINT)),
     layouts=("F",),
     entry="kernel",
-    object_code=bytes(range(256)),
+    object_code=(bytes(range(256)), b"", b"more"),
     checks=(
         CheckRecord(
             kind="bounds", what="A[n + 1]", violated="[N] -> { : N < 0 }", instances="[N] -> { S[i] : i = N }",
@@ -47,7 +47,7 @@ def test_bytes_give_back_the_artifact():
 
 
 def test_the_smallest_artifact_survives_too():
-    least = Artifact(name="f", params=(), types=(), layouts=(), entry="k", object_code=b"")
+    least = Artifact(name="f", params=(), types=(), layouts=(), entry="k", object_code=())
     assert Artifact.from_bytes(least.to_bytes()) == least
 
 
@@ -126,7 +126,7 @@ def test_an_artifact_that_contradicts_itself_is_refused(fields, problem):
         "types": FULL.types,
         "layouts": ("C",),
         "entry": "k",
-        "object_code": b"",
+        "object_code": (),
     }
     with pytest.raises(ValueError, match=problem):
         Artifact(**given | fields)

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -65,7 +66,7 @@ def object_code():
 
 @pytest.mark.parametrize("loader", LOADERS)
 def test_code_data_and_calls_out_work(loader, object_code):
-    code = LOADERS[loader](object_code, ("next", "aligned", "power"))
+    code = LOADERS[loader]([object_code], ("next", "aligned", "power"))
     following = ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("next"))
     assert [following() for _ in range(7)] == [100, 217, 335, 411, 523, 0, 0]
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("aligned"))() == 0
@@ -76,11 +77,11 @@ def test_code_data_and_calls_out_work(loader, object_code):
 @pytest.mark.parametrize("loader", LOADERS)
 def test_an_unknown_name_is_a_key_error(loader, object_code):
     with pytest.raises(KeyError):
-        LOADERS[loader](object_code, ("next",)).address("nothing")
+        LOADERS[loader]([object_code], ("next",)).address("nothing")
 
 
 def test_each_load_has_variables_of_its_own(object_code):
-    first, second = (load.load(object_code, "next") for _ in range(2))
+    first, second = (load.load([object_code], "next") for _ in range(2))
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(first.address("next"))() == 100
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(second.address("next"))() == 100
 
@@ -90,7 +91,7 @@ def test_what_the_small_loader_does_not_do_goes_to_the_linker(monkeypatch, objec
         raise elf.Unsupported("a test")
 
     monkeypatch.setattr(elf, "Image", refuse)
-    code = load.load(object_code, "next")
+    code = load.load([object_code], "next")
     assert type(code) is load.Linked
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("next"))() == 100
 
@@ -104,13 +105,13 @@ def test_what_the_small_loader_does_not_do_goes_to_the_linker(monkeypatch, objec
 )
 def test_other_formats_are_refused(content, reason):
     with pytest.raises(elf.Unsupported, match=reason):
-        elf.Image(content, load.resolve)
+        elf.Image([content], load.resolve)
 
 
 def test_thread_local_data_is_refused():
     text = "@x = thread_local global i64 0\ndefine ptr @f() {\n  ret ptr @x\n}"
     with pytest.raises(elf.Unsupported, match="thread-local data"):
-        elf.Image(load.assemble(text), load.resolve)
+        elf.Image([load.assemble(text)], load.resolve)
 
 
 def test_a_missing_symbol_is_named():
@@ -119,12 +120,12 @@ def test_a_missing_symbol_is_named():
         "define void @f() {\n  call void @polyml_no_such_function()\n  ret void\n}"
     )  # fmt: skip
     with pytest.raises(CompileError) as caught:
-        load.load(load.assemble(text), "f")
+        load.load([load.assemble(text)], "f")
     assert str(caught.value) == (
         "error: the compiled code needs the symbol `polyml_no_such_function`, which this system does not have"
     )
     with pytest.raises(CompileError, match="the compiled code cannot be linked: "):
-        load.Linked(load.assemble(text), ("f",))
+        load.Linked([load.assemble(text)], ("f",))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -134,7 +135,7 @@ def test_memory_is_given_back(object_code):
             return len(file.readlines())
 
     before = mappings()
-    images = [elf.Image(object_code, load.resolve) for _ in range(100)]
+    images = [elf.Image([object_code], load.resolve) for _ in range(100)]
     assert mappings() > before + 100
     del images
     gc.collect()
@@ -143,3 +144,90 @@ def test_memory_is_given_back(object_code):
 
 def test_text_becomes_assembly():
     assert "exp" in load.assembly(TEXT)
+
+
+# Each counts in a variable that is called the same in both, and calls the other one.
+EVEN = """
+@count = internal global i64 0
+@both = global i64 100
+declare hidden i1 @odd(i64)
+define hidden i1 @even(i64 %n) {
+  %old = load i64, ptr @count
+  %new = add i64 %old, 1
+  store i64 %new, ptr @count
+  %zero = icmp eq i64 %n, 0
+  br i1 %zero, label %yes, label %other
+yes: ret i1 true
+other:
+  %less = sub i64 %n, 1
+  %answer = call i1 @odd(i64 %less)
+  ret i1 %answer
+}
+define i64 @evens() {
+  %n = load i64, ptr @count
+  ret i64 %n
+}
+define double @one() {
+  ret double 1.5
+}
+"""
+ODD = """
+@count = internal global i64 0
+@both = external global i64
+@pointer = internal global ptr @even
+declare hidden i1 @even(i64)
+define hidden i1 @odd(i64 %n) {
+  %old = load i64, ptr @count
+  %new = add i64 %old, 1
+  store i64 %new, ptr @count
+  %sum = load i64, ptr @both
+  %more = add i64 %sum, 1
+  store i64 %more, ptr @both
+  %zero = icmp eq i64 %n, 0
+  br i1 %zero, label %no, label %other
+no: ret i1 false
+other:
+  %less = sub i64 %n, 1
+  %f = load ptr, ptr @pointer
+  %answer = call i1 %f(i64 %less)
+  ret i1 %answer
+}
+define i64 @odds() {
+  %n = load i64, ptr @count
+  %b = load i64, ptr @both
+  %sum = add i64 %n, %b
+  ret i64 %sum
+}
+define double @other() {
+  ret double 2.5
+}
+"""
+
+
+@pytest.mark.parametrize("texts", [(EVEN, ODD), (ODD, EVEN)], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_objects_are_linked_with_one_another(loader, texts):
+    objects = load.assemble_together(texts)
+    code = LOADERS[loader](objects, ("even", "evens", "odds", "one", "other"))
+    even = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int64)(code.address("even"))
+    assert [even(n) for n in range(4)] == [True, False, True, False]
+    counted = [ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(name))() for name in ("evens", "odds")]
+    assert counted == [1 + 1 + 2 + 2, 104 + 4]
+    constants = [ctypes.CFUNCTYPE(ctypes.c_double)(code.address(name))() for name in ("one", "other")]
+    assert constants == [1.5, 2.5]
+
+
+def test_texts_assembled_together_are_what_they_are_alone():
+    assert load.assemble_together((EVEN, ODD, TEXT), level=2) == tuple(map(load.assemble, (EVEN, ODD, TEXT)))
+
+
+def test_a_text_that_does_not_assemble_is_an_error_whichever_thread_had_it():
+    for texts in [("nonsense", EVEN), (EVEN, "nonsense"), ("nonsense", "nonsense")]:
+        with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
+            load.assemble_together(texts)
+
+
+def test_many_threads_may_assemble_at_a_time():
+    expected = load.assemble_together((EVEN, ODD))
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(load.assemble_together, [(EVEN, ODD)] * 32))

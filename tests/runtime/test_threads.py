@@ -64,7 +64,7 @@ end:
 
 @pytest.fixture(scope="module")
 def code():
-    return load.load(load.assemble(TEXT), "count", "nested", "slow", "loop")
+    return load.load([load.assemble(TEXT)], "count", "nested", "slow", "loop")
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ from polyml.runtime import entry, load, threads
 from tests.runtime.handmade import artifact, returning
 from tests.runtime.test_threads import TEXT
 
-code = load.load(load.assemble(TEXT), "slow", "loop")
+code = load.load([load.assemble(TEXT)], "slow", "loop")
 loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(code.address("loop"))
 env = np.zeros(8, np.int64)
 loop(code.address("slow"), env.ctypes.data, 1, 3, 3)

@@ -1,0 +1,68 @@
+"""Functions as modules: what they declare, how they are grouped, and how much effort LLVM makes for them."""
+
+import re
+
+import numpy as np
+import pytest
+
+from polyml import machine
+from polyml.codegen import ir
+from polyml.codegen.ir import Unit
+from polyml.codegen.llvm import ENTRY, emit
+from tests.codegen.loop_nests import arguments_for, five_points, matmul
+from tests.codegen.native import layouts_of, program_of
+
+HELPER = "define internal void @helper() {\n  ret void\n}"
+ONE = Unit("one", "define void @one() { ... }", {"two": "declare void @two()", "sin": "declare double @sin(double)"}, 1.0)
+TWO = Unit("two", "define void @two() { ... }", {"helper": HELPER, "sin": "declare double @sin(double)"}, 1.0)
+
+
+def units_of(function, *, threads=True, preset="avx2"):
+    arguments = arguments_for(function, (3, 3, 3), np.float64)
+    program = program_of(function, arguments, preset)
+    return emit(program, fp="strict", aliased=False, layouts=layouts_of(arguments), fused=True, threads=threads)
+
+
+def test_a_function_alone_declares_what_it_calls():
+    assert ir.text([ONE]) == "declare double @sin(double)\ndeclare void @two()\ndefine void @one() { ... }\n"
+
+
+def test_together_they_declare_what_none_of_them_defines_once():
+    assert ir.text([ONE, TWO]) == f"declare double @sin(double)\n{HELPER}\n{ONE.definition}\n{TWO.definition}\n"
+
+
+def test_groups_have_about_the_same_effort_and_every_function_once():
+    units = [Unit(name, "", {}, effort) for name, effort in zip("abcdef", (50, 10, 20, 30, 40, 5))]
+    groups = ir.divided(units, 2)
+    assert sorted(u.name for group in groups for u in group) == list("abcdef")
+    assert sorted(sum(u.effort for u in group) for group in groups) == [75, 80]
+
+
+@pytest.mark.parametrize("count, expected", [(1, 1), (2, 2), (8, 3)])
+def test_there_are_no_more_groups_than_asked_for_nor_empty_ones(count, expected):
+    groups = ir.divided([Unit(name, "", {}, 1.0) for name in "abc"], count)
+    assert len(groups) == expected and all(groups)
+
+
+@pytest.mark.parametrize("kernel", [matmul, five_points], ids=lambda k: k.__name__)
+def test_each_function_s_module_is_whole(kernel):
+    llvm = pytest.importorskip("llvmlite.binding")
+    if machine.host().isa != "x86-64":
+        pytest.skip("the code is for x86-64")
+    units = units_of(kernel)
+    assert units[0].name == ENTRY and len(units) > 1
+    for unit in units:
+        module = llvm.parse_assembly(ir.text([unit]))
+        module.verify()
+        defined = {f.name for f in module.functions if not f.is_declaration}
+        assert defined == {unit.name}
+        assert set(unit.declarations) == {f.name for f in module.functions} - defined
+
+
+def test_only_a_function_without_loops_of_its_own_is_left_as_it_is():
+    kernel, *shares = units_of(matmul)
+    alone, *none = units_of(matmul, threads=False)
+    assert "optnone" in kernel.definition and not none
+    assert not any("optnone" in unit.definition for unit in (*shares, alone))
+    assert kernel.effort < len(kernel.definition) / 2 and all(unit.effort == len(unit.definition) for unit in (*shares, alone))
+    assert re.search(r"call void @polyml_parallel\(ptr @polyml_kernel.parallel1,", kernel.definition)
