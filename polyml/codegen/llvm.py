@@ -1086,7 +1086,8 @@ class Kernel(Body):
     def _share_out(self, node: Loop, enough: str | None) -> None:
         """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
         fn, module = self.fn, self.module
-        outer = [n for n, (_, depth) in self.names.items() if depth > 0]
+        ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # which may be known outside all loops
+        outer = [n for n, (_, depth) in self.names.items() if depth > 0 or n in ends]
         arrays = sorted(self._local)
         words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
         words += [("ptr", self._local[a]) for a in arrays]

@@ -137,7 +137,11 @@ def _emitted(machine, module) -> bytes:
 @cache
 def _unlocked(library, name: str):
     """The function that llvmlite calls with its lock held."""
-    function, locked = getattr(ctypes.CDLL(library._name), name), getattr(library, name)
+    locked = getattr(library, name)
+    path = getattr(library, "_name", None)
+    if path is None:  # a later llvmlite may keep it elsewhere: then one thread at a time
+        return locked
+    function = getattr(ctypes.CDLL(path), name)
     function.restype, function.argtypes = locked.restype, locked.argtypes
     return function
 
