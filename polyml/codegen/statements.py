@@ -20,7 +20,7 @@ from polyml.model.reduction import identity
 from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
 if TYPE_CHECKING:
-    from polyml.codegen.llvm import Body
+    from polyml.codegen.body import Body
 
 # base ** exponent by squaring; a Python int (checked) that leaves 64 bits sets the flag
 POWER = """define internal i64 @polyml_power(i64 %base, i64 %exponent, i1 %checked, ptr %flag) nounwind {
@@ -347,7 +347,7 @@ class Evaluator:
             value = self._value(statement.value, context)
             target = self.place(statement.write, iterators, copy, reduces)
             if reduces is not None and copy.last is not None:
-                happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+                happens = Val(self._body.memory.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
                 value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
@@ -366,7 +366,7 @@ class Evaluator:
         context = _Context(statement, iterators, copy, access, None, {access: nothing})
         value = math.splat(self._value(statement.value, context), copy.lanes)
         if copy.last is not None:
-            value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
+            value = math.select(Val(self._body.memory.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
         own = self._prefixes(op, value, nothing)
         alone = replace(copy, lane_var=None)
         carry = self._body.load(self.place(statement.reads[access], iterators, alone))
@@ -464,7 +464,7 @@ class Evaluator:
         if isinstance(e, ScalarArg):
             return self._number(e)
         if isinstance(e, Gather):
-            return self._body.gather(e, [self._value(i, context) for i in e.indices], context.copy)
+            return self._body.memory.gather(e, [self._value(i, context) for i in e.indices], context.copy)
         if isinstance(e, syntax.Const):
             return self.constant(e.value, e.dtype)
         if isinstance(e, syntax.Cast):
