@@ -20,6 +20,7 @@ from polyml.codegen.integers import (
     extremum,
     floor_div,
     modulo,
+    operands,
     var,
 )
 from polyml.codegen.marks import Marked
@@ -115,17 +116,8 @@ def _loop(node: isl.AstNode, role: Marked) -> list[Node]:
     if bound.get_op_type() == _OP.lt:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
-    lower, upper = _operands("max", start), _operands("min", limit)
+    lower, upper = operands("max", start), operands("min", limit)
     return [Loop(name, lower, upper, step, body, role.parallel, role.role, partial=role.partial, name=role.name, asked=role.asked)]
-
-
-def _operands(op: str, value: Lin) -> tuple[Lin, ...]:
-    """The operands of an outermost min or max, so that a loop bound is a list."""
-    if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
-        top = value.terms[0][0]
-        if getattr(top, "op", None) == op:
-            return top.operands
-    return (value,)
 
 
 def _integer(expr: isl.AstExpr) -> Lin:

@@ -300,6 +300,15 @@ def extremum(op: str, operands: Iterable[Lin]) -> Lin:
     return kept[0] if len(kept) == 1 else atom(Extremum(op, tuple(sorted(kept, key=str))))
 
 
+def operands(op: str, value: Lin) -> tuple[Lin, ...]:
+    """The operands of an outermost min or max, so that a loop bound is a list."""
+    if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1:
+        top = value.terms[0][0]
+        if getattr(top, "op", None) == op:
+            return top.operands
+    return (value,)
+
+
 def choice(condition: Condition, then: Lin, orelse: Lin) -> Lin:
     return then if then == orelse else atom(Choice(condition, then, orelse))
 

@@ -11,6 +11,7 @@ from polyml.codegen.systems import Row, System, is_empty
 
 MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
 
+
 @dataclass(frozen=True)
 class Place:
     """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the

@@ -14,6 +14,7 @@ from polyml.codegen.systems import Row, System
 from polyml.polyhedra import Quotient
 from polyml.schedule.tree import NODE
 
+
 @dataclass(frozen=True)
 class Leaf:
     pass

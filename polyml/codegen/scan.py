@@ -17,7 +17,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.codegen.ast import Guard, Instance, Loop, Node
-from polyml.codegen.integers import Compare, Condition, Lin, conjunction, extremum, floor_div, linear, var
+from polyml.codegen.integers import Compare, Condition, Lin, conjunction, extremum, floor_div, linear, operands, var
 from polyml.codegen.marks import Marked
 from polyml.codegen.place import Place
 from polyml.codegen.plaintree import (
@@ -47,6 +47,7 @@ from polyml.codegen.rows import (
     solved_for,
 )
 from polyml.codegen.systems import Row, System, shadow
+
 
 def scan(schedule: isl.Schedule, context: isl.Set) -> list[Node] | None:
     """The loops that run the schedule; None where isl's generator is to make them. context: facts about parameters."""
@@ -210,7 +211,7 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     if not body:
         return []
     asked = {"name": marked.name, "asked": marked.asked, "partial": marked.partial}
-    bounds = _operands("max", lower), _operands("min", upper)
+    bounds = operands("max", extremum("max", lower)), operands("min", extremum("min", upper))
     return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
 
 
@@ -273,14 +274,6 @@ def _constant(row: Row, rows: System, a: _Active, place: Place) -> int | None:
         return None
     least = [-(constant // terms[total]) for terms, constant in found.system.least if terms[total] > 0]
     return -max(least) if least else None
-
-
-def _operands(op: str, values: Sequence[Lin]) -> tuple[Lin, ...]:
-    """The operands of their extremum, so that a loop bound is a list."""
-    value = extremum(op, values)
-    if value.const == 0 and len(value.terms) == 1 and value.terms[0][1] == 1 and getattr(value.terms[0][0], "op", None) == op:
-        return value.terms[0][0].operands
-    return (value,)
 
 
 def _bound(row: Row, name: Depth, step: int, place: Place) -> Lin:

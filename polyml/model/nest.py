@@ -171,6 +171,17 @@ def substituted(value: Value, names: Mapping[str, Affine]) -> Value:
     return map_leaves(value, leaf)
 
 
+def substituted_in(node: Node, names: Mapping[str, Affine]) -> Node:
+    """The node with some variables replaced, all at once, in all that it contains."""
+    if isinstance(node, Assign):
+        subscripts = tuple(af.substituted(s, names) for s in node.subscripts)
+        return replace(node, subscripts=subscripts, value=substituted(node.value, names))
+    body = tuple(substituted_in(inner, names) for inner in node.body)
+    if isinstance(node, Guard):
+        return Guard(af.substituted_formula(node.condition, names), body)
+    return replace(node, start=af.substituted(node.start, names), stop=af.substituted(node.stop, names), body=body)
+
+
 def children(value: Value) -> tuple[Value, ...]:
     """The operands of a value, () for a leaf."""
     operands = _OPERANDS.get(type(value))
@@ -262,6 +273,15 @@ class ReadNames:
         if known is None:
             known = self._known[id(value)] = (value, frozenset(r.array for r in reads(value)))
         return known[1]
+
+
+def iterators(body: tuple[Node, ...]) -> Iterator[str]:
+    """Those of all loops inside."""
+    for node in body:
+        if isinstance(node, Loop):
+            yield node.iterator
+        if not isinstance(node, Assign):
+            yield from iterators(node.body)
 
 
 def assigns(body: tuple[Node, ...]) -> Iterator[Assign]:

@@ -26,7 +26,8 @@ from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine
 from polyml.model.names import Names
-from polyml.model.nest import ArrayInfo, Assign, Integer, Loop, Nest, Node, Read, Value, assigns, children, substituted, subvalues
+from polyml.model.nest import ArrayInfo, Assign, Integer, Loop, Nest, Node, Read, Value
+from polyml.model.nest import assigns, children, iterators, substituted, subvalues, touched
 from polyml.model.reduction import identity
 from polyml.model.scop import Role, ScalarArg
 
@@ -55,7 +56,7 @@ def in_blocks(nest: Nest, *, floats: bool) -> Nest:
     body = maker.block(nest.body, ())
     if not maker.made:
         return nest
-    used = {name for a in assigns(body) for name in (a.array, *(v.array for v in subvalues(a.value) if isinstance(v, Read)))}
+    used = touched(body)
     arrays = {n: a for n, a in {**nest.arrays, **maker.made}.items() if n in used or a.role is not Role.LOCAL or a.shape}
     return replace(nest, body=body, arrays=arrays)
 
@@ -64,7 +65,7 @@ class _Maker:
     def __init__(self, nest: Nest, floats: bool):
         self._nest, self._floats = nest, floats
         self._names = Names()
-        for name in (*nest.arrays, *(p.name for p in nest.parameters), *_iterators(nest.body)):
+        for name in (*nest.arrays, *(p.name for p in nest.parameters), *iterators(nest.body)):
             self._names.fresh(name)
         self.made: dict[str, ArrayInfo] = {}
 
@@ -102,9 +103,9 @@ class _Maker:
         written = {a.array for a in loop.body}
         if any(isinstance(v, Read) and v.array in written for v in subvalues(found.part)):
             return None
-        iterators = {each.iterator for each in loops}
+        around = {each.iterator for each in loops}
         for assign in (found.best, *found.places):
-            if any(af.names(s) & iterators for s in assign.subscripts):
+            if any(af.names(s) & around for s in assign.subscripts):
                 return None
         if not all(_is_place(a.value.then, loop.iterator) for a in found.places):
             return None
@@ -165,14 +166,6 @@ class _Maker:
 
 def _assign(target: Read, value: Value, like: Assign) -> Assign:
     return Assign(target.array, (), value, loc=like.loc, target_loc=like.target_loc, inside=True)
-
-
-def _iterators(body: Sequence[Node]) -> Iterator[str]:
-    for node in body:
-        if not isinstance(node, Assign):
-            if isinstance(node, Loop):
-                yield node.iterator
-            yield from _iterators(node.body)
 
 
 def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:

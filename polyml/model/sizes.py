@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from polyml.model import affine as af
 from polyml.model.affine import Affine
-from polyml.model.nest import Assign, Guard, Nest, Node, Requirement, substituted
+from polyml.model.nest import Nest, Requirement, substituted_in
 
 
 def unified(nest: Nest) -> Nest:
@@ -31,7 +31,7 @@ def unified(nest: Nest) -> Nest:
         name: replace(info, shape=tuple(af.substituted(extent, names) for extent in info.shape))
         for name, info in nest.arrays.items()
     }
-    return replace(nest, body=tuple(_node(n, names) for n in nest.body), arrays=arrays)
+    return replace(nest, body=tuple(substituted_in(n, names) for n in nest.body), arrays=arrays)
 
 
 def _solved(
@@ -48,13 +48,3 @@ def _solved(
     _, name, coefficient = max(sizes)
     value = (af.variable(name).scaled(coefficient) - difference).scaled(coefficient)
     return None if name in af.names(value) else (name, value)
-
-
-def _node(node: Node, names: Mapping[str, Affine]) -> Node:
-    if isinstance(node, Assign):
-        subscripts = tuple(af.substituted(s, names) for s in node.subscripts)
-        return replace(node, subscripts=subscripts, value=substituted(node.value, names))
-    body = tuple(_node(inner, names) for inner in node.body)
-    if isinstance(node, Guard):
-        return Guard(af.substituted_formula(node.condition, names), body)
-    return replace(node, start=af.substituted(node.start, names), stop=af.substituted(node.stop, names), body=body)

@@ -11,12 +11,12 @@ go on in a loop around stay loops, as those of contractions do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from polyml.model import affine as af
 from polyml.model.affine import Affine
-from polyml.model.nest import Assign, Guard, Loop, Nest, Node, assigns, reads, substituted
+from polyml.model.nest import Assign, Guard, Loop, Nest, Node, assigns, iterators, reads, substituted_in
 
 MOST_COPIES = 32  # of assignments that one loop becomes
 
@@ -52,7 +52,7 @@ def _copies(loop: Loop) -> list[Node] | None:
     found: list[Node] = []
     for value in values:
         for node in loop.body:
-            copies = _straight(_at(node, loop.iterator, Affine(value)))
+            copies = _straight(substituted_in(node, {loop.iterator: Affine(value)}))
             if copies is None or len(found) + len(copies) > MOST_COPIES:
                 return None
             found += copies
@@ -74,22 +74,10 @@ def _straight(node: Node) -> list[Node] | None:
     return [replace(node, body=tuple(whole))] if whole and node.condition != af.FALSE else []
 
 
-def _at(node: Node, iterator: str, value: Affine) -> Node:
-    """The node where the iterator has that value."""
-    names = {iterator: value}
-    if isinstance(node, Assign):
-        subscripts = tuple(af.substituted(s, names) for s in node.subscripts)
-        return replace(node, subscripts=subscripts, value=substituted(node.value, names))
-    body = tuple(_at(child, iterator, value) for child in node.body)
-    if isinstance(node, Guard):
-        return replace(node, condition=af.substituted_formula(node.condition, names), body=body)
-    return replace(node, start=af.substituted(node.start, names), stop=af.substituted(node.stop, names), body=body)
-
-
 def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
     """Whether all iterations of the loop assign the same elements, which no loop around assigns again."""
     defined = {node.array for node in before if isinstance(node, Assign)}
-    moving = {loop.iterator, *_iterators(loop.body)}
+    moving = {loop.iterator, *iterators(loop.body)}
     for assign in assigns(loop.body):
         names = frozenset().union(*map(af.names, assign.subscripts)) if assign.subscripts else frozenset()
         if not names.isdisjoint(moving):
@@ -100,14 +88,6 @@ def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node
         elif assign.array not in defined and _is_read_first(assign.array, copies):
             return False
     return True
-
-
-def _iterators(body: Sequence[Node]) -> Iterator[str]:
-    for node in body:
-        if not isinstance(node, Assign):
-            yield from _iterators(node.body)
-            if isinstance(node, Loop):
-                yield node.iterator
 
 
 def _is_read_first(name: str, nodes: Sequence[Node]) -> bool:
