@@ -197,9 +197,9 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     outer = _common([[row for row in rows if name not in row[0]] for rows in shadows])
     likely = place.having(outer)  # else loops inside have no iterations
     own = [_rows_of(name, rows, likely) for rows in shadows]
-    value = _same_value(name, own)
-    if value is not None:
-        inside = place.in_loop(both(System(own[0].equal)), _value(*value, 1, place), 1)
+    equation = _same_value(name, own)
+    if equation is not None:  # other equations are asked further inside
+        inside = place.in_loop(both(System((equation,))), _value(*solved_for(equation, name), 1, place), 1)
         return _nodes(band.child, active, inside, marked.inside())
     rows = _hull(name, own, likely, active, band.kind)
     lower = [_bound(row, name, band.step, place) for row in rows if row[0][name] > 0]
@@ -230,14 +230,12 @@ def _rows_of(name: Depth, rows: Iterable[Row], place: Place) -> System:
 
 
 def _same_value(name: Depth, own: Sequence[System]) -> Row | None:
-    """What the loop's name is in all iterations of the loops around, for all statements."""
-    values = []
-    for rows in own:
-        row = next((row for row in rows.equal if row[0][name] in (1, -1)), None)
-        if row is None:
-            return None
-        values.append(solved_for(row, name))
-    return values[0] if all(v == values[0] for v in values) else None
+    """An equation that gives the loop's name in all iterations of the loops around, the same for all statements."""
+    found = [next((row for row in rows.equal if row[0][name] in (1, -1)), None) for rows in own]
+    if None in found:
+        return None
+    values = [solved_for(row, name) for row in found]
+    return found[0] if all(v == values[0] for v in values) else None
 
 
 def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Active], kind: isl.ast_loop_type) -> list[Row]:
