@@ -370,9 +370,12 @@ class _Vectorizer:
                     yield replace(base, jams=((loop, count),), unrolled=frozenset({loop}))
 
     def _lane_ready(self, nest: Nest, model: CostModel, var: int) -> bool:
-        """Whether the loop's iterations can be lanes: unit step, every subscript linear in it."""
+        """Whether the loop's iterations can be lanes: unit step, every subscript linear in it. An element that all of them write
+        is none of these, unless it adds them up: such iterations are free only where no code ever comes by.
+        """
         linear = nest.chain[var].step == 1 and all(r.moves[var] is not None for r in model.reaches)
-        return linear and model.may_be_lanes(var)
+        one_for_all = any(r.moves[var] == 0 and r.touch.writes and not r.touch.accumulates for r in model.reaches)
+        return linear and not one_for_all and model.may_be_lanes(var)
 
     def _counts(self, model: CostModel, base: Shape, jammed: list[int]) -> Iterator[Shape]:
         """The shape with every number of vectors, and every jam of at most two other loops."""
