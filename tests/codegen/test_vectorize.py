@@ -10,6 +10,7 @@ from polyml import machine
 from polyml.codegen import vectorize as vectorizing
 from polyml.codegen.ast import Guard, Instance, Jam, Program, Unroll, instances, loops
 from polyml.codegen.build import build
+from polyml.codegen.integers import var
 from polyml.codegen.reshape import CannotReshape, reshape
 from polyml.codegen.vectorize import vectorize
 from polyml.model.reduction import reductions
@@ -186,6 +187,22 @@ def test_partial_tiles_get_smaller_code_than_full_ones():
     full, partial = (node for node in nodes_in(vectorized(program).body) if isinstance(node, Guard))
     assert not full.rare and partial.rare
     assert copies_in(partial) <= vectorizing.RARE_COPIES_LIMIT * machine.preset("avx2").lanes(8)
+
+
+def test_no_lanes_write_one_element():
+    """Nor where a loop has one iteration, or none, and so no two that would write it."""
+
+    def repeated(A, b):
+        for t in range(b.shape[0]):
+            for i in range(A.shape[0]):
+                A[i] = 0.5 * A[i] - b[t]
+
+    scop = scop_of(repeated, {"A": np.zeros(3), "b": np.zeros(3)})
+    program = build(scop, scop.schedule)
+    (outer,) = program.body
+    once = replace(program, body=(replace(outer, lower=(var("b_0") - 1,)),))
+    found = {(nest.chain[shape.vector].var, outer.var) for nest, shape in proposals(once, "avx2") if shape.vector is not None}
+    assert found == {(outer.body[0].var, outer.var)}
 
 
 def copies_in(node):
