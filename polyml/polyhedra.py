@@ -477,6 +477,39 @@ def has_division(value: isl.UnionPwAff) -> bool:
     return any(aff.dim(_D.div) > 0 for aff in expressions)
 
 
+def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
+    """Each { S[i] -> [(e)] } of { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] } where c, which has parameters alone, t > 0 and d
+    are the same for all instances: the value does not fall where none of them does. () for other expressions.
+
+    >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))]; T[i, j] -> [(4*floor(j/4))] }"))
+    (UnionPwAff("{ S[i] -> [(1 + i)]; T[i, j] -> [(j)] }"),)
+    """
+    listed = value.get_pw_aff_list()
+    found, around = [], set()
+    for pieces in (listed.get_at(k).get_pieces() for k in range(listed.n_pw_aff())):
+        for where, aff in pieces:
+            if any(not aff.get_coefficient_val(_D.in_, k).is_zero() for k in range(aff.dim(_D.in_))):
+                return ()
+            rounded = [(_number(aff.get_coefficient_val(_D.div, k)), aff.get_div(k)) for k in range(aff.dim(_D.div))]
+            rest = [aff.get_constant_val(), *(aff.get_coefficient_val(_D.param, k) for k in range(aff.dim(_D.param)))]
+            around |= {(*map(_number, rest), _number(e.get_denominator_val())) for times, e in rounded if times}
+            found.append((None if len(pieces) == 1 else where, [(times, e) for times, e in rounded if times]))
+    least = min((times for _, rounded in found for times, _ in rounded), default=0)
+    if len(around) != 1 or least <= 0 or any(times % least for _, rounded in found for times, _ in rounded):
+        return ()
+    divisor = isl.Val(around.pop()[-1])
+    terms = [[_whole(where, e, divisor) for times, e in rounded for _ in range(times // least)] for where, rounded in found]
+    if len({*map(len, terms)}) > 1:
+        return ()
+    return tuple(reduce(isl.UnionPwAff.union_add, each) for each in zip(*terms))
+
+
+def _whole(where: isl.Set | None, quotient: isl.Aff, divisor: isl.Val) -> isl.UnionPwAff:
+    """{ S[i] -> [(divisor * quotient)] : where }"""
+    value = quotient.scale_val(divisor)
+    return isl.UnionPwAff.from_pw_aff(value.to_pw_aff() if where is None else isl.PwAff.alloc(where, value))
+
+
 def is_affine(value: isl.PwAff) -> bool:
     """Whether { S[i] -> [(e)] } is of one piece that rounds no quotient."""
     return value.n_piece() == 1 and not any(aff.dim(_D.div) for _, aff in value.get_pieces())

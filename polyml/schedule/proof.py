@@ -6,13 +6,15 @@
 
 Each question is about one loop and about the pairs that no loop around has put in order, so that all together take a fraction of
 the time of the one question about whole times, which is a relation of twice as many dimensions with a case for each of them.
-Loops over tiles divide, which makes sets hard for isl: that pairs are in the same tile is held back until a question needs it.
+Loops over tiles divide, which makes sets hard for isl: that pairs are in the same tile is held back until a question needs it, and
+pairs that do not go back along what a tile holds do not go back to an earlier tile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import islpy as isl
 
@@ -23,18 +25,40 @@ _PASSED = (NODE.domain, NODE.filter, NODE.mark)
 
 
 @dataclass(frozen=True)
+class _Loop:
+    """One loop around instances. member: { S[i] -> [(e)] }."""
+
+    member: isl.UnionPwAff
+    instances: isl.UnionSet
+
+    @cached_property
+    def is_over_tiles(self) -> bool:
+        return polyhedra.has_division(self.member)
+
+    @cached_property
+    def values(self) -> isl.MultiUnionPwAff:
+        """The loop's values; those over tiles without what they say of the instances that all of them have."""
+        return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
+
+    @cached_property
+    def inside_tiles(self) -> tuple[isl.MultiUnionPwAff, ...]:
+        """What the loop divides: it does not fall where none of these does. () where nothing like that is known."""
+        return tuple(map(_tuple_of, polyhedra.before_rounding(self.member))) if self.is_over_tiles else ()
+
+
+@dataclass(frozen=True)
 class Pairs:
-    """{ S[i] -> T[j] }: the pairs of `some` with equal values of all of `tiles`."""
+    """{ S[i] -> T[j] }: the pairs of `some` in one iteration of each of `tiles`."""
 
     some: isl.UnionMap
-    tiles: tuple[isl.MultiUnionPwAff, ...] = ()
+    tiles: tuple[_Loop, ...] = ()
 
     def is_empty(self) -> bool:
         some = self.some
         for tile in self.tiles:
             if some.is_empty():
                 return True
-            some = some.eq_at_multi_union_pw_aff(tile)
+            some = some.eq_at_multi_union_pw_aff(tile.values)
         return some.is_empty()
 
     def of(self, sources: isl.UnionSet) -> Pairs:
@@ -43,16 +67,22 @@ class Pairs:
     def to(self, sinks: isl.UnionSet) -> Pairs:
         return replace(self, some=self.some.intersect_range(sinks))
 
-    def back_along(self, member: isl.UnionPwAff) -> Pairs:
-        return replace(self, some=self.some.lex_gt_at_multi_union_pw_aff(_loop(member)))
+    def go_back(self, loop: _Loop) -> bool:
+        """Whether some pair's sink is in an earlier iteration than its source."""
+        return self._some(loop, isl.UnionMap.lex_gt_at_multi_union_pw_aff)
 
-    def forth_along(self, member: isl.UnionPwAff) -> Pairs:
-        return replace(self, some=self.some.lex_lt_at_multi_union_pw_aff(_loop(member)))
+    def go_forth(self, loop: _Loop) -> bool:
+        return self._some(loop, isl.UnionMap.lex_lt_at_multi_union_pw_aff)
 
-    def in_one_iteration(self, member: isl.UnionPwAff) -> Pairs:
-        if polyhedra.has_division(member):
-            return replace(self, tiles=(*self.tiles, _loop(member)))
-        return replace(self, some=self.some.eq_at_multi_union_pw_aff(_loop(member)))
+    def in_one_iteration(self, loop: _Loop) -> Pairs:
+        if loop.is_over_tiles:
+            return replace(self, tiles=(*self.tiles, loop))
+        return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
+
+    def _some(self, loop: _Loop, at: Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]) -> bool:
+        if loop.inside_tiles and all(at(self.some, values).is_empty() for values in loop.inside_tiles):
+            return False
+        return not replace(self, some=at(self.some, loop.values)).is_empty()
 
 
 def keeps(schedule: isl.Schedule, order: isl.UnionMap) -> bool:
@@ -65,10 +95,10 @@ def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
         return True
     kind = node.get_type()
     if kind == NODE.band:
-        for member in _members(node, domain):
-            if not pairs.back_along(member).is_empty():
+        for loop in _loops(node, domain):
+            if pairs.go_back(loop):
                 return False
-            pairs = pairs.in_one_iteration(member)
+            pairs = pairs.in_one_iteration(loop)
     elif kind in (NODE.sequence, NODE.set):
         earlier, parts = None, []
         for own in _filters(node):
@@ -118,22 +148,20 @@ def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
     while above.has_parent():
         above = above.parent()
         if above.get_type() == NODE.band:
-            for member in _members(above, domain):
-                pairs = pairs.in_one_iteration(member)
-    own = next(_members(band, domain))
-    return pairs.back_along(own).is_empty() and pairs.forth_along(own).is_empty()
+            for loop in _loops(above, domain):
+                pairs = pairs.in_one_iteration(loop)
+    own = next(_loops(band, domain))
+    return not pairs.go_back(own) and not pairs.go_forth(own)
 
 
-def _members(band: isl.ScheduleNode, domain: isl.UnionSet) -> Iterator[isl.UnionPwAff]:
-    """The band's loops; those over tiles without what they say of the instances that all of the domain have."""
+def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_Loop]:
     partial = band.band_get_partial_schedule()
-    for member in (partial.get_at(k) for k in range(band.band_n_member())):
-        yield member.gist(domain) if polyhedra.has_division(member) else member
+    return (_Loop(partial.get_at(k), instances) for k in range(band.band_n_member()))
 
 
 def _filters(node: isl.ScheduleNode) -> Sequence[isl.UnionSet]:
     return [node.child(k).filter_get_filter() for k in range(node.n_children())]
 
 
-def _loop(member: isl.UnionPwAff) -> isl.MultiUnionPwAff:
+def _tuple_of(member: isl.UnionPwAff) -> isl.MultiUnionPwAff:
     return isl.MultiUnionPwAff.from_union_pw_aff(member)
