@@ -166,8 +166,9 @@ class _Planner:
                 notes += (f"not cut into slabs or tiles over time: {problem}",)
         if tree is not None:
             return Scheduled(tree, notes, True, True, any(isinstance(cut, TimeTiles) for cut in cuts))
-        tree, found = self._mapped(affine, scop, dependences, sizes)
-        self._check(tree, scop, dependences)
+        tree, found, proved = self._mapped(affine, scop, dependences, sizes)
+        if not proved:
+            self._check(tree, scop, dependences)
         notes += found
         if self.tile and self.cut and self.fusion == "model" and handed_on(scop):
             chunked = self._in_chunks(tree, scop, dependences, sizes)
@@ -224,16 +225,20 @@ class _Planner:
 
     def _mapped(
         self, affine: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None, slab: int = 0
-    ) -> tuple[isl.Schedule, tuple[str, ...]]:
-        """The schedule with contractions, tiles and threads; and what was decided. slab: as of `map_bands`."""
-        found: tuple[str, ...] = ()
-        if self.tile and has_contraction(scop):
-            reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
-            affine, found = map_contractions(
-                affine, scop, dependences, self.machine, sizes, reductions, parallel=self.parallel, grain=max(slab, 1)
-            )
-        tree, mapped = map_bands(affine, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
-        return tree, found + mapped
+    ) -> tuple[isl.Schedule, tuple[str, ...], bool]:
+        """The schedule with contractions, tiles and threads; what was decided; and whether it has been proved. slab: as of
+        `map_bands`.
+        """
+
+        def tiles(order: isl.Schedule) -> tuple[isl.Schedule, tuple[str, ...]]:
+            return map_bands(order, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
+
+        if not (self.tile and has_contraction(scop)):
+            return *tiles(affine), False
+        reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
+        return map_contractions(
+            affine, scop, dependences, self.machine, sizes, reductions, tiles, parallel=self.parallel, grain=max(slab, 1)
+        )
 
     def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:
         if has_contraction(scop):
@@ -262,7 +267,7 @@ class _Planner:
                 child = time_tree(cut, part.tree, parallel=self.parallel)
                 decided = (f"{', '.join(sorted(part.scop.statements))}: {cut}",)
             else:
-                tree, decided = self._mapped(part.tree, part.scop, part.dependences, sizes)
+                tree, decided, _ = self._mapped(part.tree, part.scop, part.dependences, sizes)
                 child = parse_tree(str(tree)).get("child")
             plans.append({"filter": str(part.tree.get_domain()), **({} if child is None else {"child": child})})
             notes += decided
@@ -289,7 +294,7 @@ class _Planner:
             if tree is None:
                 keeps = self._is_divided(part) and instances is not found.parts[-1]
                 affine = loops if keeps else affine_schedule(part, within, "no" if self.fusion == "no" else "smart")[0]
-                tree, decided = self._mapped(affine, part, within, sizes, found.width)
+                tree, decided, _ = self._mapped(affine, part, within, sizes, found.width)
             plans.append(tree)
             notes += (f"  {', '.join(sorted(part.statements))}", *(f"    {note}" for note in decided))
         return in_slabs(found, plans), notes

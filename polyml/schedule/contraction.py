@@ -12,7 +12,7 @@ depth fits in one block, and in nests of their own else. What comes out is prove
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -47,14 +47,16 @@ def map_contractions(
     machine: CpuMachine,
     sizes: Mapping[str, int] | None,
     reductions: Mapping[str, Reduction],
+    others: Callable[[isl.Schedule], tuple[isl.Schedule, tuple[str, ...]]],
     *,
     parallel: bool,
     grain: int = 1,
-) -> tuple[isl.Schedule, tuple[str, ...]]:
-    """The schedule with its contractions laid out, under marks that say so; as it was where that would be illegal.
+) -> tuple[isl.Schedule, tuple[str, ...], bool]:
+    """The schedule with its contractions laid out, under marks that say so, as they are where that would be illegal; what was
+    decided; and whether it has been proved.
 
     sizes: values of parameters to choose by; what comes out is right for all others too. reductions: the updates whose
-    order is free. grain: see `blocks`.
+    order is free. others: what is made of the other nests, to be proved with them. grain: see `blocks`.
     """
     tree = parse_tree(str(schedule))
     known: dict[tuple, _Shape] = {}
@@ -65,41 +67,46 @@ def map_contractions(
             made = layout.tree(tree, tuple(scop.statements), frozenset())
             if made is tree:
                 return _Tried()
-            order = isl.Schedule(print_tree(made))
+            order, more = others(isl.Schedule(print_tree(made)))
             proved = is_legal(order, scop, dependences, reductions) and is_parallel(order, scop, dependences, reductions)
             if proved or not layout.has_diagonal:
                 break
-        return _Tried(order, proved, tuple(layout.notes), layout.found)
+        return _Tried(order, proved, tuple(layout.notes), more, layout.found)
 
     def refused(tried: _Tried) -> str:
         why = refusal(tried.order, scop, dependences, reductions)
         return f"contraction of {', '.join(sorted(tried.found))} not laid out: {why}"
 
+    def as_it_was(*notes: str) -> tuple[isl.Schedule, tuple[str, ...], bool]:
+        order, more = others(schedule)
+        return order, (*notes, *more), False
+
     everything = frozenset(scop.statements)
     for joins in ("both", "before", "none"):
         tried = laid_out(joins, everything)
         if tried.order is None:
-            return schedule, ()
+            return as_it_was()
         if tried.proved:
-            return tried.order, tried.notes
+            return tried.order, tried.notes + tried.others, True
     if len(tried.found) == 1:
-        return schedule, (refused(tried),)
+        return as_it_was(refused(tried))
     apart = {name: laid_out("none", frozenset({name})) for name in sorted(tried.found)}  # those that are legal alone
     notes = tuple(refused(alone) for alone in apart.values() if alone.order is not None and not alone.proved)
     good = frozenset(name for name, alone in apart.items() if alone.proved)
     tried = laid_out("none", good) if good else _Tried()
-    return (tried.order, (*tried.notes, *notes)) if tried.proved else (schedule, notes)
+    return (tried.order, tried.notes + notes + tried.others, True) if tried.proved else as_it_was(*notes)
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """A schedule with contractions laid out, None where there are none. proved: whether it is legal; notes: what was decided;
-    found: the statements that were laid out.
+    """A schedule with contractions laid out, None where there are none. proved: whether it is legal; notes: what was decided, and
+    of other nests; found: the statements that were laid out.
     """
 
     order: isl.Schedule | None = None
     proved: bool = False
     notes: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     found: frozenset[str] = frozenset()
 
 
