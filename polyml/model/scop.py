@@ -173,7 +173,7 @@ class Scop:
         """{ : facts about parameters behind the checks at entry }"""
         return self.context if self.usual is None else self.context.intersect(self.usual)
 
-    @property
+    @cached_property
     def domain(self) -> isl.UnionSet:
         """{ S[i,j]; T[i] }: every instance of every statement, over the parameters that the domains mention."""
         empty = isl.UnionSet.empty(isl.Space.params_alloc(self.context.get_ctx(), 0))

@@ -361,6 +361,8 @@ class _Layout:
 
     def _origin(self, statement: Statement, iterator: str) -> str:
         """Where the first tile along a loop begins: with the slab if it is in one."""
+        if SLAB not in polyhedra.parameter_names(statement.domain):
+            return "0"
         first = polyhedra.value_range(statement.domain, statement.iterators.index(iterator))[0]
         if first is None or SLAB not in polyhedra.used_parameters(first):
             return "0"

@@ -249,12 +249,10 @@ def _unskewed(schedule: isl.Schedule, scop: Scop, dependences: Dependences) -> i
     """
     parts = []
     for part in components(schedule):
-        source = scop.schedule.intersect_domain(part.get_domain())
-        if not _skew_pays(part, scop, dependences):
-            part = in_source_order(source, dependences)
-        elif _leaves_rows(part, scop):
-            part = source
-        parts.append(part)
+        is_skewed = not _skew_pays(part, scop, dependences)
+        if is_skewed or _leaves_rows(part, scop):
+            part = scop.schedule.intersect_domain(part.get_domain())
+        parts.append(in_source_order(part, dependences) if is_skewed else part)
     result = parts[0]
     for part in parts[1:]:
         result = result.sequence(part)

@@ -48,7 +48,7 @@ class _Facts:
     def stays_parallel(self, first: Tree, second: Tree, member: isl.MultiUnionPwAff) -> bool:
         """Whether every dependence between the groups has distance zero along the member."""
         between = self._between(first, second)
-        return between.subtract(between.eq_at_multi_union_pw_aff(member)).is_empty()
+        return between.lex_lt_at_multi_union_pw_aff(member).is_empty() and between.lex_gt_at_multi_union_pw_aff(member).is_empty()
 
     def stays_forward(self, first: Tree, second: Tree, member: isl.UnionPwAff) -> bool:
         """Whether no dependence between the groups goes back along the member."""

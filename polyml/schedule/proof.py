@@ -22,6 +22,8 @@ from polyml import polyhedra
 from polyml.schedule.tree import NODE
 
 _PASSED = (NODE.domain, NODE.filter, NODE.mark)
+_BACK, _FORTH = isl.UnionMap.lex_gt_at_multi_union_pw_aff, isl.UnionMap.lex_lt_at_multi_union_pw_aff
+_At = Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]  # pairs, a tuple's values -> those of the pairs that go so
 
 
 @dataclass(frozen=True)
@@ -69,20 +71,29 @@ class Pairs:
 
     def go_back(self, loop: _Loop) -> bool:
         """Whether some pair's sink is in an earlier iteration than its source."""
-        return self._some(loop, isl.UnionMap.lex_gt_at_multi_union_pw_aff)
+        return self._some(loop, _BACK)
 
     def go_forth(self, loop: _Loop) -> bool:
-        return self._some(loop, isl.UnionMap.lex_lt_at_multi_union_pw_aff)
+        return self._some(loop, _FORTH)
 
     def in_one_iteration(self, loop: _Loop) -> Pairs:
         if loop.is_over_tiles:
             return replace(self, tiles=(*self.tiles, loop))
         return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
 
-    def _some(self, loop: _Loop, at: Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]) -> bool:
-        if loop.inside_tiles and all(at(self.some, values).is_empty() for values in loop.inside_tiles):
-            return False
-        return not replace(self, some=at(self.some, loop.values)).is_empty()
+    def share_a_sum(self, loop: _Loop) -> bool:
+        """Whether some of `tiles` is the sum of the loop and another one along which no pair goes back. Where none goes back
+        along the loop either, pairs in one iteration of the sum, as of a wave, are in one of the loop.
+        """
+        others = (_Loop(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
+        return any(self._none_inside(other, _BACK) for other in others)
+
+    def _some(self, loop: _Loop, at: _At) -> bool:
+        return not self._none_inside(loop, at) and not replace(self, some=at(self.some, loop.values)).is_empty()
+
+    def _none_inside(self, loop: _Loop, at: _At) -> bool:
+        """Whether what the loop divides shows that there are none."""
+        return bool(loop.inside_tiles) and all(at(self.some, values).is_empty() for values in loop.inside_tiles)
 
 
 def keeps(schedule: isl.Schedule, order: isl.UnionMap) -> bool:
@@ -151,7 +162,7 @@ def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
             for loop in _loops(above, domain):
                 pairs = pairs.in_one_iteration(loop)
     own = next(_loops(band, domain))
-    return not pairs.go_back(own) and not pairs.go_forth(own)
+    return not pairs.go_back(own) and (pairs.share_a_sum(own) or not pairs.go_forth(own))
 
 
 def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_Loop]:

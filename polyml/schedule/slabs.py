@@ -242,7 +242,7 @@ def _union(sets) -> isl.UnionSet:
 
 def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple[Scop, Dependences]:
     """The part of a Scop that has these instances, and the dependences within it."""
-    if instances.is_equal(scop.domain):
+    if {*polyhedra.set_names(instances)} == {*scop.statements} and instances.is_equal(scop.domain):
         return scop, given
     statements = {}
     for piece in polyhedra.pieces(instances):
