@@ -3,53 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from polyml.codegen.integers import Lin
-from polyml.codegen.rows import NotSimple, innermost_loop, negated, row_key, tight, without
+from polyml.codegen.rows import NotSimple, both, innermost_loop, negated, row_key, tight, without
 from polyml.codegen.systems import Row, System, is_empty
 
 MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
+SIZE = 1500  # of all parameters, in iterations that are looked at
+MOST_POINTS = 4
+
+
+class Point(NamedTuple):
+    """An iteration: what the loops around are, all parameters being SIZE."""
+
+    loops: tuple[int, ...] = ()
+
+    def value(self, row: Row) -> int:
+        """Of a row of parameters and loops alone."""
+        terms, total = row
+        for name, c in terms.items():
+            total += c * (SIZE if type(name) is str else self.loops[name[1]])
+        return total
+
+    def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
+        """The first and the last iteration of the next loop, which the rows bound; None: there is none, or no end."""
+        low, high, name = [], [], ("loop", len(self.loops))
+        start = Point((*self.loops, 0))
+        for row in rows:
+            rest, c = start.value(row), row[0][name]
+            if c > 0:
+                low.append(-(rest // c))
+            else:
+                high.append(rest // -c)
+        return (max(low), min(high)) if low and high and max(low) <= min(high) else None
 
 
 @dataclass(frozen=True)
 class Place:
     """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the
-    loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop.
+    loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop; wider: the
+    same without the rows `more`; either or none is known.
     """
 
     facts: System
     bounds: tuple[tuple[Row, ...], ...] = ()
     values: tuple[tuple[Lin, int], ...] = ()
     outer: Place | None = None
+    wider: Place | None = None
+    more: tuple[Row, ...] = ()
     _known: dict = field(default_factory=dict, init=False, compare=False)
 
     @property
     def depth(self) -> int:
         return len(self.values)
 
-    def bounded(self, rows: Iterable[Row]) -> Place:
-        """Inside one more loop, which these bound."""
-        return replace(self, bounds=(*self.bounds, tuple(rows)), outer=self)
-
     def in_loop(self, rows: Iterable[Row], value: Lin, divisor: int) -> Place:
-        return replace(self.bounded(rows), values=(*self.values, (value, divisor)))
+        """Inside one more loop, which these bound."""
+        return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self)
 
     def having(self, rows: Iterable[Row]) -> Place:
         """The place where these hold as well."""
-        bounds, facts = [*self.bounds], [*self.facts.least]
+        bounds, facts, more = [*self.bounds], [*self.facts.least], []
         for row in rows:
             innermost = innermost_loop(row)
             known = facts if innermost < 0 else bounds[innermost]
             if row in known:
                 continue
+            more.append(row)
             if innermost < 0:
                 facts.append(row)
             else:
                 bounds[innermost] = (*known, row)
-        if len(facts) == len(self.facts.least) and tuple(bounds) == self.bounds:
+        if not more:
             return self
-        return replace(self, bounds=tuple(bounds), facts=replace(self.facts, least=tuple(facts)), outer=None)
+        facts = System(self.facts.equal, tuple(facts))
+        return Place(facts, tuple(bounds), self.values, wider=self, more=tuple(more))
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Some iterations here. Of what does not hold in one of them there is no proof."""
+        if self.wider is not None:
+            return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
+        if self.outer is None:
+            return (Point(),) if all(Point().value(row) >= 0 for row in both(self.facts)) else ()
+        inside = [(p, ends) for p in self.outer.points if (ends := p.ends(self.bounds[-1])) is not None]
+        if len(inside) > MOST_POINTS // 2:
+            return tuple(Point((*p.loops, ends[k % 2])) for k, (p, ends) in enumerate(inside))
+        return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
 
     def proves(self, row: Row) -> bool:
         """Whether the loops around say that the row is at least 0: each loop, the innermost first, is put to its bound."""
@@ -71,11 +114,10 @@ class Place:
             return self._is_fact(row)
         name = ("loop", innermost)
         factor = row[0][name]
-        for bound in self.bounds[innermost]:
-            c = bound[0][name]
-            if (c > 0) == (factor > 0) and self.proves(without(row, abs(c), bound, abs(factor))):
-                return True
-        return False
+        ends = [bound for bound in self.bounds[innermost] if (bound[0][name] > 0) == (factor > 0)]
+        if len(ends) > 1 and any(point.value(row) < 0 for point in self.points):
+            return False
+        return any(self.proves(without(row, abs(bound[0][name]), bound, abs(factor))) for bound in ends)
 
     def implies(self, row: Row) -> bool:
         """The same, where it may also follow from loops further inside having iterations."""

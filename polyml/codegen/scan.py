@@ -45,6 +45,7 @@ from polyml.codegen.rows import (
     shadows_of,
     solve,
     solved_for,
+    without,
 )
 from polyml.codegen.systems import Row, System, shadow
 
@@ -224,9 +225,15 @@ def _rows_of(name: Depth, rows: Iterable[Row], place: Place) -> System:
     least = [row for row in least if row not in ends]
     for row in reversed(least[:]):
         others = [other for other in least if other is not row]
-        if place.bounded((*ends, *others)).proves(row):
+        if any(_follows(row, other, name, place) for other in (*ends, *others)):
             least = others
     return System(tuple(equal), tuple(least))
+
+
+def _follows(row: Row, other: Row, name: Depth, place: Place) -> bool:
+    """Whether one bound of a loop is no weaker than another one on the same side, whatever the loops around."""
+    factor, c = row[0][name], other[0][name]
+    return (c > 0) == (factor > 0) and place.proves(without(row, abs(c), other, abs(factor)))
 
 
 def _same_value(name: Depth, own: Sequence[System]) -> Row | None:
@@ -254,16 +261,15 @@ def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Ac
                 weakest[key] = row
     kept = []
     for key, row in weakest.items():
-        constants = [_constant(row, rows, a, place) for rows, a in zip(own, active)]
+        constants = [_constant(row, name, rows, a, place) for rows, a in zip(own, active)]
         if None not in constants:
             kept.append((row[0], max(constants)))
     return [*both(_rows_of(name, kept, place))]
 
 
-def _constant(row: Row, rows: System, a: _Active, place: Place) -> int | None:
+def _constant(row: Row, name: Depth, rows: System, a: _Active, place: Place) -> int | None:
     """The least constant with which the row's terms are at least 0 in the statement's iterations; None: none is found."""
-    at = place.bounded(both(rows))
-    if at.proves(row):
+    if any(_follows(row, other, name, place) for other in both(rows)):
         return row[1]
     total = ("sum", 0)
     system = a.system & System(equal=(({**row[0], total: -1}, 0),))
