@@ -673,7 +673,18 @@ def _without_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            _make_old()
             gc.enable()
+
+
+@functools.cache
+def _make_old() -> None:
+    """Behind the first compilation of a process, all objects there are count as old ones: else the next new object has Python look
+    through all that was imported and made meanwhile. What later compilations leave is looked through as usual.
+    """
+    if gc.get_freeze_count() == 0:  # of objects that someone else keeps from being looked at
+        gc.freeze()
+        gc.unfreeze()
 
 
 _compiling = [threading.RLock()]
