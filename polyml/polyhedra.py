@@ -614,6 +614,26 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
     return (first.to_python(), last.to_python()) if first.is_int() and last.is_int() else None
 
 
+def leads_both_ways(there: isl.Map, back: isl.Map) -> bool:
+    """Whether along some dimension the ways S[i] -> T[j] -> S[i'] lead forth as well as back, whatever the parameters.
+
+    >>> leads_both_ways(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    True
+    >>> leads_both_ways(isl.Map("{ S[i] -> T[i + 1] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    False
+    """
+    ways = there.reverse().range_product(back).wrap().project_out_all_params().flatten()  # [j, i, i']: without eliminating j
+    if ways.is_empty():
+        return False
+    start, dims = there.dim(_D.out), there.dim(_D.in_)
+    zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(ways.get_space()))
+    for dim in range(start, start + dims):
+        distance = zero.set_coefficient_val(_D.in_, dim, -1).set_coefficient_val(_D.in_, dim + dims, 1)
+        if ways.min_val(distance).is_neg() and ways.max_val(distance).is_pos():
+            return True
+    return False
+
+
 def is_within(values: isl.Set, length: int) -> bool:
     """Whether { [t] } never has values of so many, or more, apart, whatever the parameters."""
     apart = values.dim_max(0).sub(values.dim_min(0)).max_val()

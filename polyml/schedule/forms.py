@@ -43,7 +43,7 @@ def affine_schedule(
         asked = _Asked.of(scop, dependences)
         form, asked = _isl_schedule(asked, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
     sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
-    if sequential and any(_may_be_tileable(s, dependences) for s in scop.statements.values()):
+    if sequential and any(_may_be_tileable(s, scop, dependences) for s in scop.statements.values()):
         try:
             with polyhedra.budget(operations):
                 permutable_form, _ = _isl_schedule(asked, schedule_serialize_sccs=1)
@@ -59,8 +59,10 @@ def affine_schedule(
     return shift(fuse(form, scop, dependences, everything=fusion == "max"), scop, dependences), notes
 
 
-def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
-    """Whether the statement alone allows three loops to be exchanged as they are: no dependence on itself points back."""
+def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
+    """Whether the statement allows three loops to be exchanged as they are: no dependence on itself points back, and ways over
+    another statement do not lead back to it from both sides.
+    """
     depth = len(statement.iterators)
     if depth < 3:
         return False
@@ -68,12 +70,23 @@ def _may_be_tileable(statement: Statement, dependences: Dependences) -> bool:
     own = dependences.validity.intersect_domain(isl.UnionSet.from_set(statement.domain))
     own = own.intersect_range(isl.UnionSet.from_set(statement.domain))
     if own.is_empty():
-        return True
+        return not _is_between(statement, scop, dependences)
     apart = own.extract_map(space.map_from_domain_and_range(space)).deltas()
     names = [f"d{i}" for i in range(depth)]
     backward = " or ".join(f"{n} < 0" for n in names)
     back = isl.Set(f"{{ {statement.name}[{', '.join(names)}] : {backward} }}")
-    return apart.intersect(back).is_empty()
+    return apart.intersect(back).is_empty() and not _is_between(statement, scop, dependences)
+
+
+def _is_between(statement: Statement, scop: Scop, dependences: Dependences) -> bool:
+    """Whether dependences on some statement and from there back lead forth along a loop and back along it, as a stencil's do."""
+    for other in scop.statements.values():
+        there = polyhedra.between(dependences.validity, statement.domain, other.domain)
+        if other is statement or there.is_empty():
+            continue
+        if polyhedra.leads_both_ways(there, polyhedra.between(dependences.validity, other.domain, statement.domain)):
+            return True
+    return False
 
 
 @dataclass(frozen=True)
