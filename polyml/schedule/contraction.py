@@ -30,7 +30,7 @@ from polyml.schedule.legality import is_legal, is_parallel, refusal
 from polyml.schedule.roles import LoopRole
 from polyml.schedule.slabs import SLAB
 from polyml.schedule.strides import accesses, goes_to_neighbours, is_same_element, moves
-from polyml.schedule.tree import PARALLEL, POINT, TILE
+from polyml.schedule.tree import PARALLEL, POINT, TILE, names_in
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree, tuple_text
 
 ACROSS_CYCLES = 2.0  # of an element that lanes load and store across the rows it lies in
@@ -192,7 +192,7 @@ class _Layout:
     def tree(self, node: Tree, names: Sequence[str], fixed: frozenset[str]) -> Tree:
         """The node with contractions below laid out. names: its statements; fixed: "S.i" of the loops around it."""
         if "filter" in node:
-            names = polyhedra.set_names(isl.UnionSet(node["filter"]))
+            names = names_in(node["filter"])
         if "sequence" in node or "set" in node:
             key = "sequence" if "sequence" in node else "set"
             parts = self._joined(node[key], fixed) if key == "sequence" and self._joins != "none" else node[key]
@@ -263,7 +263,7 @@ class _Layout:
     ) -> Iterator[_Leaf | None]:
         """The statements below, in order; None for what is not a plain loop nest."""
         if "filter" in node:
-            names = polyhedra.set_names(isl.UnionSet(node["filter"]))
+            names = names_in(node["filter"])
         if "mark" in node or "set" in node:
             yield None
             return
@@ -305,9 +305,11 @@ class _Layout:
 
     def _shape(self, leaf: _Leaf, free: Sequence[str]) -> _Shape:
         statement = leaf.statement
-        roles, across = self._roles(statement, free)
-        if roles is None:
+        along = contraction_roles(statement, free)
+        if along is None:
             return _Shape(None)
+        extents = {it: self._extent(statement, statement.iterators.index(it)) for it in free}
+        roles, across = self._roles(statement, along, extents)
         if not any(it in leaf.coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
             return _Shape(None, across)
         positions = [statement.iterators.index(it) for it in free]
@@ -315,7 +317,7 @@ class _Layout:
             Axis(
                 it,
                 roles[it],
-                self._extent(statement, p),
+                extents[it],
                 stride=_place(statement.write, p),
                 unit=_is_unit(statement, p),
                 parallel=it in leaf.coincident,
@@ -326,17 +328,16 @@ class _Layout:
         )
         return _Shape(axes if is_worth_blocks(axes) else None, across)
 
-    def _roles(self, statement: Statement, free: Sequence[str]) -> tuple[dict[str, LoopRole] | None, str]:
-        """What each loop is: the panel runs along the result's rows, or across them where these are short and that pays; then
-        why.
+    def _roles(
+        self, statement: Statement, along: dict[str, LoopRole], count: Mapping[str, int | None]
+    ) -> tuple[dict[str, LoopRole], str]:
+        """What each of the loops of so many iterations is: as `along` says, where the panel runs along the result's rows, or across
+        them where these are short and that pays; then why.
         """
-        along = contraction_roles(statement, free)
-        if along is None or self._sizes is None:
-            return along, ""
-        count = {it: self._extent(statement, statement.iterators.index(it)) for it in free}
-        lanes = self._machine.lanes(self._scop.arrays[statement.write.array].element.size_bytes)
         if not all(count.values()):
             return along, ""
+        free = [*count]
+        lanes = self._machine.lanes(self._scop.arrays[statement.write.array].element.size_bytes)
         used = {it: n / (ceil(n / lanes) * lanes) for it, n in count.items()}
         depth = prod(count[it] for it in free if along[it] is LoopRole.DEPTH)
         panel = next(it for it in free if along[it] is LoopRole.PANEL)

@@ -19,7 +19,7 @@ from polyml import polyhedra
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
 from polyml.schedule.legality import is_legal
-from polyml.schedule.tree import members_of, together
+from polyml.schedule.tree import members_of, names_in, together
 from polyml.schedule.tree_text import Tree, parse_tree, print_tree
 
 
@@ -85,7 +85,7 @@ def _is_loop(node: Tree) -> bool:
 
 def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) -> bool:
     """Whether the first reads at some time what the second has written at the same time."""
-    earlier, later = ([scop.statements[name] for name in _names(part)] for part in (first, second))
+    earlier, later = ([scop.statements[name] for name in names_in(part["filter"])] for part in (first, second))
     for s in later:
         for t in earlier:
             for access in t.reads:
@@ -94,7 +94,3 @@ def _share(first: Tree, second: Tree, times: isl.MultiUnionPwAff, scop: Scop) ->
                     if not isl.UnionMap.from_map(both).eq_at_multi_union_pw_aff(times).is_empty():
                         return True
     return False
-
-
-def _names(part: Tree) -> list[str]:
-    return polyhedra.set_names(isl.UnionSet(part["filter"]))

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.schedule.tree_text import Tree
 
 NODE = isl.schedule_node_type
@@ -46,6 +47,12 @@ class Band:
 def members_of(band: Tree) -> list[isl.UnionPwAff]:
     """The members of a band in a tree of dictionaries."""
     return list(_members(band["schedule"]))
+
+
+@lru_cache(maxsize=256)
+def names_in(filter_: str) -> tuple[str, ...]:
+    """The statements of a filter's text."""
+    return tuple(polyhedra.set_names(isl.UnionSet(filter_)))
 
 
 @lru_cache(maxsize=256)
