@@ -111,6 +111,34 @@ def test_a_loop_carries_none_where_no_pair_is_of_two_iterations(case):
     assert min(seen.values()) >= 3
 
 
+def wave(scop, dims, rng):
+    """Tiles along two expressions, those of one sum of their numbers in one iteration of the outer loop."""
+    t, i = dims
+    first, second = rng.sample((f"2*{t} + {i}", f"2*{t} - {i}", f"{t} + {i}", f"{t} - {i}", t, i), 2)
+    shift = {name: rng.choice("0001") for name in scop.statements}
+    point = ", ".join(dims)
+    own = {name: f"floor(({first} + {shift[name]})/3)" for name in scop.statements}
+    sums = "; ".join(f"{name}[{point}] -> [({each} + floor(({second})/3))]" for name, each in own.items())
+    tiles = "; ".join(f"{name}[{point}] -> [({each})]" for name, each in own.items())
+    inner = f'schedule: "[{{ {tiles} }}]"'
+    return isl.Schedule(f'{{ domain: "{scop.domain}", child: {{ schedule: "[{{ {sums} }}]", child: {{ {inner} }} }} }}')
+
+
+def test_tiles_of_one_wave_carry_none_where_no_pair_is_of_two_of_them(case):
+    scop, dims, sizes = case
+    order = dependences(scop).validity
+    pairs, rng, seen = points(order, **sizes), Random(5), {True: 0, False: 0}
+    for _ in range(60):
+        outer, node = bands(wave(scop, dims, rng).get_root())
+        when = prefix_times(node, sizes)
+        found = carries_none(node, order)
+        seen[found] += 1
+        assert found == carried(node, order).is_empty(), node
+        assert not found or all(a == b for a, b in ((when[a], when[b]) for a, b in pairs) if a[0] == b[0]), node
+        assert carries_none(outer, order) == carried(outer, order).is_empty(), node
+    assert min(seen.values()) >= 3
+
+
 @pytest.mark.parametrize(
     ("first", "second", "once"),
     [("i < 3", "i >= 3", True), ("i <= 3", "i >= 3", False), ("i < 3", "i > 3", False), ("false", "true", True)],
