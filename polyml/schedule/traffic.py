@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 
 import islpy as isl
@@ -11,6 +12,7 @@ from polyml import polyhedra
 from polyml.model.scop import Scop
 from polyml.schedule.strides import accesses
 
+NONE = isl.UnionMap("{ }")
 ASSUMED = 2000  # elements along each dimension where sizes are not known
 
 
@@ -29,18 +31,30 @@ class Traffic:
         if key not in self._known:
             found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
             arrays = [array for array in found if array not in kept]
-            self._known[key] = sum(self.bytes(self.touched(names, a, w).range(), a) for a in arrays for w in (False, True))
+            self._known[key] = sum(map(partial(self._of_array, names), arrays))
         return self._known[key]
+
+    def _of_array(self, names: Sequence[str], array: str) -> int:
+        every, written = (self._relations(names, array, writes) for writes in (False, True))
+        once = self.bytes(polyhedra.union(every, NONE).range(), array)
+        if len(written) in (0, len(every)):
+            return once * (2 if written else 1)
+        return once + self.bytes(polyhedra.union(written, NONE).range(), array)
 
     def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
         """{ S[i] -> A[j] } of the statements; writes: what they write alone."""
-        found = []
-        for name in names:
-            statement = self._scop.statements[name]
+        return polyhedra.union(self._relations(names, array, writes), NONE)
+
+    def _relations(self, names: Sequence[str], array: str, writes: bool) -> list[isl.UnionMap]:
+        """{ S[i] -> A[j] } of each access that differs from those before it."""
+        found: list[isl.Map] = []
+        for statement in map(self._scop.statements.__getitem__, names):
             for access in (statement.write,) if writes else accesses(statement):
                 if access.array == array:
-                    found.append(isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain)))
-        return polyhedra.union(found, isl.UnionMap("{ }"))
+                    relation = access.relation.intersect_domain(statement.domain)
+                    if not any(relation.plain_is_equal(other) for other in found):
+                        found.append(relation)
+        return list(map(isl.UnionMap.from_map, found))
 
     def bytes(self, elements: isl.UnionSet, array: str) -> int:
         """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
