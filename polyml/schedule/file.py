@@ -193,8 +193,13 @@ def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
             raise ScheduleError(f"the schedule is for {len(each.reads)} reads of {each.name}, which has {count}", notes=[_OTHER])
         for text, read in zip(each.reads, statement.reads):
             _same(text, read.relation, f"read of {each.name}", isl.Map)
+    return tree_from(saved.tree, scop)
+
+
+def tree_from(text: str, scop: Scop) -> isl.Schedule:
+    """The tree of `Saved.tree`. ScheduleError where it is damaged."""
     try:
-        tree = parse_block(saved.tree)
+        tree = parse_block(text)
         domain = isl.UnionSet(tree.get("domain", "{ }"))
         if {*tree} - {"domain", "child"} or not domain.is_equal(scop.domain):
             raise ScheduleError("the tree is damaged: its domain is not that of the statements")

@@ -69,8 +69,11 @@ class Problem:
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
-    """The tree, which is legal, for a script to go on from."""
-    return Schedule(problem, tree, file.saved(problem, tree))
+    """The tree for a script to go on from, as its text gives it: isl reads some expressions as simpler ones than it wrote, and
+    makes other code of them.
+    """
+    saved = file.saved(problem, tree)
+    return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,8 +323,9 @@ class Schedule:
             try:
                 with budget(OPERATIONS):
                     tree = loops.write(problem.scop.domain, change(before))
-                problem.check(tree)
-                return schedule(problem, tree)
+                changed = schedule(problem, tree)
+                problem.check(changed.tree)
+                return changed
             except ScheduleError as refused:
                 raise ScheduleError(f"{step}: {refused.message}", notes=refused.notes) from None
             except IllegalSchedule as refused:

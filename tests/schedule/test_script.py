@@ -3,6 +3,7 @@
 import pytest
 
 from polyml.errors import IllegalSchedule, NotAffineError, PolymlError, ScheduleError
+from polyml.schedule.file import tree_from
 from tests.schedule.scripts import agrees, in_place, kernel, loops, prefix, product, ring, schedule, stencil, total, triangle, two, upwards
 
 
@@ -45,6 +46,13 @@ def test_tile():
     heads = ["for i_t_t = i - i % 8", "for i_t = i - i % 4", "for j_t = j - j % 3", "for i_t2 = i - i % 2", "for i", "for j"]
     assert [line.split(":")[0].strip() for line in loops(twice)[:6]] == heads
     agrees(triangle, twice)
+
+
+def test_a_step_is_checked_as_it_is_loaded():
+    """isl writes 4*((1 + 32*(i // 32)) // 4) in another form than it reads it."""
+    tiled = schedule(prefix).tile(i=32).shift("i_t", 1).tile(i_t=4)
+    assert str(tiled.tree) == str(tree_from(tiled.saved.tree, tiled.problem.scop))
+    agrees(prefix, tiled)
 
 
 def test_tile_moves_the_threads_to_the_tiles():
