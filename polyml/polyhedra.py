@@ -855,6 +855,11 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
     return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
 
 
+def disjoint(domain: isl.Set) -> list[isl.Set]:
+    """Parts of the set, no two with a point in common, none with alternatives."""
+    return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
+
+
 def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:
     found = []
     for row in range(matrix.rows()):

@@ -5,6 +5,10 @@ Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning po
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
 import islpy as isl
 
 from polyml.codegen.ast import Guard, Instance, Loop, Node, Program, substitute, with_body
@@ -28,11 +32,13 @@ from polyml.codegen.scan import scan
 from polyml.codegen.tileloops import apart
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
-from polyml.polyhedra import CONTEXT
+from polyml.polyhedra import CONTEXT, BudgetExceeded, budget, set_names
 from polyml.schedule.forms import components
 
 _OP = isl.ast_expr_op_type
 MOST_LOOPS = 24  # around each other inside a tile
+OPERATIONS = 300_000  # of isl for the loops of one component, and OPERATIONS_PER_STATEMENT: twice what PolyBench needs
+OPERATIONS_PER_STATEMENT = 60_000
 
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
@@ -41,11 +47,34 @@ def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] |
     return Program(scop, nodes, reductions or {})
 
 
-def _part(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
+def _part(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
     simple = scan(schedule, context)
     if simple is not None:
         return simple
-    return _of_isl(schedule, context)
+    return _not_simple(_Component(str(schedule), str(context), schedule, context))
+
+
+@dataclass(frozen=True)
+class _Component:
+    """A part of a schedule on its own, known by its text. context: facts about parameters."""
+
+    schedule_text: str
+    context_text: str
+    schedule: isl.Schedule = field(compare=False)
+    context: isl.Set = field(compare=False)
+
+
+@lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
+def _not_simple(part: _Component) -> tuple[Node, ...]:
+    """isl's loops, which have fewer tests than those of a scan where domains are not plain conjunctions; but for tiles of tiles,
+    and tiles that lean, it may take seconds to hours to make them.
+    """
+    try:
+        with budget(OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain()))):
+            return tuple(_of_isl(part.schedule, part.context))
+    except BudgetExceeded:
+        scanned = scan(part.schedule, part.context, every=True)
+        return tuple(_of_isl(part.schedule, part.context) if scanned is None else scanned)
 
 
 def _of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:

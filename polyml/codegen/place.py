@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from polyml.codegen.integers import Lin
 from polyml.codegen.rows import NotSimple, both, innermost_loop, negated, row_key, tight, without
 from polyml.codegen.systems import Row, System, is_empty
+from polyml.polyhedra import Quotient
 
 MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
 SIZE = 1500  # of all parameters, in iterations that are looked at
@@ -45,7 +46,8 @@ class Point(NamedTuple):
 class Place:
     """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the
     loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop; wider: the
-    same without the rows `more`; either or none is known.
+    same without the rows `more`; either or none is known. every: whether a tree of any kind is taken. quotients: what those of
+    one instance are in the program.
     """
 
     facts: System
@@ -54,6 +56,8 @@ class Place:
     outer: Place | None = None
     wider: Place | None = None
     more: tuple[Row, ...] = ()
+    every: bool = False
+    quotients: Mapping[Quotient, Lin] = field(default_factory=dict, compare=False)
     _known: dict = field(default_factory=dict, init=False, compare=False)
 
     @property
@@ -62,7 +66,7 @@ class Place:
 
     def in_loop(self, rows: Iterable[Row], value: Lin, divisor: int) -> Place:
         """Inside one more loop, which these bound."""
-        return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self)
+        return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
 
     def having(self, rows: Iterable[Row]) -> Place:
         """The place where these hold as well."""
@@ -80,7 +84,7 @@ class Place:
         if not more:
             return self
         facts = System(self.facts.equal, tuple(facts))
-        return Place(facts, tuple(bounds), self.values, wider=self, more=tuple(more))
+        return Place(facts, tuple(bounds), self.values, wider=self, more=tuple(more), every=self.every)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -102,6 +106,8 @@ class Place:
         key = row_key(row)
         if key not in self._known:
             if len(self._known) > MOST_PROOFS:
+                if self.every:
+                    return False
                 raise NotSimple
             self._known[key] = self._proves(row)
         return self._known[key]

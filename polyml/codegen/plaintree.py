@@ -33,9 +33,9 @@ class InOrder:
 
 @dataclass(frozen=True)
 class Filter:
-    """more: by statement that is left, what else is said of its instances."""
+    """more: by statement that is left, what else is said of its instances: one of these."""
 
-    more: dict[str, System]
+    more: dict[str, tuple[System, ...]]
     child: PlainTree
 
 
@@ -52,23 +52,24 @@ class Band:
 PlainTree = Leaf | Mark | InOrder | Filter | Band
 
 
-def read(node: isl.ScheduleNode, names: frozenset[str], same: dict) -> PlainTree:
-    """The tree below for statements of these names. Raises NotSimple."""
+def read(node: isl.ScheduleNode, names: frozenset[str], same: dict, every: bool) -> PlainTree:
+    """The tree below for statements of these names. every: also one with filters that have alternatives. Raises NotSimple."""
     kind = node.get_type()
     if kind == NODE.leaf:
         return Leaf()
     if kind == NODE.mark:
-        return Mark(node.mark_get_id().get_name(), read(node.child(0), names, same))
+        return Mark(node.mark_get_id().get_name(), read(node.child(0), names, same, every))
     if kind == NODE.sequence:
-        return InOrder(tuple(read(node.child(k), names, same) for k in range(node.n_children())))
+        return InOrder(tuple(read(node.child(k), names, same, every) for k in range(node.n_children())))
     if kind == NODE.filter:
-        more = {piece.get_tuple_name(): system_of(piece, same) for piece in polyhedra.pieces(node.filter_get_filter())}
+        pieces = polyhedra.pieces(node.filter_get_filter())
+        more = {piece.get_tuple_name(): systems_of(piece, same, every) for piece in pieces}
         kept = names & more.keys()
-        return Filter({name: more[name] for name in sorted(kept)}, read(node.child(0), kept, same))
+        return Filter({name: more[name] for name in sorted(kept)}, read(node.child(0), kept, same, every))
     if kind != NODE.band or not node.band_get_ast_isolate_option().is_empty():
         raise NotSimple
     partial = node.band_get_partial_schedule()
-    tree = read(node.child(0), names, same)
+    tree = read(node.child(0), names, same, every)
     for k in reversed(range(node.band_n_member())):
         rows = _rows(partial.get_at(k), names)
         tree = Band(rows, _step(rows.values()), node.band_member_get_ast_loop_type(k), tree)
@@ -104,16 +105,20 @@ def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[str, Row
     return found
 
 
-def system_of(domain: isl.Set, same: dict[str, Row]) -> System:
-    """The rows of a domain, with parameters replaced by those that are the same."""
-    rows = polyhedra.integer_rows(domain)
-    if rows is None:
+def systems_of(domain: isl.Set, same: dict[str, Row], every: bool) -> tuple[System, ...]:
+    """The rows of a domain, with parameters replaced by those that are the same. every: of each of its parts."""
+    whole = polyhedra.integer_rows(domain)
+    found = [polyhedra.integer_rows(part) for part in polyhedra.disjoint(domain)] if whole is None and every else [whole]
+    if None in found:
         raise NotSimple
-    equal, least = ([replaced(row, same) for row in each] for each in rows)
-    return System(tuple(equal), (*least, *_between(name for terms, _ in (*equal, *least) for name in terms)))
+    return tuple(_system(*([replaced(row, same) for row in each] for each in rows)) for rows in found)
 
 
-def _between(names: Iterable) -> list[Row]:
+def _system(equal: list[Row], least: list[Row]) -> System:
+    return System(tuple(equal), (*least, *between(name for terms, _ in (*equal, *least) for name in terms)))
+
+
+def between(names: Iterable) -> list[Row]:
     """What quotients among the names are between, and those in them."""
     found = []
     todo = [name for name in dict.fromkeys(names) if isinstance(name, Quotient)]
@@ -136,7 +141,7 @@ def bands(tree: PlainTree, name: str) -> Iterator[Band]:
                 return
             tree = children[0]
             continue
-        if isinstance(tree, Filter) and tree.more[name] != System():
+        if isinstance(tree, Filter) and tree.more[name] != (System(),):
             return
         if isinstance(tree, Band):
             yield tree
@@ -147,4 +152,4 @@ def defined(loop: Depth, band: Band, statement: str) -> System:
     """The loop's value, divided by the step, named."""
     terms, constant = band.expressions[statement]
     row = {n: c // band.step for n, c in terms.items()}
-    return System((({**row, loop: -1}, constant // band.step),), tuple(_between(terms)))
+    return System((({**row, loop: -1}, constant // band.step),), tuple(between(terms)))

@@ -5,6 +5,9 @@
 Ancourt, Irigoin: "Scanning polyhedra with DO loops", PPoPP 1991. isl's generator also has unions, strides and alternatives,
 and takes ten times as long where there are none. Bounds here are what follows from the constraints, so that nothing is left
 out; before an instance each of its constraints is proved from the loops around it, and asked where it is not.
+
+Trees of every kind are scanned where isl takes too long: then alternatives are statements of their own, a loop goes from the
+least bound of its statements to the greatest, of many bounds the shortest are taken, and remainders are asked.
 """
 
 from __future__ import annotations
@@ -28,18 +31,21 @@ from polyml.codegen.plaintree import (
     Mark,
     PlainTree,
     bands,
+    between,
     defined,
     read,
     same_parameters,
-    system_of,
+    systems_of,
 )
 from polyml.codegen.rows import (
     Depth,
     NotSimple,
     both,
+    equations_in,
     innermost_loop,
     of_loops,
     opposite,
+    outline,
     replaced,
     row_key,
     shadows_of,
@@ -48,20 +54,28 @@ from polyml.codegen.rows import (
     without,
 )
 from polyml.codegen.systems import Row, System, shadow
+from polyml.polyhedra import Quotient
 
 
-def scan(schedule: isl.Schedule, context: isl.Set) -> list[Node] | None:
-    """The loops that run the schedule; None where isl's generator is to make them. context: facts about parameters."""
+def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[Node] | None:
+    """The loops that run the schedule; None where isl's generator is to make them. context: facts about parameters. every: of a
+    tree of any kind, if need be with more tests and more iterations that do nothing.
+    """
     root = schedule.get_root()
     domains = {piece.get_tuple_name(): piece for piece in polyhedra.pieces(root.domain_get_domain())}
     try:
         equal, least = polyhedra.integer_rows(context) or ([], [])
         same = same_parameters(equal, polyhedra.parameter_names(context))
         left = (replaced(row, same) for row in equal)
-        place = Place(System(tuple(row for row in left if row[0]), tuple(replaced(row, same) for row in least)))
-        tree = read(root.child(0), frozenset(domains), same)
-        active = [_Active(name, polyhedra.dimensions(piece), system_of(piece, same)) for name, piece in domains.items()]
-        active = [a for a in (_placed(a, tree, 0) for a in active) if a.has_instances(0)]
+        facts = System(tuple(row for row in left if row[0]), tuple(replaced(row, same) for row in least))
+        place = Place(facts, every=every)
+        tree = read(root.child(0), frozenset(domains), same, every)
+        active = [
+            _Active(name, polyhedra.dimensions(piece), system)
+            for name, piece in domains.items()
+            for system in systems_of(piece, same, every)
+        ]
+        active = [a for a in (_placed(a, tree, place) for a in active) if a.has_instances(0)]
         asked = [_unproved(place, a.rows_around(0)) for a in active]
         return _guarded(_common(asked), place, lambda inside: _nodes(tree, active, inside, Marked())) if active else []
     except NotSimple:
@@ -70,7 +84,7 @@ def scan(schedule: isl.Schedule, context: isl.Set) -> list[Node] | None:
 
 @dataclass(frozen=True)
 class _Active:
-    """A statement at a place in the tree. system: of its iterators (numbers), quotients, parameters and loops around.
+    """A statement, or an alternative of one, at a place in the tree. system: of its iterators (numbers), quotients, parameters and loops around.
     rows: the same of parameters and loops alone. shadows: by how many loops, what it says of parameters and as many, None: that
     there are no instances; both up to the next filter that says more.
     """
@@ -89,35 +103,42 @@ class _Active:
         return self.shadows[depth] is not None
 
 
-def _placed(a: _Active, tree: PlainTree, depth: int) -> _Active:
+def _placed(a: _Active, tree: PlainTree, place: Place) -> _Active:
     """The statement with its shadows from this place on, the innermost one first: each one follows from the next."""
-    system, loops = a.system, depth
+    depth = loops = place.depth
+    system = a.system
     for band in bands(tree, a.name):
         system &= defined(("loop", loops), band, a.name)
         loops += 1
-    solved, left = solve(system.equal)
-    rows = [replaced(row, solved) for row in both(System(tuple(left), system.least))]
+    solved, rows = _solved(system, place)
     own = tuple(rows)
     if not of_loops(rows):
-        shown = _shadow(system, loops)
-        rows, own = None if shown is None else both(shown), ()
-    return replace(a, rows=own, shadows=(None,) * depth + shadows_of(rows, depth, loops))
+        rows, own = outline(rows) if place.every else _shadow(system, loops), ()
+    return replace(a, rows=own, shadows=(None,) * depth + shadows_of(rows, depth, loops, place.every))
 
 
-def _shadow(system: System, loops: int) -> System | None:
+def _solved(system: System, place: Place) -> tuple[dict[int | Quotient, Row], list[Row]]:
+    """(what iterators and quotients are by the system's equations, its rows with them replaced)"""
+    solved, left = solve(system.equal, shortest=place.every)
+    rows = [replaced(row, solved) for row in both(System(tuple(left), system.least))]
+    more = [row for row in equations_in(rows) if place.every and any(abs(row[0][n]) == 1 for n in row[0] if type(n) in (int, Quotient))]
+    return _solved(replace(system, equal=(*system.equal, more[0])), place) if more else (solved, rows)
+
+
+def _shadow(system: System, loops: int) -> list[Row] | None:
     """What the system says of parameters and so many loops; None: there are no instances."""
     names = {name for terms, _ in (*system.equal, *system.least) for name in terms if type(name) is str}
     found = shadow(system, frozenset(names | {("loop", depth) for depth in range(loops)}))
     if found is None:
         raise NotSimple
-    return found.system
+    return None if found.system is None else both(found.system)
 
 
 def _nodes(tree: PlainTree, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
     if isinstance(tree, Leaf):
-        if len(active) != 1:
+        if len(active) != 1 and not place.every:
             raise NotSimple
-        return _instance(active[0], place)
+        return [n for a in active for n in _instance(a, place)]
     if isinstance(tree, Mark):
         return _nodes(tree.child, active, place, marked.under(tree.text))
     if isinstance(tree, InOrder):
@@ -129,14 +150,19 @@ def _nodes(tree: PlainTree, active: list[_Active], place: Place, marked: Marked)
 
 def _filtered(tree: Filter, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
     chosen = [a for a in active if a.name in tree.more]
-    changed = [a for a in chosen if tree.more[a.name] != System()]
-    if len(chosen) == len(active) and not changed:
+    if len(chosen) == len(active) and all(tree.more[a.name] == _NOTHING_MORE for a in chosen):
         return _nodes(tree.child, active, place, marked)
-    smaller = {a.name: replace(a, system=a.system & tree.more[a.name]) for a in changed}
-    here = [_placed(smaller[a.name], tree.child, place.depth) if a.name in smaller else a for a in chosen]
-    here = [a for a in here if a.has_instances(place.depth)]
+    here = [
+        each
+        for a in chosen
+        for more in tree.more[a.name]
+        if (each := a if more == System() else _placed(replace(a, system=a.system & more), tree.child, place)).has_instances(place.depth)
+    ]
     asked = [_unproved(place, [*a.rows_around(place.depth), *_asked_of_loops(a, place)]) for a in here]
     return _guarded(_common(asked), place, lambda inside: _nodes(tree.child, here, inside, marked)) if here else []
+
+
+_NOTHING_MORE = (System(),)
 
 
 def _asked_of_loops(a: _Active, place: Place) -> list[Row]:
@@ -203,8 +229,11 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
         inside = place.in_loop(both(System((equation,))), _value(*solved_for(equation, name), 1, place), 1)
         return _nodes(band.child, active, inside, marked.inside())
     rows = _hull(name, own, likely, active, band.kind)
-    lower = [_bound(row, name, band.step, place) for row in rows if row[0][name] > 0]
-    upper = [_bound(row, name, band.step, place) for row in rows if row[0][name] < 0]
+    lower, upper = _ends(rows, name, band.step, place)
+    if place.every and not (lower and upper):
+        each = [_ends(both(its), name, band.step, place) for its in own]
+        lower = lower or _farthest("min", "max", [low for low, _ in each])
+        upper = upper or _farthest("max", "min", [high for _, high in each])
     if not lower or not upper:
         raise NotSimple
     inside = place.in_loop(rows, var(f"c{depth}"), band.step)
@@ -214,6 +243,17 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     asked = {"name": marked.name, "asked": marked.asked, "partial": marked.partial}
     bounds = operands("max", extremum("max", lower)), operands("min", extremum("min", upper))
     return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
+
+
+def _ends(rows: Iterable[Row], name: Depth, step: int, place: Place) -> tuple[list[Lin], list[Lin]]:
+    """Bounds of the loop's variable from below and from above."""
+    bounds = [(row[0][name] > 0, _bound(row, name, step, place)) for row in rows]
+    return [bound for is_lower, bound in bounds if is_lower], [bound for is_lower, bound in bounds if not is_lower]
+
+
+def _farthest(over: str, of: str, bounds: Sequence[list[Lin]]) -> list[Lin]:
+    """The bound that all statements keep; none where one has none."""
+    return [extremum(over, [extremum(of, each) for each in bounds])] if all(bounds) else []
 
 
 def _rows_of(name: Depth, rows: Iterable[Row], place: Place) -> System:
@@ -252,7 +292,7 @@ def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Ac
     found = [{row_key(row): row for row in both(rows)} for rows in own]
     if all(rows.keys() == found[0].keys() for rows in found):
         return [*found[0].values()]
-    if kind != isl.ast_loop_type.atomic:
+    if kind != isl.ast_loop_type.atomic and not place.every:
         raise NotSimple
     weakest: dict[frozenset, Row] = {}
     for rows in found:
@@ -309,6 +349,8 @@ def _total(terms: dict, constant: int, place: Place) -> tuple[Lin, int]:
         elif type(name) is tuple:
             value, by = place.values[name[1]]
             parts.append((value, c // gcd(c, by), by // gcd(c, by)))
+        elif name in place.quotients:
+            parts.append((place.quotients[name], c, 1))
         else:
             raise NotSimple
     common = lcm(*(by for _, _, by in parts))
@@ -319,12 +361,34 @@ def _total(terms: dict, constant: int, place: Place) -> tuple[Lin, int]:
 
 def _instance(a: _Active, place: Place) -> list[Node]:
     """The instance where its iterators are what the loops say, if its constraints hold."""
-    solved, left = solve(a.system.equal)
+    solved, rows = _solved(a.system, place)
     if any(k not in solved for k in range(a.dims)):
         raise NotSimple
-    rows = [replaced(row, solved) for row in both(System(tuple(left), a.system.least))]
+    if place.every:
+        place, rows = _with_quotients(rows, solved, place)
     point = tuple(_value(*replaced(({k: 1}, 0), solved), 1, place) for k in range(a.dims))
-    if not of_loops(rows):
+    if not place.quotients and not of_loops(rows):
         raise NotSimple
-    asked = [row for row in _unproved(place, rows) if not place.implies(row)]
-    return _guarded(asked, place, lambda _: [Instance(a.name, point)])
+    asked = [row for row in _unproved(place, [row for row in rows if of_loops([row])]) if not place.implies(row)]
+    asked += [row for row in rows if not of_loops([row])]
+    instance = Instance(a.name, point)
+    return [Guard(_condition(asked, place), (instance,))] if asked else [instance]
+
+
+def _with_quotients(rows: list[Row], solved: dict, place: Place) -> tuple[Place, list[Row]]:
+    """The place with quotients computed that loops do not say, and the rows that do not follow from what these are."""
+    values: dict[Quotient, Lin] = {}
+    first = {name: value for name, value in solved.items() if isinstance(name, int) or of_loops([value])}  # not by one another
+
+    def compute(names: Iterable, inside: frozenset[Quotient]) -> None:
+        for name in names:
+            if isinstance(name, int) or name in inside:
+                raise NotSimple
+            if isinstance(name, Quotient) and name not in values:
+                terms, constant = replaced((dict(name.terms), name.constant), first)
+                compute(terms, inside | {name})
+                values[name] = _value(terms, constant, name.divisor, replace(place, quotients=values))
+
+    compute((name for row in (*rows, *solved.values()) for name in row[0]), frozenset())
+    known = {row_key(replaced(row, solved)) for quotient in values for row in between([quotient])}
+    return replace(place, quotients=values), [row for row in rows if row_key(row) not in known]

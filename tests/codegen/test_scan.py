@@ -33,9 +33,9 @@ def in_order(schedule, sizes):
     return [instance for instance, _ in sorted(times.items(), key=lambda pair: pair[1][1])]
 
 
-def check(schedule, sizes_of=((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9)), context=CONTEXT):
+def check(schedule, sizes_of=((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9)), context=CONTEXT, every=False):
     """Whether it is for the generator, which is then right."""
-    made = scan(schedule, context)
+    made = scan(schedule, context, every)
     if made is None:
         return False
     for n, m in sizes_of:
@@ -125,7 +125,37 @@ def test_strides_of_a_schedule_are_steps():
     assert not check(schedule) or scan(schedule, CONTEXT)[0].step == 2
 
 
-def random_domain(rng, names):
+@pytest.mark.parametrize("domain", ["0 <= i < N and i mod 2 = 0", "0 <= i < N and (i < M or i > 2M)", "0 <= i < N and 2*floor(i/3) < i",
+                                    "exists(e: 0 <= e < N and i = 5e + 3M)"])  # fmt: skip
+@pytest.mark.parametrize("member", ["i", "floor(i/3)", "i - i mod 6", "-i"])
+def test_every_domain_is_scanned_if_need_be(domain, member):
+    schedule = schedule_of(f"S[i] : {domain}", band(f"S[i] -> [({member})]", child=band("S[i] -> [(i)]")))
+    assert check(schedule, every=True)
+
+
+def test_statements_of_one_loop_have_the_bounds_of_all_if_need_be():
+    inner = sequence(("S[i]", ""), ("T[i, j]", band("T[i, j] -> [(j)]")))
+    domain = "S[i] : 0 <= i < N; T[i, j] : M <= i < 2M and i <= j < N"
+    schedule = schedule_of(domain, band("S[i] -> [(i)]; T[i, j] -> [(-i)]", child=inner))
+    assert not check(schedule) and check(schedule, every=True)
+
+
+def test_quotients_that_no_loop_counts_are_asked():
+    points = band("S[i, j] -> [(j)]", "S[i, j] -> [(i)]")
+    lean = band("S[i, j] -> [(i - j - (i) mod 7)]", "S[i, j] -> [(3*floor((j)/4) + 2*floor((j)/12))]", child=points)
+    schedule = schedule_of("S[i, j] : 0 <= i < N and 0 <= j < i + M and (i + j + N) mod 2 = 0", lean)
+    assert not check(schedule) and check(schedule, every=True)
+
+
+def test_of_many_bounds_some_are_taken():
+    members = ["floor((t + i)/8)", "floor((t + j)/4)", "t + floor((t + k)/5)", "3t + i + j + k", "-t + (t) mod 16", "i - (i) mod 4",
+               "t - (t) mod 16", "i - (i) mod 7", "j - (j) mod 2", "t", "i", "j"]  # fmt: skip
+    domain = "S[t, i, j, k] : 0 <= t <= 1 and 0 < i < N - 1 and 0 < j < M - 1 and 0 < k < M - 1"
+    schedule = schedule_of(domain, band(*(f"S[t, i, j, k] -> [({e})]" for e in members)))
+    assert check(schedule, ((0, 0), (3, 3), (5, 4), (4, 6)), every=True)
+
+
+def random_domain(rng, names, every=False):
     bounds = []
     for k, name in enumerate(names):
         low = rng.choice(["0", "0", "1", *(names[:k]), *(f"{n} + 1" for n in names[:k])])
@@ -133,6 +163,9 @@ def random_domain(rng, names):
         bounds.append(f"{low} <= {name} < {high}")
     if rng.random() < 0.2:
         bounds.append(rng.choice(["N > 2", f"{names[0]} + {names[-1]} < N + 1", f"2{names[0]} <= M + {names[-1]}"]))
+    if every and rng.random() < 0.5:
+        name = rng.choice(names)
+        bounds.append(rng.choice([f"({name} + N) mod 2 = 0", f"({name} < 2 or {name} > M - 3)", f"{name} mod 3 <= 1"]))
     return " and ".join(bounds)
 
 
@@ -143,12 +176,12 @@ def random_member(rng, names, of):
     return rng.choice([f"{of}{skew}", f"{of}{skew}", f"{of}{skew} + {rng.randint(-2, 3)}", f"-{of}"])
 
 
-def random_schedule(rng):
+def random_schedule(rng, every=False):
     names = ["i", "j", "k"][: rng.randint(1, 3)]
     point = f"[{', '.join(names)}]"
     statements = ["S"] if rng.random() < 0.5 else ["S", "T"]
-    domain = random_domain(rng, names)
-    domains = {s: domain if rng.random() < 0.7 else random_domain(rng, names) for s in statements}
+    domain = random_domain(rng, names, every)
+    domains = {s: domain if rng.random() < 0.7 else random_domain(rng, names, every) for s in statements}
     order = rng.sample(names, len(names))
     shared = rng.randint(0, len(names)) if len(statements) > 1 else 0
     own = {s: [random_member(rng, names[:k] + [of], of) for k, of in enumerate(order)] for s in statements}
@@ -189,6 +222,11 @@ def random_schedule(rng):
 @pytest.mark.parametrize("seed", range(300))
 def test_random_trees(seed):
     check(random_schedule(random.Random(seed)))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_trees_of_every_kind(seed):
+    assert check(random_schedule(random.Random(seed), every=True), every=True)
 
 
 def test_most_random_trees_are_simple():
