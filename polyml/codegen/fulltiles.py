@@ -164,11 +164,10 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
 
 
 def _box(loop: Loop, inside: set[str]) -> _Box | None:
-    for low in loop.lower:
-        for high in loop.upper:
-            if (high - low).is_const and not low.names & inside:
-                return _Box(low, high)
-    return None
+    """The shortest one: it may lie within the others, which never lie within it."""
+    boxes = [(high - low, low, high) for low in loop.lower if not low.names & inside for high in loop.upper]
+    constant = [(length.const, low, high) for length, low, high in boxes if length.is_const]
+    return _Box(*min(constant, key=lambda box: box[0])[1:]) if constant else None
 
 
 def _beside(bounds: tuple[Lin, ...], end: Lin, inside: set[str]) -> tuple[Lin, ...]:
