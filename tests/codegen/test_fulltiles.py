@@ -104,6 +104,15 @@ def tile(rows, columns, depth, *, body=(Instance("S", (I, J, K)),), step=1):
 ROWS = ((const(0), IT), (IT + 3, N - 1))
 
 
+def test_of_two_tiles_around_a_loop_the_shorter_one_may_be_full():
+    rows = ((IT - 4, IT), (IT + 7, IT + 3, N - 1))
+    program = tile(rows, WHOLE, ((const(0),), (const(3), I + J - 1)))
+    changed = separate_full_tiles(program)
+    assert run(changed, FULL, N=12) and run(changed, PARTIAL, N=12)
+    for size in range(12):
+        assert sequence(changed, {"N": size}) == sequence(program, {"N": size})
+
+
 @pytest.mark.parametrize(
     ("program", "is_separated"),
     [
