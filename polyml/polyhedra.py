@@ -307,9 +307,13 @@ def _piece_witness(piece: isl.Set) -> Witness:
 
 
 def _least(flat: isl.Set) -> isl.Point:
-    """The lexicographically least point of a set that has some, or some point where there is no least one."""
+    """The lexicographically least point of a set that has some, or some point where there is no least one. Alternatives have
+    one each: isl would compare them as sets.
+    """
+    dims = flat.dim(_D.set)
     try:
-        found = flat.lexmin().sample_point()
+        least = [isl.Set.from_basic_set(basic).lexmin().sample_point() for basic in flat.get_basic_sets() if not basic.is_empty()]
+        found = min(least, key=lambda point: () if point.is_void() else _coordinates(point, dims))
     except isl.Error as error:
         if "unbounded" not in str(error):
             raise

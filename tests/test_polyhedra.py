@@ -49,6 +49,11 @@ def test_the_witness_of_a_relation_is_a_pair():
     assert str(witness(broken)) == "S[1] -> T[2, 2] with N = 2"
 
 
+def test_the_witness_is_the_least_of_all_alternatives():
+    alternatives = "i = 9 or i = 4 and j >= 2 or i mod 5 = 4 and i > 4 or i mod 3 = 1 and i >= 2 and j = 3"
+    assert str(witness(isl.Set(f"{{ S[i, j] : ({alternatives}) and 0 <= j <= 5 }}"))) == "S[4, 2]"
+
+
 def test_a_witness_exists_where_no_least_point_does():
     assert str(witness(isl.Set("[n] -> { S[i] : i <= n and n <= -3 }"))).startswith("S[")
 
