@@ -84,9 +84,9 @@ def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[
 
 @dataclass(frozen=True)
 class _Active:
-    """A statement, or an alternative of one, at a place in the tree. system: of its iterators (numbers), quotients, parameters and loops around.
-    rows: the same of parameters and loops alone. shadows: by how many loops, what it says of parameters and as many, None: that
-    there are no instances; both up to the next filter that says more.
+    """A statement, or an alternative of one, at a place in the tree. system: of its iterators (numbers), quotients,
+    parameters and loops around. rows: the same of parameters and loops alone. shadows: by how many loops, what it says of
+    parameters and as many, None: that there are no instances; both up to the next filter that says more.
     """
 
     name: str
@@ -121,8 +121,10 @@ def _solved(system: System, place: Place) -> tuple[dict[int | Quotient, Row], li
     """(what iterators and quotients are by the system's equations, its rows with them replaced)"""
     solved, left = solve(system.equal, shortest=place.every)
     rows = [replaced(row, solved) for row in both(System(tuple(left), system.least))]
-    more = [row for row in equations_in(rows) if place.every and any(abs(row[0][n]) == 1 for n in row[0] if type(n) in (int, Quotient))]
-    return _solved(replace(system, equal=(*system.equal, more[0])), place) if more else (solved, rows)
+    for row in equations_in(rows) if place.every else ():
+        if any(abs(c) == 1 and type(name) in (int, Quotient) for name, c in row[0].items()):
+            return _solved(replace(system, equal=(*system.equal, row)), place)
+    return solved, rows
 
 
 def _shadow(system: System, loops: int) -> list[Row] | None:
@@ -153,11 +155,11 @@ def _filtered(tree: Filter, active: list[_Active], place: Place, marked: Marked)
     if len(chosen) == len(active) and all(tree.more[a.name] == _NOTHING_MORE for a in chosen):
         return _nodes(tree.child, active, place, marked)
     here = [
-        each
+        a if more == System() else _placed(replace(a, system=a.system & more), tree.child, place)
         for a in chosen
         for more in tree.more[a.name]
-        if (each := a if more == System() else _placed(replace(a, system=a.system & more), tree.child, place)).has_instances(place.depth)
     ]
+    here = [a for a in here if a.has_instances(place.depth)]
     asked = [_unproved(place, [*a.rows_around(place.depth), *_asked_of_loops(a, place)]) for a in here]
     return _guarded(_common(asked), place, lambda inside: _nodes(tree.child, here, inside, marked)) if here else []
 
@@ -370,7 +372,7 @@ def _instance(a: _Active, place: Place) -> list[Node]:
     if not place.quotients and not of_loops(rows):
         raise NotSimple
     asked = [row for row in _unproved(place, [row for row in rows if of_loops([row])]) if not place.implies(row)]
-    asked += [row for row in rows if not of_loops([row])]
+    asked += {row_key(row): row for row in rows if not of_loops([row])}.values()
     instance = Instance(a.name, point)
     return [Guard(_condition(asked, place), (instance,))] if asked else [instance]
 
