@@ -36,6 +36,7 @@ class Loop:
     name, asked: what the schedule calls the loop and asks of it.
     partial: arrays that iterations of a parallel loop update by reductions alone, and that are one for all threads still:
     such a loop runs on one thread.
+    resumes: the variable of the loop just before, where this one begins where that one ends, as `lower` says too; else "".
     """
 
     var: str
@@ -50,6 +51,7 @@ class Loop:
     name: str = ""
     asked: Asked = NOTHING
     partial: tuple[str, ...] = ()
+    resumes: str = ""
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,12 @@ class Module:
 
 @dataclass
 class Scope:
-    """The code run once per iteration of one loop: where values that depend on its variable are computed."""
+    """The code run once per iteration of one loop: where values that depend on its variable are computed. innermost: that
+    no loop is in it.
+    """
 
     entry: Block
+    innermost: bool = False
     known: dict[object, str] = field(default_factory=dict)
 
 
@@ -131,13 +134,24 @@ class Body:
         outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
         here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
         total = self.integer(Lin(tuple(outer), e.const)) if outer or e.const else None
-        for atom, c in here:
+        for atom, c in sorted(here, key=_is_subtracted):
             value = self._atom(atom, scope)
-            if c != 1:
-                value = self.fn.emit(f"mul i64 {value}, {c}", scope.entry)
+            if total is not None and c == -1:
+                total = self.fn.emit(f"sub i64 {total}, {value}", scope.entry)
+                continue
+            value = self._times(value, c, scope)
             total = value if total is None else self.fn.emit(f"add i64 {total}, {value}", scope.entry)
         scope.known[e] = total
         return total
+
+    def _times(self, value: str, factor: int | str, scope: Scope) -> str:
+        """A product of what the scope knows, computed once in it."""
+        if factor == 1:
+            return value
+        key = ("times", value, factor)
+        if key not in scope.known:
+            scope.known[key] = self.fn.emit(f"mul i64 {value}, {factor}", scope.entry)
+        return scope.known[key]
 
     def _atom_depth(self, atom) -> int:
         return self.depth(atom) if isinstance(atom, str) else self._deepest(atom.names)
@@ -152,17 +166,27 @@ class Body:
         if isinstance(atom, FloorDiv):
             return self._floor_div(self.integer(atom.operand), atom.divisor, scope.entry)
         if isinstance(atom, Extremum):
-            name = "llvm.smin.i64" if atom.op == "min" else "llvm.smax.i64"
-            self.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
-            total = self.integer(atom.operands[0])
-            for operand in atom.operands[1:]:
-                total = self.fn.emit(f"call i64 @{name}(i64 {total}, i64 {self.integer(operand)})", scope.entry)
-            return total
+            return self._extremum(atom, scope)
         if isinstance(atom, Choice):
             test = self.condition(atom.condition, scope.entry)
             then, orelse = self.integer(atom.then), self.integer(atom.orelse)
             return self.fn.emit(f"select i1 {test}, i64 {then}, i64 {orelse}", scope.entry)
         raise TypeError(f"not an integer atom: {atom}")
+
+    def _extremum(self, atom: Extremum, scope: Scope) -> str:
+        """Those of the same operands, all so much greater, differ by that constant."""
+        least = min(operand.const for operand in atom.operands)
+        key = (atom.op, frozenset((operand.terms, operand.const - least) for operand in atom.operands))
+        if key in scope.known:
+            value, its_least = scope.known[key]
+            return value if least == its_least else self.fn.emit(f"add i64 {value}, {least - its_least}", scope.entry)
+        name = "llvm.smin.i64" if atom.op == "min" else "llvm.smax.i64"
+        self.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+        total = self.integer(atom.operands[0])
+        for operand in atom.operands[1:]:
+            total = self.fn.emit(f"call i64 @{name}(i64 {total}, i64 {self.integer(operand)})", scope.entry)
+        scope.known[key] = (total, least)
+        return total
 
     def _floor_div(self, value: str, divisor: int, at: Block) -> str:
         if divisor & (divisor - 1) == 0:
@@ -176,7 +200,7 @@ class Body:
     def condition(self, c: Condition, at: Block | None = None) -> str:
         """The truth of c, computed in block `at` (default: here)."""
         if isinstance(c, Compare):
-            return self.fn.emit(f"icmp {'sge' if c.op == '>=' else 'eq'} i64 {self.integer(c.expr)}, 0", at)
+            return self._compared(c, at)
         if not c.parts:
             return "true" if c.op == "and" else "false"
         total = self.condition(c.parts[0], at)
@@ -184,10 +208,21 @@ class Body:
             total = self.fn.emit(f"{c.op} i1 {total}, {self.condition(part, at)}", at)
         return total
 
+    def _compared(self, c: Compare, at: Block | None) -> str:
+        """A value alone is compared with a constant, without a sum."""
+        value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
+        if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
+            ((atom, sign),) = c.expr.terms
+            value, bound = Lin(((atom, 1),)), -sign * c.expr.const
+            test = "sle" if test == "sge" and sign < 0 else test
+        return self.fn.emit(f"icmp {test} i64 {self.integer(value)}, {bound}", at)
+
     # -- addresses -----------------------------------------------------------------------------------------------
 
     def pointer(self, array: str, subscripts: tuple[Lin, ...]) -> str:
-        """The address of one element, each term added in the outermost loop that knows it."""
+        """The address of one element, each term added in the outermost loop that knows it. How far it is from where the
+        subscripts' constants are 0 comes last, so that neighbours share all else; in an innermost loop, before its own terms.
+        """
         steps = self.module.slots.strides(array)
         window = self.module.program.windows.get(array)
         if window is not None:
@@ -196,7 +231,8 @@ class Body:
                 here = modulo(subscripts[window.ring], window.lengths[window.ring])
                 subscripts = (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
         fixed = 0
-        terms: list[tuple[object, object, int]] = []  # (atom or None, stride name or None, factor)
+        terms: list[tuple[object, object, int]] = []  # (atom, stride name or None, factor)
+        apart: list[tuple[object, object, int]] = []  # (None, stride name, factor)
         for e, stride in zip(subscripts, steps):
             known = isinstance(stride, int)
             for atom, c in e.terms:
@@ -204,14 +240,18 @@ class Body:
             if known:
                 fixed += e.const * stride
             elif e.const:
-                terms.append((None, stride, e.const))
+                apart.append((None, stride, e.const))
         by_depth: dict[int, list] = {}
         for term in terms:
-            by_depth.setdefault(0 if term[0] is None else self._atom_depth(term[0]), []).append(term)
-        pointer, done = self.base(array), []
-        for depth in sorted(by_depth):
-            done += sorted(by_depth[depth], key=str)
-            pointer = self._advance(pointer, array, tuple(done), by_depth[depth], self.scopes[depth])
+            by_depth.setdefault(self._atom_depth(term[0]), []).append(term)
+        groups = [(depth, sorted(by_depth[depth], key=str)) for depth in sorted(by_depth)]
+        if apart:
+            behind = len(groups) - bool(groups and self.scopes[groups[-1][0]].innermost)
+            groups.insert(behind, (groups[behind - 1][0] if behind else 0, apart))
+        pointer, done = self.base(array), ()
+        for depth, group in groups:
+            done = (*done, *group)
+            pointer = self._advance(pointer, array, done, group, self.scopes[depth])
         if fixed:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
         return pointer
@@ -223,13 +263,11 @@ class Body:
         offset = None
         for atom, stride, factor in terms:
             value = None if atom is None else self._atom_value(atom, scope)
-            if stride is not None:
-                step = self.stride(stride)
-                value = step if value is None else self.fn.emit(f"mul i64 {value}, {step}", scope.entry)
             if value is None:
-                value = str(factor)
-            elif factor != 1:
-                value = self.fn.emit(f"mul i64 {value}, {factor}", scope.entry)
+                value = self._times(self.stride(stride), factor, self.scopes[0])
+            else:
+                value = value if stride is None else self._times(value, self.stride(stride), scope)
+                value = self._times(value, factor, scope)
             offset = value if offset is None else self.fn.emit(f"add i64 {offset}, {value}", scope.entry)
         result = self.fn.emit(f"getelementptr i8, ptr {pointer}, i64 {offset}", scope.entry)
         scope.known[(array, key)] = result
@@ -267,6 +305,18 @@ class Body:
             count = self.integer(self.module.table.affine(extent)) if length is None else str(length)
             size = self.fn.emit(f"mul i64 {size}, {count}")
         return size
+
+    def lanes_up_to(self, last: Lin, lanes: int) -> str:
+        """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""
+        scope = self.scopes[self._deepest(last.names)]
+        key = ("lanes", last, lanes)
+        if key not in scope.known:
+            limit, kind = self.integer(last), f"<{lanes} x i64>"
+            first = self.fn.emit(f"insertelement {kind} poison, i64 {limit}, i32 0", scope.entry)
+            every = self.fn.emit(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer", scope.entry)
+            index = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
+            scope.known[key] = self.fn.emit(f"icmp sle {kind} {index}, {every}", scope.entry)
+        return scope.known[key]
 
     # -- memory --------------------------------------------------------------------------------------------------
 
@@ -351,6 +401,7 @@ class Body:
     # -- nodes ---------------------------------------------------------------------------------------------------
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
+        begin = None  # where the next loop begins, if it begins where one has ended
         for node, following in zip_longest(nodes, nodes[1:]):
             if isinstance(node, Instance):
                 self.values.instance(node)
@@ -360,7 +411,8 @@ class Body:
                 if node.parallel and self.can_fork and not node.partial:
                     self.fork(node)
                 else:
-                    self.loop(node, following if isinstance(following, Loop) and not following.parallel else None)
+                    then = following if isinstance(following, Loop) and not following.parallel else None
+                    begin = self.loop(node, then, begin)
             elif isinstance(node, Guard):
                 self.guard(node)
             elif isinstance(node, Jam):
@@ -391,16 +443,22 @@ class Body:
         upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
-    def loop(self, node: Loop, following: Loop | None = None) -> None:
-        """following: the loop that runs next, which may go on with this one's partial results."""
-        lower, upper = self.bounds(node)
+    def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> str | None:
+        """following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends:
+        then that is given. begin: where this one begins, if not as its bounds say.
+        """
+        lower = begin or self.integer(extremum("max", node.lower))
+        upper = self.integer(extremum("min", node.upper))
         if node.last:
             self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
-        self.counted(node, lower, upper, following)
+        end = self.counted(node, lower, upper, following)
         self.names.pop(node.last, None)
+        return end
 
-    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> None:
-        """for var = lower; var <= upper; var += step, with what it updates in place held in registers."""
+    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> str | None:
+        """for var = lower; var <= upper; var += step, with what it updates in place held in registers. Where it ended, if the
+        next loop begins there.
+        """
         before_it, self._partials = self._partials, {}
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
@@ -430,7 +488,7 @@ class Body:
         fn.current = body
         counter, following = fn.name(), fn.name()
         self.names[node.var] = (counter, len(self.scopes))
-        self.scopes.append(Scope(body))
+        self.scopes.append(Scope(body, not self._is_nest(node)))
         self.math.forget()
         phis = {}
         for place, value in entry_values.items():
@@ -490,6 +548,11 @@ class Body:
             incoming = f"[ {start.ssa}, %{skipped.label} ], [ {final[place].ssa}, %{left.label} ]"
             after.phis.append(f"{value.ssa} = phi {value.type} {incoming}")
             self.cells.put(place, value, dirty=True)
+        if then is None or then.resumes != node.var:
+            return None
+        end = fn.name()
+        after.phis.append(f"{end} = phi i64 [ {lower}, %{skipped.label} ], [ {following}, %{left.label} ]")
+        return end
 
     def _carried_on(self, place: Place, node: Loop) -> Val:
         """The value with which a scan goes on in the next iteration."""
@@ -612,6 +675,10 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+def _is_subtracted(term: tuple[object, int]) -> bool:
+    return term[1] == -1
 
 
 class _Group(NamedTuple):

@@ -102,10 +102,6 @@ class Memory:
     def _mask(self, place: Place) -> "Mask | None":
         return None if place.last is None else Mask(self._body, place.lanes, place.last)
 
-    def lanes_up_to(self, last: Lin, lanes: int) -> str:
-        """The bits of the lanes up to index `last`."""
-        return Mask(self._body, lanes, last).bits
-
     def load(self, place: Place) -> Val:
         mask = self._mask(place)
         element = self._body.scop.arrays[place.array].element
@@ -159,7 +155,7 @@ class Memory:
         if lanes == 1:
             return self._from_memory(self._fn.emit(f"load {kind}, ptr {addresses}, align {align}"), array.element, 1)
         wide = vector_type(kind, lanes)
-        mask = "splat (i1 true)" if copy.last is None else Mask(self._body, lanes, copy.last).bits
+        mask = "splat (i1 true)" if copy.last is None else self._body.lanes_up_to(copy.last, lanes)
         name = f"llvm.masked.gather.v{lanes}{name_suffix(kind)}.v{lanes}p0"
         self._body.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
         loaded = self._fn.emit(
@@ -265,9 +261,7 @@ class Mask:
     def __init__(self, body: "Body", lanes: int, last: Lin):
         self._body, self.lanes = body, lanes
         self.last = body.integer(last)
-        limit = body.math.splat(Val(self.last, I64), lanes)
-        index = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
-        self.bits = body.math.once(f"icmp sle <{lanes} x i64> {index}, {limit.ssa}")
+        self.bits = body.lanes_up_to(last, lanes)
 
     def doubled(self) -> str:
         """The same of lanes that have two elements each."""

@@ -561,9 +561,10 @@ class _Packer:
         if step > width:
             whole, ends = replace(part, upper=(const(width - 1),)), (*along, var(group) + (step - width))
             left_over = floor_div(last + 1, width) * width
+            narrow = Loop(panel, (var(group), left_over), ends, width, (part,))
             inside = (
                 Loop(panel, (var(group),), (*ends, last - (width - 1)), width, (whole,)),
-                Loop(panel, (var(group), left_over), ends, width, (part,)),
+                Guard(Compare(">=", last - left_over), (narrow,), rare=True),
             )
         for d in reversed(copy.order[:-1]):
             (first, end), (lower, upper) = self._ends(window, d), self._needed(copy, d)

@@ -202,6 +202,7 @@ def _ranged(
     sizes = [count, 1] if one_by_one and count > 1 and lanes > 1 else [count]
     if lanes == 1 and plan.rests[level] > 1:
         sizes.append(plan.rests[level])
+    resumes = ""
     for size in sizes:
         width = size * lanes
         stepped = f"{loop.var}_{level}{size}"
@@ -214,7 +215,8 @@ def _ranged(
             nodes.extend(_loop(plan, level + 1, (*active, replace(together, base=first))))
         elif not length.is_const or length.const >= width:
             body = _loop(plan, level + 1, (*active, together))
-            nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body))
+            nodes.append(Loop(stepped, (first, *lower), tuple(e - (width - 1) for e in upper), width, body, resumes=resumes))
+            resumes = stepped
         whole = extremum("max", [const(0), floor_div(length, width)])
         first = first + whole * width
     left = end - first + 1
@@ -229,12 +231,12 @@ def _ranged(
             if not plan.reduces:
                 return (*nodes, *_loop(plan, level + 1, (*active, together)))
             body = _loop(plan, level + 1, (*active, replace(together, base=var(once))))
-            return (*nodes, Loop(once, (first, *lower), upper, narrow, body))
+            return (*nodes, Loop(once, (first, *lower), upper, narrow, body, resumes=resumes))
         together = replace(together, base=var(once))
         body = _loop(plan, level + 1, (*active, together))
-        nodes.append(Loop(once, (first, *lower), upper, lanes, body))
+        nodes.append(Loop(once, (first, *lower), upper, lanes, body, resumes=resumes))
     else:
-        nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active)))
+        nodes.append(replace(loop, lower=(first, *lower), upper=upper, body=_loop(plan, level + 1, active), resumes=resumes))
     return tuple(nodes)
 
 

@@ -41,16 +41,18 @@ class Share(Body):
         fn.jump(start)
         fn.current = start
         lower, upper = self.bounds(node)
-        trips = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
-        if node.step > 1:
-            trips = fn.emit(f"sdiv i64 {trips}, {node.step}")
         if node.last:
             self._even(lower, upper)
         elif _uneven(node):
-            self._dynamic(lower, trips)
+            self._dynamic(lower, self._trips(lower, upper))
         else:
-            self._static(lower, trips)
+            self._static(lower, self._trips(lower, upper))
         fn.current.terminator = "ret void"
+
+    def _trips(self, lower: str, upper: str) -> str:
+        step = self._node.step
+        reach = self.fn.emit(f"add i64 {self.fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
+        return reach if step == 1 else self.fn.emit(f"sdiv i64 {reach}, {step}")
 
     def _even(self, lower: str, upper: str) -> None:
         """A share of as many iterations as the others', in multiples of those that run together."""

@@ -347,7 +347,7 @@ class Evaluator:
             value = self._value(statement.value, context)
             target = self.place(statement.write, iterators, copy, reduces)
             if reduces is not None and copy.last is not None:
-                happens = Val(self._body.memory.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+                happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
                 value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
@@ -366,7 +366,7 @@ class Evaluator:
         context = _Context(statement, iterators, copy, access, None, {access: nothing})
         value = math.splat(self._value(statement.value, context), copy.lanes)
         if copy.last is not None:
-            value = math.select(Val(self._body.memory.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
+            value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
         own = self._prefixes(op, value, nothing)
         alone = replace(copy, lane_var=None)
         carry = self._body.load(self.place(statement.reads[access], iterators, alone))

@@ -200,7 +200,7 @@ class _Vectorizer:
         """Cycles per iteration of the chain when each loop in its body is run on its own."""
         total = 0.0
         for node in nest.body:
-            if isinstance(node, Instance):
+            if isinstance(node, Instance) or isinstance(node, Guard) and node.rare:  # of which the test is what runs
                 total += 2.0
                 continue
             if not isinstance(node, Loop):
