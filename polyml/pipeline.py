@@ -50,7 +50,7 @@ from polyml.model.scop import Check, Role, Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.cache import Cache
-from polyml.runtime.load import assemble_together
+from polyml.runtime.load import Assembler
 from polyml.runtime.schedules import remembered
 from polyml.runtime.sizes import Alike, Sizes, alike
 from polyml.schedule import script, show
@@ -133,7 +133,6 @@ def compile(
     """
     timings: dict[str, float] = {}
     stage = _Clock(timings)
-    host = machine.host()
     transform = given is not None or options.schedule == "auto"
     of_sizes = sizes if given is None else dict(given.sizes) or None
     model = _modelled(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
@@ -142,11 +141,10 @@ def compile(
         model = stage("pieces", lambda: _form_of({s.name for s in given.statements}, model, options))
         problem = _problem(model, layouts, options, given.sized, related, nullcontext)
         tree = stage("schedule", lambda: _proved(given, problem))
-        made = _generate_given(problem, model, tree, layouts, options, stage)
+        made = _generate_given(problem, model, tree, layouts, options, stage, assembles=True)
     else:
         made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
-    texts = [ir.text(group) for group in ir.divided(made.units, machine.usable_cores())]
-    code = stage("object", lambda: assemble_together(texts, cpu=host.cpu_name, features=host.features))
+    code = stage("object", made.assembler.objects)
     notes = made.notes + made.program.notes
     artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
     model = made.model
@@ -288,7 +286,13 @@ def _proved(given: Saved, problem: Problem) -> isl.Schedule:
 
 
 def _generate_given(
-    problem: Problem, model: _Model, tree: isl.Schedule, layouts: tuple[str, ...], options: Options, stage: _Clock
+    problem: Problem,
+    model: _Model,
+    tree: isl.Schedule,
+    layouts: tuple[str, ...],
+    options: Options,
+    stage: _Clock,
+    assembles: bool = False,
 ) -> _Made:
     """LLVM text for a schedule that is given: no other way is tried."""
     asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
@@ -310,7 +314,7 @@ def _generate_given(
         way = _Way("the schedule given", model, False, together)
         try:
             scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
-            made = _generate(way, scheduled, machine.host(), layouts, options, False, None, sizes, related, stage)
+            made = _generate(way, scheduled, machine.host(), layouts, options, False, None, sizes, related, stage, assembles)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             if settings["vectorize"] or not together:
@@ -364,7 +368,7 @@ def _searched(
             if form.versions and not scheduled.cut:
                 continue
         try:
-            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage)
+            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, True)
             return replace(made, notes=notes + made.notes)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
@@ -410,13 +414,16 @@ class _Made:
     tree: isl.Schedule
     program: Program
     units: tuple[ir.Unit, ...]
+    assembler: Assembler
     notes: tuple[str, ...]
     sized: bool
     related: tuple[Alike, ...]
 
 
-def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage) -> _Made:
-    """LLVM text in one way. Raises BudgetExceeded or CannotRunTogether."""
+def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, assembles) -> _Made:
+    """LLVM text in one way, and where `assembles` is set, code that other threads begin to make of it. Raises BudgetExceeded or
+    CannotRunTogether.
+    """
     tree, scop, free = scheduled.tree, way.model.scop, way.model.reductions
     sized = scheduled.sized or way.model.expands
     if sized and sizes is not None:
@@ -442,8 +449,18 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
             program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
         threads = not options.runs_alone
         flags = {"fp": options.fp, "aliased": aliased, "layouts": layouts, "fused": host.fma, "threads": threads}
-        units = stage("llvm", lambda: emit(program, **flags))
-    return _Made(way.model, tree, program, units, scheduled.notes, sized, related)
+        with Assembler(machine.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
+            groups = ir.Groups(assembler.add) if assembles else None
+            units = stage("llvm", lambda: _emitted(program, groups, flags))
+    return _Made(way.model, tree, program, units, assembler, scheduled.notes, sized, related)
+
+
+def _emitted(program: Program, groups: ir.Groups | None, flags: dict[str, object]) -> tuple[ir.Unit, ...]:
+    if groups is None:
+        return emit(program, **flags)
+    units = emit(program, **flags, finished=groups.add)
+    groups.close()
+    return units
 
 
 def _typical(scop: Scop, sizes: Sizes) -> dict[str, int] | None:

@@ -5,7 +5,7 @@ Values are computed where the loop runs that they depend on; elements that a loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import NamedTuple
@@ -38,7 +38,8 @@ class Module:
     layouts: tuple[str, ...]
     fused: bool
     threads: bool
-    bodies: list[Body] = field(default_factory=list)
+    finished: Callable[[Unit], None]  # gets each function as soon as it is whole
+    units: list[Unit] = field(default_factory=list)
 
     def __post_init__(self):
         self.scop = self.program.scop
@@ -69,7 +70,6 @@ class Body:
         self.module, self.scop = module, module.scop
         self.name, self.declared = name, {}
         self.fn = Function(signature.format(name))
-        module.bodies.append(self)
         self.math = Arithmetic(self.fn, FLAGS[module.fp], self.declared, module.fused)
         self.memory = Memory(self)
         self.scopes = [Scope(self.fn.current)]
@@ -82,10 +82,12 @@ class Body:
         self.values = Evaluator(self)
         self.repeats = False  # whether instances run in loops of this function
 
-    def unit(self) -> Unit:
-        """The function, when it is finished."""
+    def finish(self) -> None:
+        """The function is whole."""
         text = self.fn.text()
-        return Unit(self.name, text, self.declared, len(text) * (UNHURRIED_EFFORT if self.fn.attributes == UNHURRIED else 1.0))
+        effort = len(text) * (UNHURRIED_EFFORT if self.fn.attributes == UNHURRIED else 1.0)
+        self.module.units.append(Unit(self.name, text, self.declared, effort))
+        self.module.finished(self.module.units[-1])
 
     # -- integers ------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ Blocks stay open so that a value can be put where it is cheapest (in the block t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+GROUP_EFFORT = 10_000  # of functions, for which a module takes little more
 
 
 @dataclass
@@ -78,9 +80,19 @@ def text(units: Sequence[Unit]) -> str:
     return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
 
 
-def divided(units: Sequence[Unit], count: int) -> list[list[Unit]]:
-    """At most so many groups of about the same effort, the largest functions first to the smallest group."""
-    groups: list[list[Unit]] = [[] for _ in range(min(count, len(units)))]
-    for unit in sorted(units, key=lambda unit: unit.effort, reverse=True):
-        min(groups, key=lambda group: sum(u.effort for u in group)).append(unit)
-    return groups
+class Groups:
+    """Functions that follow one another as modules of some effort each, whose texts `take` gets as soon as they are whole."""
+
+    def __init__(self, take: Callable[[str], None]):
+        self._take, self._units = take, []
+
+    def add(self, unit: Unit) -> None:
+        self._units.append(unit)
+        if sum(unit.effort for unit in self._units) >= GROUP_EFFORT:
+            self.close()
+
+    def close(self) -> None:
+        """What is left is the last module."""
+        if self._units:
+            self._take(text(self._units))
+        self._units = []

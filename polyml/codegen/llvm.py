@@ -5,7 +5,7 @@ The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from polyml import polyhedra
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
@@ -25,17 +25,28 @@ PARALLEL_WORK = 100_000  # instances below which starting the threads costs more
 
 
 def emit(
-    program: Program, *, fp: str, aliased: bool, layouts: tuple[str, ...], fused: bool, threads: bool = True
+    program: Program,
+    *,
+    fp: str,
+    aliased: bool,
+    layouts: tuple[str, ...],
+    fused: bool,
+    threads: bool = True,
+    finished: Callable[[Unit], None] = lambda unit: None,
 ) -> tuple[Unit, ...]:
     """The functions of one kernel, the kernel itself first.
 
     aliased: arguments may overlap, so nothing is kept in registers across statements.
     layouts: per array argument "C", "F" or "A": which stride is known to be one element.
     fused: whether the processor multiplies and adds in one rounding. threads: whether parallel loops run on several.
+    finished: gets each function as soon as it is whole, the kernel last.
     """
-    module = Module(program, fp, aliased, layouts, fused, threads)
-    Kernel(module).define()
-    return tuple(body.unit() for body in module.bodies)
+    module = Module(program, fp, aliased, layouts, fused, threads, finished)
+    kernel = Kernel(module)
+    kernel.define()
+    kernel.finish()
+    *shares, last = module.units
+    return last, *shares
 
 
 class Kernel(Body):
@@ -189,8 +200,10 @@ class Kernel(Body):
         for index, (kind, ssa) in enumerate(words):
             address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
             fn.do(f"store {kind} {ssa}, ptr {address}")
-        name = f"{ENTRY}.parallel{len(module.bodies)}"
-        Share(module, name, node, self.path, arrays, outer).define()
+        name = f"{ENTRY}.parallel{len(module.units) + 1}"
+        share = Share(module, name, node, self.path, arrays, outer)
+        share.define()
+        share.finish()
         threads = self.word(0)
         if enough is not None:
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")

@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
@@ -75,27 +76,72 @@ def assemble(text: str, *, cpu: str = "", features: str = "", level: int = _OPTI
 
 def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = "", level: int = 1) -> tuple[bytes, ...]:
     """`assemble` of each text, each on a thread of its own."""
-    objects: dict[int, bytes] = {}
-    failures: list[Exception] = []
+    with Assembler(len(texts) - 1, cpu=cpu, features=features, level=level) as assembler:
+        for text in texts:
+            assembler.add(text)
+        return assembler.objects()
 
-    def make(number: int) -> None:
-        machines = _idle_machines(cpu, features, level)
-        machine = machines.take()
+
+class Assembler:
+    """Object code of texts: other threads begin with each when it is added, and the one that asks for the objects makes what is
+    left. With `with`, what nobody began is left alone after an error. Modules end here, since those that are left to the garbage
+    collector may be ended behind their contexts.
+
+    All that needs Python's lock is done by the thread that adds, which seldom gives it away: the others call LLVM alone.
+    """
+
+    def __init__(self, others: int, *, cpu: str = "", features: str = "", level: int = 1):
+        """others: so many threads at most."""
+        self._others, self._machines = others, _idle_machines(cpu, features, level)
+        self._modules: list[_Module] = []
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()  # of what follows
+        self._waiting: deque[_Module] = deque()
+        self._at_work = 0
+
+    def __enter__(self) -> Assembler:
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if kind is not None:
+            self._waiting.clear()
+            self._modules.clear()
+
+    def add(self, text: str) -> None:
+        """RuntimeError if it is none of LLVM's."""
+        module = _Module(text)
+        self._modules.append(module)
+        with self._lock:
+            self._waiting.append(module)
+            is_new = self._at_work < self._others
+            self._at_work += is_new
+        if is_new:
+            thread = threading.Thread(target=self._work, args=(self._machines.take(),))
+            self._threads.append(thread)
+            thread.start()
+
+    def objects(self) -> tuple[bytes, ...]:
+        """In the order of the texts. RuntimeError if there is no code for one."""
+        with self._lock:
+            self._at_work += 1
+        self._work(self._machines.take())
+        for thread in self._threads:
+            thread.join()
         try:
-            objects[number] = _emitted(machine, _parsed(texts[number], _llvm().create_context()))
-        except Exception as problem:
-            failures.append(problem)
-        machines.give(machine)
+            return tuple(module.content() for module in self._modules)
+        finally:
+            self._modules.clear()
 
-    others = [threading.Thread(target=make, args=(number,)) for number in range(1, len(texts))]
-    for thread in others:
-        thread.start()
-    make(0)
-    for thread in others:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return tuple(objects[number] for number in range(len(texts)))
+    def _work(self, machine) -> None:
+        """Make what waits; where nothing does, this thread ends."""
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._at_work -= 1
+                    break
+                module = self._waiting.popleft()
+            module.emit(machine)
+        self._machines.give(machine)
 
 
 def assembly(text: str, *, cpu: str = "", features: str = "", level: int = 1) -> str:
@@ -118,20 +164,28 @@ def _parsed(text: str, context=None):
     return module
 
 
-def _emitted(machine, module) -> bytes:
-    """`machine.emit_object(module)` without llvmlite's lock, which lets one thread into LLVM at a time. LLVM itself asks
-    that a module's context and a machine are used by one thread at a time.
+class _Module:
+    """A text with a context of its own, and its object: `machine.emit_object` in two steps, the first without llvmlite's lock,
+    which lets one thread into LLVM at a time. LLVM itself asks that a context and a machine are used by one thread at a time.
     """
-    from llvmlite.binding import ffi
 
-    with ffi.OutputString() as problem:
-        buffer = _unlocked(ffi.lib, "LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
-        if not buffer:
-            raise RuntimeError(str(problem))
-    try:
-        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+    def __init__(self, text: str):
+        from llvmlite.binding import ffi
+
+        self._module, self._library = _parsed(text, _llvm().create_context()), ffi.lib
+        self._emit = _unlocked(ffi.lib, "LLVMPY_TargetMachineEmitToMemory")
+        self._buffer, self._problem = None, ffi.OutputString()
+
+    def emit(self, machine) -> None:
+        self._buffer = self._emit(machine, self._module, 1, self._problem)
+
+    def content(self) -> bytes:
+        if not self._buffer:
+            raise RuntimeError(str(self._problem))
+        start, size = self._library.LLVMPY_GetBufferStart(self._buffer), self._library.LLVMPY_GetBufferSize(self._buffer)
+        content = ctypes.string_at(start, size)
+        self._library.LLVMPY_DisposeMemoryBuffer(self._buffer)
+        return content
 
 
 @cache

@@ -17,10 +17,10 @@ ONE = Unit("one", "define void @one() { ... }", {"two": "declare void @two()", "
 TWO = Unit("two", "define void @two() { ... }", {"helper": HELPER, "sin": "declare double @sin(double)"}, 1.0)
 
 
-def units_of(function, *, threads=True, preset="avx2"):
+def units_of(function, *, threads=True, preset="avx2", **options):
     arguments = arguments_for(function, (3, 3, 3), np.float64)
     program = program_of(function, arguments, preset)
-    return emit(program, fp="strict", aliased=False, layouts=layouts_of(arguments), fused=True, threads=threads)
+    return emit(program, fp="strict", aliased=False, layouts=layouts_of(arguments), fused=True, threads=threads, **options)
 
 
 def test_a_function_alone_declares_what_it_calls():
@@ -31,17 +31,21 @@ def test_together_they_declare_what_none_of_them_defines_once():
     assert ir.text([ONE, TWO]) == f"declare double @sin(double)\n{HELPER}\n{ONE.definition}\n{TWO.definition}\n"
 
 
-def test_groups_have_about_the_same_effort_and_every_function_once():
-    units = [Unit(name, "", {}, effort) for name, effort in zip("abcdef", (50, 10, 20, 30, 40, 5))]
-    groups = ir.divided(units, 2)
-    assert sorted(u.name for group in groups for u in group) == list("abcdef")
-    assert sorted(sum(u.effort for u in group) for group in groups) == [75, 80]
+def test_functions_become_modules_as_soon_as_they_are_some_effort():
+    taken = []
+    groups = ir.Groups(taken.append)
+    for name, effort, modules in [("a", 0.6, 0), ("b", 0.5, 1), ("c", 2.0, 2), ("d", 0.9, 2)]:
+        groups.add(Unit(name, f"define {name}", {}, effort * ir.GROUP_EFFORT))
+        assert len(taken) == modules
+    groups.close()
+    groups.close()
+    assert taken == ["define a\ndefine b\n", "define c\n", "define d\n"]
 
 
-@pytest.mark.parametrize("count, expected", [(1, 1), (2, 2), (8, 3)])
-def test_there_are_no_more_groups_than_asked_for_nor_empty_ones(count, expected):
-    groups = ir.divided([Unit(name, "", {}, 1.0) for name in "abc"], count)
-    assert len(groups) == expected and all(groups)
+def test_functions_are_given_on_when_they_are_whole_and_the_kernel_last():
+    given = []
+    units = units_of(matmul, finished=given.append)
+    assert len(units) > 1 and given == [*units[1:], units[0]]
 
 
 @pytest.mark.parametrize("kernel", [matmul, five_points], ids=lambda k: k.__name__)

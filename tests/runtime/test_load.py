@@ -227,6 +227,23 @@ def test_a_text_that_does_not_assemble_is_an_error_whichever_thread_had_it():
             load.assemble_together(texts)
 
 
+@pytest.mark.parametrize("others", [0, 1, 2, 8])
+def test_objects_come_in_the_order_of_their_texts_whoever_made_them(others):
+    texts = (EVEN, ODD, TEXT) * 3
+    assembler = load.Assembler(others)
+    for text in texts:
+        assembler.add(text)
+    assert assembler.objects() == tuple(load.assemble(text, level=1) for text in texts)
+
+
+def test_what_was_begun_may_be_left():
+    with pytest.raises(ValueError, match="given up"), load.Assembler(1) as assembler:
+        for text in (EVEN, ODD, TEXT):
+            assembler.add(text)
+        raise ValueError("given up")
+    assert assembler.objects() == ()
+
+
 def test_many_threads_may_assemble_at_a_time():
     expected = load.assemble_together((EVEN, ODD))
     with ThreadPoolExecutor(8) as pool:
