@@ -246,7 +246,7 @@ class Body:
         by_depth: dict[int, list] = {}
         for term in terms:
             by_depth.setdefault(self._atom_depth(term[0]), []).append(term)
-        groups = [(depth, sorted(by_depth[depth], key=str)) for depth in sorted(by_depth)]
+        groups = [(depth, _in_order(by_depth[depth])) for depth in sorted(by_depth)]
         if apart:
             behind = len(groups) - bool(groups and self.scopes[groups[-1][0]].innermost)
             groups.insert(behind, (groups[behind - 1][0] if behind else 0, apart))
@@ -471,7 +471,8 @@ class Body:
         known = self._held_ahead.pop(id(node), None)
         held = self._held(node, inside) if known is None else known
         held = {place: op for place, op in held.items() if place not in carried}
-        chains, rows = ([], []) if self._is_nest(node) else (self.values.carried(node), self.values.rows(node))
+        is_nest = self._is_nest(node)
+        chains, rows = ([], []) if is_nest else (self.values.carried(node), self.values.rows(node))
         if held and inside:  # elements of a nest that does not run may not exist
             for inner in inside:
                 low, high = self.bounds(inner)
@@ -483,14 +484,14 @@ class Body:
         entry_values = {**carried, **{place: begin.get(place) or self._enter(place, op) for place, op in held.items()}}
         first = {node.var: extremum("max", node.lower)}
         earlier = {place: self.memory.load(_substituted(place, first)) for _, *later in chains for place in later}
-        scanned = [] if self._is_nest(node) else self.values.carries(node)
+        scanned = [] if is_nest else self.values.carries(node)
         earlier |= {place: self.memory.load(_substituted(place, first)) for place in scanned}
         begun = [self._begun(row, first) for row in rows]
         fn.jump(body)
         fn.current = body
         counter, following = fn.name(), fn.name()
         self.names[node.var] = (counter, len(self.scopes))
-        self.scopes.append(Scope(body, not self._is_nest(node)))
+        self.scopes.append(Scope(body, not is_nest))
         self.math.forget()
         phis = {}
         for place, value in entry_values.items():
@@ -677,6 +678,11 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+def _in_order(terms: list[tuple]) -> list[tuple]:
+    """The same for the same terms, wherever they came from."""
+    return terms if len(terms) == 1 else sorted(terms, key=str)
 
 
 def _is_subtracted(term: tuple[object, int]) -> bool:

@@ -228,12 +228,15 @@ class Evaluator:
         """Places that an innermost loop writes and reads again in the next iterations: (written, read one iteration later, two
         later, ...). Nothing else in the loop writes to where they are.
         """
-        reads: set[Place] = set()
+        touched = self._touched(loop)
+        arrays = {touching.statement.write.array for touching in touched}
+        reads = {self.place(a, t.iterators, t.copy) for t in touched for a in t.statement.reads if a.array in arrays}
+        if not reads:
+            return []
         writes: dict[str, dict[Place, None]] = {}
-        for touching in self._touched(loop):
-            statement = touching.statement
-            reads |= {self.place(access, touching.iterators, touching.copy) for access in statement.reads}
-            writes.setdefault(statement.write.array, {})[self.place(statement.write, touching.iterators, touching.copy)] = None
+        for touching in touched:
+            write = touching.statement.write
+            writes.setdefault(write.array, {})[self.place(write, touching.iterators, touching.copy)] = None
         found = []
         for places in writes.values():
             for written in places:
