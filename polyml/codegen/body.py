@@ -252,8 +252,14 @@ class Body:
             groups.insert(behind, (groups[behind - 1][0] if behind else 0, apart))
         pointer, done = self.base(array), ()
         for depth, group in groups:
-            done = (*done, *group)
-            pointer = self._advance(pointer, array, done, group, self.scopes[depth])
+            before, done, scope = done, (*done, *group), self.scopes[depth]
+            if group is apart and len(apart) == 1:
+                ((_, stride, rows),) = apart
+                one = 1 if rows > 0 else -1
+                neighbour = scope.known.get((array, (*before, (None, stride, rows - one))))
+                if neighbour is not None:  # one row further needs no register for how far it is
+                    pointer, group = neighbour, [(None, stride, one)]
+            pointer = self._advance(pointer, array, done, group, scope)
         if fixed:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
         return pointer
