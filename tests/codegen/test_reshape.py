@@ -53,6 +53,32 @@ def loops_of(nodes):
 ELEMENT = ("A", ["i", "j"])
 
 
+def resumed(nodes, values):
+    """How many loops begin where the loop before them ended; those that say so and do not are an error."""
+    count, before, end = 0, "", None
+    for node in nodes:
+        if isinstance(node, Loop):
+            first, last = max(e.evaluate(values) for e in node.lower), min(e.evaluate(values) for e in node.upper)
+            assert not node.resumes or (node.resumes, first) == (before, end)
+            count += bool(node.resumes)
+            turns = range(first, last + 1, node.step)
+            count += sum(resumed(node.body, {**values, node.var: value}) for value in turns)
+            before, end = node.var, first + len(turns) * node.step
+        else:
+            before = ""
+    return count
+
+
+TILED = [Shape(0, 1, 1, 2, 4, jams=((0, 3),)), Shape(0, 1, 1, 1, 4, jams=((0, 4),), rests=((0, 2),)), Shape(0, 1, 1, 2, 4, line=N)]
+
+
+@pytest.mark.parametrize("shape", TILED, ids=["rows", "rests", "lines"])
+@pytest.mark.parametrize("low, high", [(ZERO, LAST), ((I,), LAST), (ZERO, (I, N - 3))], ids=["square", "upper", "lower"])
+def test_a_loop_over_what_is_left_begins_where_the_one_before_it_ended(low, high, shape):
+    nodes = check(nest_of(ELEMENT, loops={"i": (ZERO, LAST), "j": (low, high)}), shape)
+    assert all(resumed(nodes, {"N": size}) for size in range(1, 20))
+
+
 def test_vectors_of_the_innermost_loop_leave_a_masked_remainder():
     nodes = check(nest_of(ELEMENT), Shape(0, 1, 1, 2, 4))
     whole, rest = ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4 masked", "S"]]
