@@ -39,6 +39,7 @@ _OP = isl.ast_expr_op_type
 MOST_LOOPS = 24  # around each other inside a tile
 OPERATIONS = 300_000  # of isl for the loops of one component, and OPERATIONS_PER_STATEMENT: twice what PolyBench needs
 OPERATIONS_PER_STATEMENT = 60_000
+LAST_OPERATIONS = 1_500_000  # where a scan takes no such tree either
 
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
@@ -64,17 +65,32 @@ class _Component:
     context: isl.Set = field(compare=False)
 
 
-@lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
 def _not_simple(part: _Component) -> tuple[Node, ...]:
     """isl's loops, which have fewer tests than those of a scan where domains are not plain conjunctions; but for tiles of tiles,
     and tiles that lean, it may take seconds to hours to make them.
     """
+    made = _once(part)
+    if isinstance(made, str):
+        raise BudgetExceeded(made)
+    return made
+
+
+@lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
+def _once(part: _Component) -> tuple[Node, ...] | str:
+    """The loops, or why there are none."""
+    operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain()))
     try:
-        with budget(OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain()))):
+        with budget(operations):
             return tuple(_of_isl(part.schedule, part.context))
     except BudgetExceeded:
         scanned = scan(part.schedule, part.context, every=True)
-        return tuple(_of_isl(part.schedule, part.context) if scanned is None else scanned)
+    if scanned is not None:
+        return tuple(scanned)
+    try:
+        with budget(LAST_OPERATIONS):
+            return tuple(_of_isl(part.schedule, part.context))
+    except BudgetExceeded as exceeded:
+        return str(exceeded)
 
 
 def _of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:

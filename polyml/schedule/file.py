@@ -85,11 +85,16 @@ def saved(problem: Problem, tree: isl.Schedule) -> Saved:
     scop, remaining = problem.scop, iter(problem.layouts)
     arguments = tuple(f"{t} {next(remaining)}" if isinstance(t, ArrayType) else str(t) for t in problem.types)
     statements = tuple(
-        SavedStatement(s.name, str(s.domain), str(s.write.relation), tuple(str(r.relation) for r in s.reads))
+        SavedStatement(s.name, _text(s.domain), _text(s.write.relation), tuple(_text(r.relation) for r in s.reads))
         for s in scop.statements.values()
     )
     sizes = tuple(sorted((problem.sizes or {}).items()))
     return Saved(scop.name, arguments, sizes, problem.sized, problem.related, statements, _sorted(schedule_text(tree)))
+
+
+def _text(value: isl.Set | isl.Map) -> str:
+    """isl leaves constraints out that others imply, in place, once it has been asked something: here none of these is in the text."""
+    return str(value.remove_redundancies())
 
 
 def _sorted(text: str) -> str:
