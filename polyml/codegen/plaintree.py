@@ -124,12 +124,19 @@ def between(names: Iterable) -> list[Row]:
     todo = [name for name in dict.fromkeys(names) if isinstance(name, Quotient)]
     while todo:
         quotient = todo.pop()
-        terms = dict(quotient.terms)
-        found.append(({**terms, quotient: -quotient.divisor}, quotient.constant))
-        below = {n: -c for n, c in terms.items()}
-        found.append(({**below, quotient: quotient.divisor}, quotient.divisor - 1 - quotient.constant))
-        todo += [name for name in terms if isinstance(name, Quotient)]
+        found += around(quotient)
+        todo += [name for name, _ in quotient.terms if isinstance(name, Quotient)]
     return found
+
+
+def around(quotient: Quotient) -> list[Row]:
+    """That it is what it is called: 0 <= operand - divisor * quotient < divisor."""
+    operand = dict(quotient.terms)
+    below = {n: -c for n, c in operand.items()}
+    return [
+        ({**operand, quotient: -quotient.divisor}, quotient.constant),
+        ({**below, quotient: quotient.divisor}, quotient.divisor - 1 - quotient.constant),
+    ]
 
 
 def bands(tree: PlainTree, name: str) -> Iterator[Band]:

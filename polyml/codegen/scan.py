@@ -30,8 +30,8 @@ from polyml.codegen.plaintree import (
     Leaf,
     Mark,
     PlainTree,
+    around,
     bands,
-    between,
     defined,
     read,
     same_parameters,
@@ -392,5 +392,6 @@ def _with_quotients(rows: list[Row], solved: dict, place: Place) -> tuple[Place,
                 values[name] = _value(terms, constant, name.divisor, replace(place, quotients=values))
 
     compute((name for row in (*rows, *solved.values()) for name in row[0]), frozenset())
-    known = {row_key(replaced(row, solved)) for quotient in values for row in between([quotient])}
+    own = values.keys() - solved.keys()  # of the others they say that they are what the equations give
+    known = {row_key(replaced(row, solved)) for quotient in own for row in around(quotient)}
     return replace(place, quotients=values), [row for row in rows if row_key(row) not in known]

@@ -176,6 +176,13 @@ def random_member(rng, names, of):
     return rng.choice([f"{of}{skew}", f"{of}{skew}", f"{of}{skew} + {rng.randint(-2, 3)}", f"-{of}"])
 
 
+TILES_OF_TILES = [
+    "floor(({a})/4) + floor(({b})/3) + floor((1 + {a} - floor(({b})/3))/4)",
+    "floor((floor(({b})/2) - 3*floor(({a})/5))/2)",
+    "({a}) - ({a}) mod 8 - (-3*floor(({a})/8)) mod 5",
+]
+
+
 def random_schedule(rng, every=False):
     names = ["i", "j", "k"][: rng.randint(1, 3)]
     point = f"[{', '.join(names)}]"
@@ -216,6 +223,9 @@ def random_schedule(rng, every=False):
     if len(names) > 1 and rng.random() < 0.2:
         lean = "floor(({a})/3) + floor(({b})/3)"
         tree = band(member(0, lambda e, s: lean.format(a=e, b=own[s][1])), options=options, child=tree)
+    if every and len(names) > 1 and rng.random() < 0.4:
+        leaning = rng.choice(TILES_OF_TILES)
+        tree = band(member(0, lambda e, s: leaning.format(a=e, b=own[s][1])), options=options, child=tree)
     return schedule_of("; ".join(f"{s}{point} : {d}" for s, d in domains.items()), tree)
 
 
@@ -224,7 +234,13 @@ def test_random_trees(seed):
     check(random_schedule(random.Random(seed)))
 
 
-@pytest.mark.parametrize("seed", range(150))
+def test_quotients_that_equations_give_are_computed_and_asked():
+    tiles = "floor((i)/4) + floor((j)/3) + floor((1 + i - floor((j)/3))/4)"
+    loops = band("S[i, j] -> [(3i + j)]", "S[i, j] -> [(floor((i)/4))]", f"S[i, j] -> [({tiles})]", "S[i, j] -> [(i)]")
+    assert check(schedule_of("S[i, j] : i >= 0 and 2i <= N - 2 and 0 <= j < M", loops), ((9, 7), (16, 5), (37, 12)), every=True)
+
+
+@pytest.mark.parametrize("seed", range(250))
 def test_random_trees_of_every_kind(seed):
     assert check(random_schedule(random.Random(seed), every=True), every=True)
 
