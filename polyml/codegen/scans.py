@@ -52,11 +52,13 @@ def _may_come_first(nest: Nest, instance: Instance) -> bool:
     return written.isdisjoint(a.array for a in (*statement.reads, statement.write))
 
 
-def is_read_before(program: Program, body: tuple[Node, ...], instance: Instance) -> bool:
-    """Whether one of those before the instance reads the array that it writes."""
-    array = program.scop.statements[instance.statement].write.array
+def is_read_before(program: Program, tests: ConflictTest, body: tuple[Node, ...], instance: Instance) -> bool:
+    """Whether one of those before the instance reads the element that it writes."""
+    statements = program.scop.statements
+    write = statements[instance.statement].write
     before = takewhile(lambda node: node is not instance, body)
-    return any(a.array == array for node in before for a in program.scop.statements[node.statement].reads)
+    reads = ((a, node) for node in before for a in statements[node.statement].reads if a.array == write.array)
+    return any(tests.subscripts(read) == tests.subscripts((write, instance)) for read in reads)
 
 
 def _passes_on(nest: Nest, write: TouchIn, name: str, touches: list[TouchIn]) -> bool:

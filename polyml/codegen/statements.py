@@ -397,9 +397,10 @@ class Evaluator:
     def begin_scans(self, body: tuple[Node, ...]) -> None:
         """Emit the scans of single elements that others read before the update; of all others nothing is known yet."""
         self._prefix.clear()
+        module = self._body.module
         for node in reversed(body):  # as one of them may be among the readers of those behind it
             statement = self._scop.statements[node.statement]
-            if statement.name in self._reductions and is_read_before(self._body.module.program, body, node):
+            if statement.name in self._reductions and is_read_before(module.program, module.conflicts, body, node):
                 for copy in self._copies_of(self._body.jams):
                     self._scanned(node, statement, self._iterators(node), copy, early=True)
 

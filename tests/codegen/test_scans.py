@@ -118,6 +118,14 @@ def twice_before(A, B):
         s += A[i]
 
 
+def of_one_array(A, B):
+    t = np.ones(2, dtype=A.dtype)
+    for i in range(A.shape[0]):
+        t[1] = max(t[1], A[i])
+        t[0] += t[1]
+        B[i] = t[0]
+
+
 def rows(A, B):
     for k in range(A.shape[0] // 8 + 1):
         s = A[k]
@@ -128,7 +136,7 @@ def rows(A, B):
 
 SCANS = [
     sums, differences, elements, in_place, backwards, apart, extremes, products, sometimes, twice, and_a_total, exclusive,
-    before_and_behind, twice_before, rows,
+    before_and_behind, twice_before, of_one_array, rows,
 ]  # fmt: skip
 
 
