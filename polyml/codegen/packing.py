@@ -104,7 +104,6 @@ class _Packer:
         self._reductions = dict(program.reductions)
         self._windows: dict[str, Window] = {}
         self._renamed: dict[tuple[str, tuple], str] = {}
-        self._owned: set[str] = set()
         self._notes: list[str] = []
 
     def program(self) -> Program:
@@ -127,13 +126,24 @@ class _Packer:
             return (node,)
         if isinstance(node, Loop) and node.role == "tile":
             return self._tiles(node, around)
-        return (with_body(node, self._nodes(node.body, (*around, node))),)
+        return (self._with_inside((node,), around),)
 
-    def _owning(self, loop: Loop, names: Sequence[str], body: tuple[Node, ...]) -> Loop:
-        """The loop around the body. If it goes to threads, each needs its own of the copies made in there."""
-        own = tuple(name for name in names if loop.parallel and name not in self._owned)
-        self._owned |= {*own}
-        return replace(loop, private=(*loop.private, *own), body=body)
+    def _with_inside(self, chain: tuple[Loop, ...] | tuple[Guard], around: tuple[Around, ...]) -> Node:
+        """The loops around each other, or the guard, with what is inside."""
+        before = {*self._arrays}
+        body = self._nodes(chain[-1].body, (*around, *chain))
+        made = [name for name in self._arrays if name not in before]
+        for each in reversed(chain):
+            body = (self._owning(each, made, body),)
+        return body[0]
+
+    def _owning(self, node: Loop | Guard, names: Sequence[str], body: tuple[Node, ...]) -> Loop | Guard:
+        """The loop (or guard) around the body. Of loops that could go to threads around each other one does: each of these threads
+        needs its own of the copies made in there.
+        """
+        if isinstance(node, Guard) or not node.parallel:
+            return with_body(node, body)
+        return replace(node, private=tuple(dict.fromkeys((*node.private, *names))), body=body)
 
     # -- one nest of tile loops ------------------------------------------------------------------------------------
 
@@ -141,12 +151,7 @@ class _Packer:
         chain = _tile_chain(loop)
         copies = self._copies(chain, around)
         if not copies:
-            before = {*self._arrays}
-            body = self._nodes(chain[-1].body, (*around, *chain))
-            made = [name for name in self._arrays if name not in before]
-            for each in reversed(chain):
-                body = (self._owning(each, made, body),)
-            return body
+            return (self._with_inside(chain, around),)
         level = min(copy.level for copy in copies)
         tests = [test for copy in copies for test in self._pays(copy, chain, level)]
         packed = self._filled(chain, copies, level)

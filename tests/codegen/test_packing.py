@@ -8,7 +8,7 @@ import pytest
 import polyml
 from polyml import machine, polyhedra
 from polyml.codegen import interpret, packing
-from polyml.codegen.ast import Guard, Loop, every, loops
+from polyml.codegen.ast import Guard, Loop, every, loops, with_paths
 from polyml.codegen.build import build
 from polyml.codegen.packing import pack
 from polyml.codegen.private import with_private_arrays
@@ -296,3 +296,29 @@ def test_rows_that_lie_apart_are_copied_in_the_order_in_which_tiles_read_them():
     assert [polyhedra.iterator_coefficients(e)[0].index(1) for e in read] == [0, 1, 2]
     assert [polyhedra.iterator_coefficients(e)[0].index(1) for e in written] == [2, 0, 1]  # j, c, m
     assert not any(name.startswith("A_") for name in copies(packed_for(100)))
+
+
+def in_columns(A, B, C):
+    for n in range(C.shape[0]):
+        for j in range(C.shape[2]):
+            for i in range(C.shape[1]):
+                for k in range(A.shape[2]):
+                    C[n, i, j] += A[n, i, k] * B[n, k, j]
+
+
+@pytest.mark.parametrize("ways", [("n",), ("n", "j"), ("n", "j_t"), ("n_t", "n")])
+def test_each_thread_has_its_own_copies_whichever_of_the_loops_around_goes_to_threads(ways):
+    rng = np.random.default_rng(0)
+    A, B = rng.integers(0, 9, (8, 40, 30)), rng.integers(0, 9, (8, 30, 40))
+    compiled = polyml.kernel(cache=False, threads=2)(in_columns)
+    schedule = compiled.schedule("source", A, B, np.zeros((8, 40, 40), int)).tile({"n": 2}).tile({"j": 8}).pack("A", "i")
+    for name in ways:
+        schedule = schedule.parallel(name)
+    compiled = compiled.with_schedule(schedule)
+    program = compiled.lower(A, B, np.zeros((8, 40, 40), int)).program
+    around = [path for instance, path in with_paths(program.body) if instance.statement.startswith("fill_")]
+    assert around and all(len(n.private) == 1 for path in around for n in path if isinstance(n, Loop) and n.parallel)
+    for _ in range(20):
+        C = np.zeros((8, 40, 40), int)
+        compiled(A, B, C)
+        np.testing.assert_array_equal(C, A @ B)
