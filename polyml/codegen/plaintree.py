@@ -41,10 +41,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class Band:
-    """One loop. expressions: by statement its value, a multiple of the step."""
+    """One loop. expressions: by statement its value, the offset and a multiple of the step."""
 
     expressions: dict[str, Row]
     step: int
+    offset: int
     kind: isl.ast_loop_type
     child: PlainTree
 
@@ -72,7 +73,7 @@ def read(node: isl.ScheduleNode, names: frozenset[str], same: dict, every: bool)
     tree = read(node.child(0), names, same, every)
     for k in reversed(range(node.band_n_member())):
         rows = _rows(partial.get_at(k), names)
-        tree = Band(rows, _step(rows.values()), node.band_member_get_ast_loop_type(k), tree)
+        tree = Band(rows, *_lattice(rows.values()), node.band_member_get_ast_loop_type(k), tree)
     return tree
 
 
@@ -85,11 +86,12 @@ def _rows(member: isl.UnionPwAff, names: frozenset[str]) -> dict[str, Row]:
     return rows
 
 
-def _step(expressions: Iterable[Row]) -> int:
-    """What all values of the loop are multiples of; 1 where they are numbers."""
-    expressions = [*expressions]
-    numbers = [c for terms, constant in expressions for c in (*terms.values(), constant)]
-    return gcd(*numbers) if any(terms for terms, _ in expressions) else 1
+def _lattice(expressions: Iterable[Row]) -> tuple[int, int]:
+    """(step, offset): all values of the loop are the offset and multiples of the step; the step is 1 where they are numbers."""
+    rows = [*expressions]
+    first = rows[0][1] if rows else 0
+    step = gcd(*(c for terms, _ in rows for c in terms.values()), *(constant - first for _, constant in rows))
+    return (step, first % step) if any(terms for terms, _ in rows) else (1, 0)
 
 
 def same_parameters(equal: Iterable[Row], order: Sequence[str]) -> dict[str, Row]:
@@ -156,7 +158,7 @@ def bands(tree: PlainTree, name: str) -> Iterator[Band]:
 
 
 def defined(loop: Depth, band: Band, statement: str) -> System:
-    """The loop's value, divided by the step, named."""
+    """The loop's value, less the offset and divided by the step, named."""
     terms, constant = band.expressions[statement]
     row = {n: c // band.step for n, c in terms.items()}
-    return System((({**row, loop: -1}, constant // band.step),), tuple(between(terms)))
+    return System((({**row, loop: -1}, (constant - band.offset) // band.step),), tuple(between(terms)))

@@ -231,14 +231,14 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
         inside = place.in_loop(both(System((equation,))), _value(*solved_for(equation, name), 1, place), 1)
         return _nodes(band.child, active, inside, marked.inside())
     rows = _hull(name, own, likely, active, band.kind)
-    lower, upper = _ends(rows, name, band.step, place)
+    lower, upper = _ends(rows, name, band, place)
     if place.every and not (lower and upper):
-        each = [_ends(both(its), name, band.step, place) for its in own]
+        each = [_ends(both(its), name, band, place) for its in own]
         lower = lower or _farthest("min", "max", [low for low, _ in each])
         upper = upper or _farthest("max", "min", [high for _, high in each])
     if not lower or not upper:
         raise NotSimple
-    inside = place.in_loop(rows, var(f"c{depth}"), band.step)
+    inside = place.in_loop(rows, var(f"c{depth}") - band.offset, band.step)
     body = tuple(_nodes(band.child, active, inside, marked.inside()))
     if not body:
         return []
@@ -247,9 +247,9 @@ def _loop(band: Band, active: list[_Active], place: Place, marked: Marked) -> li
     return [Loop(f"c{depth}", *bounds, band.step, body, marked.parallel, marked.role, **asked)]
 
 
-def _ends(rows: Iterable[Row], name: Depth, step: int, place: Place) -> tuple[list[Lin], list[Lin]]:
+def _ends(rows: Iterable[Row], name: Depth, band: Band, place: Place) -> tuple[list[Lin], list[Lin]]:
     """Bounds of the loop's variable from below and from above."""
-    bounds = [(row[0][name] > 0, _bound(row, name, step, place)) for row in rows]
+    bounds = [(row[0][name] > 0, _bound(row, name, band.step, place) + band.offset) for row in rows]
     return [bound for is_lower, bound in bounds if is_lower], [bound for is_lower, bound in bounds if not is_lower]
 
 
@@ -323,7 +323,7 @@ def _constant(row: Row, name: Depth, rows: System, a: _Active, place: Place) -> 
 
 
 def _bound(row: Row, name: Depth, step: int, place: Place) -> Lin:
-    """The bound of the loop's variable, which is `step` times what its name is."""
+    """The bound of the loop's variable less its offset, which is `step` times what its name is."""
     factor = row[0][name]
     sign = -1 if factor > 0 else 1
     rest, constant = {n: sign * c for n, c in row[0].items() if n != name}, sign * row[1]

@@ -234,6 +234,16 @@ def test_random_trees(seed):
     check(random_schedule(random.Random(seed)))
 
 
+def test_tiles_that_begin_elsewhere_have_steps_as_long():
+    tiles = band("S[i, j] -> [(-31 + i + (-1 - i) mod 32)]", "S[i, j] -> [(5 + j - j mod 8)]")
+    points = band("S[i, j] -> [(i)]", "S[i, j] -> [(j)]")
+    schedule = schedule_of("S[i, j] : 0 <= i < N and 0 <= j < M", tiles[:-2] + f", child: {points} }}")
+    assert check(schedule, ((0, 0), (1, 9), (33, 17), (64, 8), (70, 30)))
+    (outer,) = scan(schedule, CONTEXT)
+    (inner,) = outer.body
+    assert (outer.step, inner.step) == (32, 8)
+
+
 def test_quotients_that_equations_give_are_computed_and_asked():
     tiles = "floor((i)/4) + floor((j)/3) + floor((1 + i - floor((j)/3))/4)"
     loops = band("S[i, j] -> [(3i + j)]", "S[i, j] -> [(floor((i)/4))]", f"S[i, j] -> [({tiles})]", "S[i, j] -> [(i)]")
