@@ -19,13 +19,21 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together."""
+    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together.
+
+    replacement: "lru" or "plru" (a tree of bits). writes: "back" (a line that was written goes on when it is let go) or
+    "through" (each write goes on at once); either way a write fetches its line. contents: "independent" of the levels above,
+    "inclusive" (what it lets go, they let go too) or "exclusive" (it has what the level above let go, and nothing else).
+    """
 
     level: int
     size_bytes: int
     ways: int
     line_bytes: int
     shared_by: int
+    replacement: str = "lru"
+    writes: str = "back"
+    contents: str = "independent"
 
 
 @dataclass(frozen=True)

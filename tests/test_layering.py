@@ -13,6 +13,7 @@ LAYERS = (
     ("schedule",),
     ("codegen",),
     ("runtime",),
+    ("caches",),
     ("pipeline", "api", "bench", "cli", "__main__"),
     ("ops",),
 )

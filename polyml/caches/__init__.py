@@ -1,0 +1,1 @@
+"""What a program does to caches: simulated exactly, access by access."""

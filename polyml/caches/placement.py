@@ -1,0 +1,72 @@
+"""Where arrays lie in the memory that is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from polyml.codegen.ast import Program
+from polyml.frontend.syntax import ArrayType
+from polyml.model.scop import Array, Role, Scop
+from polyml.polyhedra import value_at
+
+
+@dataclass(frozen=True)
+class Placed:
+    """address: of the first element. strides: bytes between neighbours, per dimension. size_bytes: from the first element to
+    behind the last one.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size_bytes: int
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size_bytes
+
+
+def placed(
+    program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None
+) -> dict[str, Placed]:
+    """Every array in memory, row by row: the arguments in their order, then results and local arrays, each behind the one
+    before at a multiple of `alignment`, but those with given addresses there.
+
+    sizes: of the program's parameters. An argument's memory is that of an array made for these sizes, not a part of another.
+    """
+    found: dict[str, Placed] = {}
+    end = 0
+    for array in _in_order(program.scop):
+        shape = _shape(program, array, sizes)
+        strides = [array.element.size_bytes * prod(shape[dim + 1 :]) for dim in range(len(shape))]
+        if array.pairs:  # both parts of a number are neighbours
+            part, *others = shape
+            rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
+            strides = [array.element.size_bytes, *rows]
+        start = -(-end // alignment) * alignment
+        address = start if addresses is None else addresses.get(array.name, start)
+        found[array.name] = Placed(address, shape, tuple(strides), array.element.size_bytes * prod(shape))
+        end = max(end, found[array.name].end)
+    return found
+
+
+def in_memory(array: Array) -> bool:
+    """Whether its elements are in memory; the kernel's own scalars are in registers."""
+    return array.role is not Role.LOCAL or bool(array.shape)
+
+
+def _in_order(scop: Scop) -> list[Array]:
+    arrays = {a.source_name or a.name: a for a in scop.arrays.values() if a.role is Role.ARGUMENT}
+    given = [arrays[p] for p, kind in zip(scop.params, scop.types) if isinstance(kind, ArrayType) and p in arrays]
+    others = [a for a in scop.arrays.values() if a.role is not Role.ARGUMENT and in_memory(a)]
+    return [*given, *others]
+
+
+def _shape(program: Program, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    shape = [value_at(extent, sizes) for extent in array.shape]
+    window = program.windows.get(array.name)
+    if window is not None:
+        shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]
+    return tuple(shape)
