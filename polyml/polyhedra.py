@@ -330,6 +330,11 @@ def pieces(value) -> list:
     return _sets(value)
 
 
+def disjoint(value: isl.Set) -> list[isl.Set]:
+    """The set as conjunctions that share no point."""
+    return [isl.Set.from_basic_set(piece) for piece in value.coalesce().compute_divs().make_disjoint().get_basic_sets()]
+
+
 def domain_name(value: isl.Map) -> str:
     """S of { S[i] -> T[j] }."""
     return value.get_tuple_name(_D.in_)

@@ -1,0 +1,285 @@
+"""How many points a set has, as a quasi-polynomial of its parameters in each of several regions. Exact: nothing is fitted.
+
+The set's constraints and the quotients in them are rows over integer unknowns. Equalities are solved by unimodular changes of
+unknowns (Pugh, "The Omega test", Supercomputing 1991); then one unknown after the other is summed over, between one of its lower
+bounds and one of its upper bounds in each region where these are the tightest, by Faulhaber's formula. A bound with a factor
+is a floor; an unknown inside a floor is written as a multiple of its divisor and a remainder, each in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count as numbers
+from math import gcd, lcm
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.quasi import Floor, Poly, floor, summed
+
+MOST_REMAINDERS = 64  # of an unknown inside floors
+MOST_PIECES = 4000  # of one count
+
+Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
+
+
+class CannotCount(Exception):
+    """The count has too many pieces."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Adds up `value` of every piece whose region { : over the parameters } holds; regions may overlap."""
+
+    pieces: tuple[tuple[isl.Set, Poly], ...]
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        total = sum(value.evaluate(values) for region, value in self.pieces if _holds(region, values))
+        assert total.denominator == 1
+        return int(total)
+
+
+def count(domain: isl.Set) -> Count:
+    """Of a set that is bounded for each value of its parameters.
+
+    >>> str(count(isl.Set("[N] -> { [i, j] : 0 <= i <= j < N }")).pieces[0][1])
+    '(1/2)*N**2 + (1/2)*N'
+    """
+    found: list[tuple[isl.Set, Poly]] = []
+    for piece in polyhedra.disjoint(domain):
+        rows = polyhedra.integer_rows(piece)
+        if rows is None:
+            raise CannotCount("a piece has alternatives")
+        found += _Counter(polyhedra.parameter_names(domain)).of(*rows)
+    return Count(tuple(_merged(found)))
+
+
+class _Counter:
+    def __init__(self, parameters: Iterable[str]):
+        self._parameters = tuple(parameters)
+        self._fresh = (f"v{n}" for n in numbers())
+        self._defined: list[tuple[str, Row, int]] = []
+        self._pieces = 0
+
+    def of(self, equalities, inequalities) -> Iterator[tuple[isl.Set, Poly]]:
+        names: dict[object, str] = {p: p for p in self._parameters}
+
+        def name(each) -> str:
+            if each not in names:
+                names[each] = f"x{len(names)}"
+            return names[each]
+
+        def row(given) -> Row:
+            return {name(k): c for k, c in given[0].items()}, given[1]
+
+        equal, least = [row(r) for r in equalities], [row(r) for r in inequalities]
+        for quotient in [k for k in list(names) if isinstance(k, polyhedra.Quotient)]:
+            self._define(quotient, name, least)
+        unknowns = [n for n in names.values() if n not in self._parameters]
+        yield from self._equal(equal, least, unknowns, Poly.number(1), ())
+
+    def _define(self, quotient, name, least: list[Row]) -> None:
+        """0 <= operand - divisor * quotient < divisor"""
+        for inner, _ in quotient.terms:
+            if isinstance(inner, polyhedra.Quotient) and all(name(inner) not in row for row, _ in least):
+                self._define(inner, name, least)
+        terms = {name(k): c for k, c in quotient.terms}
+        terms[name(quotient)] = -quotient.divisor
+        least.append((terms, quotient.constant))
+        least.append(({k: -c for k, c in terms.items()}, quotient.divisor - 1 - quotient.constant))
+
+    def _equal(self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[str, ...]):
+        """Solve the equalities, then sum."""
+        while equal:
+            terms, constant = equal[0]
+            here = {u: terms[u] for u in unknowns if terms.get(u)}
+            if not here:
+                conditions = (*conditions, f"{_text(terms, constant)} = 0")
+                equal = equal[1:]
+                continue
+            common = gcd(*here.values())
+            if common > 1:  # what is left is a multiple of it, where there are points at all
+                others = {k: c for k, c in terms.items() if k not in here}, constant
+                rest = ({self._quotient(others, common): 1}, 0) if others[0] else ({}, constant // common)
+                if not others[0] and constant % common:
+                    return
+                equal = [({k: c // common for k, c in here.items()} | rest[0], rest[1]), *equal[1:]]
+                continue
+            chosen = min(here, key=lambda u: (abs(here[u]), str(u)))
+            a = here[chosen]
+            sign = 1 if a > 0 else -1
+            if abs(a) == 1:
+                solution = {k: -c * sign for k, c in terms.items() if k != chosen}, -constant * sign
+                unknowns = [u for u in unknowns if u != chosen]
+            else:  # a new unknown for chosen + the whole multiples of a in the others
+                new = next(self._fresh)
+                shifts = {k: -(c // abs(a)) * sign for k, c in terms.items() if k != chosen and c // abs(a)}
+                solution = shifts | {new: 1}, -(constant // abs(a)) * sign
+                unknowns = [new if u == chosen else u for u in unknowns]
+            equal = [_replaced(r, chosen, solution) for r in equal]
+            least = [_replaced(r, chosen, solution) for r in least]
+            value = value.substitute({chosen: Poly.linear(solution[0].items(), solution[1])})
+            equal = [r for r in equal if r[0] or r[1]]
+        yield from self._sum(least, unknowns, value, conditions)
+
+    def _quotient(self, others: Row, divisor: int) -> str:
+        """A new parameter for others / divisor, which is whole: its definition is part of every region."""
+        name = next(self._fresh)
+        self._defined.append((name, others, divisor))
+        return name
+
+    def _sum(self, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[str, ...]):
+        least = _tidy(least)
+        if least is None:
+            return
+        if not unknowns:
+            yield self._piece(least, value, conditions)
+            return
+        region = self._set(least, unknowns, conditions)
+        if region.is_empty():
+            return
+        chosen = min(unknowns, key=lambda u: _difficulty(u, least, value))
+        inside = [a for a in value.atoms if isinstance(a, Floor) and chosen in a.names]
+        if inside:
+            yield from self._by_remainder(chosen, inside, least, unknowns, value, conditions)
+            return
+        lower = [r for r in least if r[0].get(chosen, 0) > 0]
+        upper = [r for r in least if r[0].get(chosen, 0) < 0]
+        others = [r for r in least if not r[0].get(chosen)]
+        left = [u for u in unknowns if u != chosen]
+        if not lower or not upper:
+            raise CannotCount("the set is not bounded")
+        for i, low in enumerate(lower):
+            tightest = [_beyond(low, r, chosen, strict=k < i) for k, r in enumerate(lower) if k != i]
+            for j, high in enumerate(upper):
+                near = [_beyond(high, r, chosen, strict=k < j) for k, r in enumerate(upper) if k != j]
+                rows = [*others, *tightest, *near, _between(low, high, chosen)]
+                over = summed(value, chosen, _bound(low, chosen), _bound(high, chosen))
+                yield from self._sum(rows, left, over, conditions)
+
+    def _by_remainder(self, chosen: str, inside: list[Floor], least: list[Row], unknowns: list[str], value: Poly, conditions):
+        step = lcm(*(_period(atom, chosen) for atom in inside))
+        if step > MOST_REMAINDERS:
+            raise CannotCount(f"floors of period {step}")
+        whole = next(self._fresh)
+        left = [whole if u == chosen else u for u in unknowns]
+        for remainder in range(step):
+            solution = {whole: step}, remainder
+            rows = [_replaced(r, chosen, solution) for r in least]
+            each = value.substitute({chosen: Poly.linear(solution[0].items(), remainder)})
+            yield from self._sum(rows, left, each, conditions)
+
+    def _piece(self, least: list[Row], value: Poly, conditions: tuple[str, ...]) -> tuple[isl.Set, Poly]:
+        self._pieces += 1
+        if self._pieces > MOST_PIECES:
+            raise CannotCount(f"more than {MOST_PIECES} pieces")
+        for name, (terms, constant), divisor in reversed(self._defined):
+            value = value.substitute({name: floor(Poly.linear(terms.items(), constant), divisor)})
+        return self._set(least, [], conditions), value
+
+    def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[str, ...]) -> isl.Set:
+        """The region, with its unknowns as dimensions."""
+        holds = [f"{_text(*row)} >= 0" for row in least]
+        whole = [f"{divisor} {name} = {_text(*row)}" for name, row, divisor in self._defined]
+        constraints = " and ".join([*holds, *whole, *conditions])
+        if self._defined:
+            constraints = f"exists {', '.join(name for name, _, _ in self._defined)} : {constraints}"
+        tuple_ = f"[{', '.join(unknowns)}]" if unknowns else ""
+        return isl.Set(f"[{', '.join(self._parameters)}] -> {{ {tuple_} : {constraints or 'true'} }}")
+
+
+def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, Poly]]:
+    """Pieces of one value where they are apart, and of one region, together."""
+    regions: list[tuple[isl.Set, Poly]] = []
+    for region, value in pieces:
+        if region.is_empty() or not value.terms:
+            continue
+        for number, (other, sum_) in enumerate(regions):
+            if region.is_equal(other):
+                regions[number] = other, sum_ + value
+                break
+        else:
+            regions.append((region, value))
+    for region, value in regions:
+        if value.terms:
+            yield region.coalesce(), value
+
+
+def _holds(region: isl.Set, values: Mapping[str, int]) -> bool:
+    return not polyhedra.fix(region, values).is_empty()
+
+
+def _replaced(row: Row, name: str, solution: Row) -> Row:
+    terms, constant = row
+    c = terms.get(name, 0)
+    if not c:
+        return row
+    total = {k: v for k, v in terms.items() if k != name}
+    for k, v in solution[0].items():
+        total[k] = total.get(k, 0) + c * v
+    return {k: v for k, v in total.items() if v}, constant + c * solution[1]
+
+
+def _tidy(rows: list[Row]) -> list[Row] | None:
+    """The rows without factors and without those that others imply; None where one cannot hold."""
+    found: dict[tuple, int] = {}
+    for terms, constant in rows:
+        if not terms:
+            if constant < 0:
+                return None
+            continue
+        common = gcd(*terms.values())
+        key = tuple(sorted((k, c // common) for k, c in terms.items()))
+        found[key] = min(found.get(key, constant // common), constant // common)
+    return [(dict(key), constant) for key, constant in found.items()]
+
+
+def _difficulty(name: str, least: list[Row], value: Poly) -> tuple:
+    """Unknowns that no floor has and whose bounds have no factors first, then those with the fewest pairs of bounds."""
+    factors = [r[0][name] for r in least if r[0].get(name)]
+    lower = sum(c > 0 for c in factors)
+    inside = any(isinstance(a, Floor) and name in a.names for a in value.atoms)
+    outside = [  # other unknowns that a floor of this one's bounds would have
+        len(r[0]) for r in least if abs(r[0].get(name, 0)) > 1
+    ]
+    return inside, sum(outside), lower * (len(factors) - lower), name
+
+
+def _bound(row: Row, name: str) -> Poly:
+    """The least or the greatest value that a row allows the name."""
+    terms, constant = row
+    a = terms[name]
+    others = Poly.linear([(k, c) for k, c in terms.items() if k != name], constant)
+    return -floor(others, a) if a > 0 else floor(others, -a)
+
+
+def _beyond(row: Row, other: Row, name: str, strict: bool) -> Row:
+    """That one bound is at least as tight as another of its side, as rational numbers; tighter where `strict`."""
+    a, b = abs(row[0][name]), abs(other[0][name])
+    return _sum_of(other, a, row, -b, int(strict), name)
+
+
+def _between(low: Row, high: Row, name: str) -> Row:
+    """That the lower bound is not above the upper one, as rational numbers."""
+    return _sum_of(low, abs(high[0][name]), high, low[0][name], 0, name)
+
+
+def _sum_of(row: Row, a: int, other: Row, b: int, less: int, name: str) -> Row:
+    total = {k: a * row[0].get(k, 0) + b * other[0].get(k, 0) for k in row[0].keys() | other[0].keys() if k != name}
+    return {k: c for k, c in total.items() if c}, a * row[1] + b * other[1] - less
+
+
+def _period(atom: Floor, name: str) -> int:
+    """By how much a name must grow for the floor to grow by a whole number, whatever the others are."""
+    period = 1
+    for part, c in atom.terms:
+        if part == name:
+            period = lcm(period, atom.divisor // gcd(atom.divisor, c))
+        elif isinstance(part, Floor) and name in part.names:
+            period = lcm(period, _period(part, name) * atom.divisor)
+    return period
+
+
+def _text(terms: Mapping[str, int], constant: int) -> str:
+    return " + ".join([*(f"{c} {k}" for k, c in terms.items()), str(constant)])

@@ -1,0 +1,240 @@
+"""Quasi-polynomials: sums of products of symbolic integers and of floors of their quotients, with rational coefficients.
+
+    Poly    = sum of coefficient * product of atom ** power
+    atom    = name | Floor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import comb, gcd
+from typing import Union
+
+Monomial = tuple[tuple["Atom", int], ...]  # atoms and their powers, in the order of their texts
+
+
+@dataclass(frozen=True)
+class Floor:
+    """floor((sum of coefficient * atom + constant) / divisor), made by `floor`: divisor > 1, 0 <= each number < divisor."""
+
+    terms: tuple[tuple["Atom", int], ...]
+    constant: int
+    divisor: int
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset().union(*(_names(atom) for atom, _ in self.terms))
+
+    def __str__(self) -> str:
+        inside = " + ".join([*(str(a) if c == 1 else f"{c}*{a}" for a, c in self.terms), *([str(self.constant)] if self.constant else [])])
+        return f"floor(({inside})/{self.divisor})"
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return (sum(c * _evaluate(a, values) for a, c in self.terms) + self.constant) // self.divisor
+
+
+Atom = Union[str, Floor]
+
+
+@dataclass(frozen=True)
+class Poly:
+    """terms: by monomial, in the order of their texts; none is 0."""
+
+    terms: tuple[tuple[Monomial, Fraction], ...] = ()
+
+    @staticmethod
+    def of(terms: Mapping[Monomial, Fraction | int]) -> "Poly":
+        kept = ((monomial, Fraction(c)) for monomial, c in terms.items() if c)
+        return Poly(tuple(sorted(kept, key=lambda term: [(str(a), p) for a, p in term[0]])))
+
+    @staticmethod
+    def number(value: Fraction | int) -> "Poly":
+        return Poly.of({(): value})
+
+    @staticmethod
+    def atom(atom: Atom) -> "Poly":
+        return Poly((((((atom, 1),)), Fraction(1)),))
+
+    @staticmethod
+    def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> "Poly":
+        total: dict[Monomial, Fraction | int] = {(): constant}
+        for atom, c in terms:
+            total[((atom, 1),)] = total.get(((atom, 1),), 0) + c
+        return Poly.of(total)
+
+    def __add__(self, other: "Poly") -> "Poly":
+        total = dict(self.terms)
+        for monomial, c in other.terms:
+            total[monomial] = total.get(monomial, 0) + c
+        return Poly.of(total)
+
+    def __neg__(self) -> "Poly":
+        return self.scaled(-1)
+
+    def __sub__(self, other: "Poly") -> "Poly":
+        return self + -other
+
+    def __mul__(self, other: "Poly") -> "Poly":
+        total: dict[Monomial, Fraction | int] = {}
+        for a, c in self.terms:
+            for b, d in other.terms:
+                product = _product(a, b)
+                total[product] = total.get(product, 0) + c * d
+        return Poly.of(total)
+
+    def scaled(self, factor: Fraction | int) -> "Poly":
+        return Poly.of({monomial: c * factor for monomial, c in self.terms})
+
+    def power(self, exponent: int) -> "Poly":
+        result = Poly.number(1)
+        for _ in range(exponent):
+            result = result * self
+        return result
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset(atom for monomial, _ in self.terms for atom, _ in monomial)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name, also inside floors."""
+        return frozenset().union(*(_names(atom) for atom in self.atoms))
+
+    @property
+    def is_number(self) -> bool:
+        return all(not monomial for monomial, _ in self.terms)
+
+    @property
+    def constant(self) -> Fraction:
+        return dict(self.terms).get((), Fraction(0))
+
+    def in_powers_of(self, name: str) -> list["Poly"]:
+        """The coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
+        found: list[dict[Monomial, Fraction]] = [{}]
+        for monomial, c in self.terms:
+            power = dict(monomial).get(name, 0)
+            found += ({} for _ in range(power + 1 - len(found)))
+            found[power][tuple((a, p) for a, p in monomial if a != name)] = c
+        return [Poly.of(each) for each in found]
+
+    def as_linear(self) -> tuple[dict[Atom, int], int] | None:
+        """(coefficients, constant) where it is linear in its atoms with whole coefficients."""
+        terms: dict[Atom, int] = {}
+        for monomial, c in self.terms:
+            if c.denominator != 1 or len(monomial) > 1 or monomial and monomial[0][1] > 1:
+                return None
+            if monomial:
+                terms[monomial[0][0]] = int(c)
+        return terms, int(self.constant)
+
+    def substitute(self, values: Mapping[str, "Poly"]) -> "Poly":
+        """Names replaced; one inside a floor by what is linear."""
+        if self.names.isdisjoint(values):
+            return self
+        total = Poly()
+        for monomial, c in self.terms:
+            product = Poly.number(c)
+            for atom, power in monomial:
+                product = product * _substituted(atom, values).power(power)
+            total = total + product
+        return total
+
+    def evaluate(self, values: Mapping[str, int]) -> Fraction:
+        total = Fraction(0)
+        for monomial, c in self.terms:
+            for atom, power in monomial:
+                c = c * _evaluate(atom, values) ** power
+            total += c
+        return total
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        parts = []
+        for monomial, c in sorted(self.terms, key=lambda term: (-sum(p for _, p in term[0]), str(term[0]))):
+            factors = [str(a) if p == 1 else f"{a}**{p}" for a, p in monomial]
+            number = abs(c) if c.denominator == 1 else f"({abs(c)})"
+            body = "*".join(factors if factors and abs(c) == 1 else [str(number), *factors])
+            parts.append((" - " if c < 0 else " + ") + body)
+        text = "".join(parts)
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+
+def floor(value: Poly, divisor: int) -> Poly:
+    """floor(value / divisor) of what is linear in its atoms: whole multiples of the divisor come out.
+
+    >>> str(floor(Poly.linear([("N", 9)], 17), 8))
+    'N + floor((N + 1)/8) + 2'
+    """
+    found = value.as_linear()
+    if found is None:
+        raise ValueError(f"no floor of {value}")
+    terms, constant = found
+    outside = Poly.linear([(a, c // divisor) for a, c in terms.items()], constant // divisor)
+    inside = {a: c % divisor for a, c in terms.items() if c % divisor}
+    if not inside:
+        return outside
+    common = gcd(divisor, *inside.values())
+    left = constant % divisor // common
+    rows = tuple(sorted(((a, c // common) for a, c in inside.items()), key=lambda term: str(term[0])))
+    if divisor // common == 1:
+        return outside + Poly.linear(rows, left)
+    return outside + Poly.atom(Floor(rows, left, divisor // common))
+
+
+def summed(value: Poly, name: str, low: Poly, high: Poly) -> Poly:
+    """The sum of value over name = low ... high, where high >= low - 1; the name must not be inside a floor."""
+    total = Poly()
+    before = low - Poly.number(1)
+    for power, coefficient in enumerate(value.in_powers_of(name)):
+        if coefficient.terms:
+            total = total + coefficient * (_power_sum(power, high) - _power_sum(power, before))
+    return total
+
+
+def _power_sum(power: int, top: Poly) -> Poly:
+    """1 ** power + ... + top ** power, as the polynomial that continues it (Faulhaber's formula)."""
+    total = Poly()
+    for k in range(power + 1):
+        factor = Fraction(comb(power + 1, k)) * _bernoulli(k) / (power + 1)
+        total = total + top.power(power + 1 - k).scaled(factor)
+    return total
+
+
+@lru_cache(maxsize=64)
+def _bernoulli(n: int) -> Fraction:
+    """With B(1) = 1/2."""
+    if n == 0:
+        return Fraction(1)
+    total = sum((comb(n + 1, k) * _bernoulli(k) * (-1) ** (k == 1) for k in range(n)), Fraction(0))
+    value = -total / (n + 1)
+    return -value if n == 1 else value
+
+
+def _product(a: Monomial, b: Monomial) -> Monomial:
+    powers = dict(a)
+    for atom, power in b:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda term: str(term[0])))
+
+
+def _names(atom: Atom) -> frozenset[str]:
+    return frozenset((atom,)) if isinstance(atom, str) else atom.names
+
+
+def _evaluate(atom: Atom, values: Mapping[str, int]) -> int:
+    return values[atom] if isinstance(atom, str) else atom.evaluate(values)
+
+
+def _substituted(atom: Atom, values: Mapping[str, Poly]) -> Poly:
+    if isinstance(atom, str):
+        return values.get(atom) or Poly.atom(atom)
+    if atom.names.isdisjoint(values):
+        return Poly.atom(atom)
+    inside = Poly.number(atom.constant)
+    for part, c in atom.terms:
+        inside = inside + _substituted(part, values).scaled(c)
+    return floor(inside, atom.divisor)
