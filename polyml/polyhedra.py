@@ -919,3 +919,81 @@ def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
     listed = value.get_pw_aff_list()
     found = (listed.get_at(k) for k in range(listed.n_pw_aff()))
     return {one.get_tuple_id(_D.in_).get_name(): one for one in found}
+
+
+def last_before(uses: isl.Map) -> isl.Map:
+    """{ [time] -> [the last time before with the same value] } of { [time] -> A[value] }, in lexicographic order."""
+    return uses.apply_range(uses.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
+
+
+def strictly_between(pairs: isl.Map) -> isl.Map:
+    """{ x -> every z with y < z < x } of { x -> y }, in lexicographic order."""
+    space = pairs.range().get_space()
+    return pairs.apply_range(isl.Map.lex_lt(space)).intersect(isl.Map.lex_gt(space))
+
+
+def conjunctions(pairs: isl.Map) -> list[isl.Map]:
+    return [isl.Map.from_basic_map(piece) for piece in pairs.get_basic_maps()]
+
+
+def with_last(order: isl.Map, number: int) -> isl.Map:
+    """{ S[i] -> [time] } with one coordinate behind the others, which is a number."""
+    position = order.dim(_D.out)
+    return order.add_dims(_D.out, 1).fix_val(_D.out, position, isl.Val.int_from_si(CONTEXT, number))
+
+
+def without_any_parameter(value: isl.Map) -> isl.Map:
+    """What no longer depends on parameters, without them."""
+    return value.project_out(_D.param, 0, value.dim(_D.param))
+
+
+def first_difference(pairs: isl.Map) -> int:
+    """The first coordinate in which { x -> y } ever differ; how many there are where none does."""
+    dims = pairs.dim(_D.in_)
+    return next((dim for dim in range(dims) if not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))), dims)
+
+
+def unstrided(times: isl.Set) -> isl.Map:
+    """{ [t0, ...] -> [s * t0 + r, ...] } onto times, where coordinate 0 takes every s-th value alone, and so on."""
+    names, values = [f"t{dim}" for dim in range(times.dim(_D.set))], []
+    for dim, name in enumerate(names):
+        info = times.get_stride_info(dim)
+        step, start = info.get_stride().to_python(), info.get_offset()
+        fixed = step > 1 and start.is_cst()
+        values.append(f"{step}*{name} + {start.get_constant_val().to_python() % step}" if fixed else name)
+    return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")
+
+
+def as_parameters(times: isl.Set) -> isl.Set:
+    """{ [x, y] : ... } as { : ... } over the parameters t0, t1."""
+    return range_by_domain(isl.Map.from_domain(times)).params()
+
+
+def range_by_domain(values: isl.Map) -> isl.Set:
+    """{ [x, y] -> A[z] } as [t0, t1] -> { A[z] }."""
+    dims, count = values.dim(_D.in_), values.dim(_D.param)
+    for dim in range(dims):
+        values = values.set_dim_name(_D.in_, dim, f"t{dim}")
+    return values.move_dims(_D.param, count, _D.in_, 0, dims).range()
+
+
+def parameters_as_set(region: isl.Set) -> isl.Set:
+    """{ : ... } over parameters as { [...] : ... }."""
+    return isl.Set.from_params(region).move_dims(_D.set, 0, _D.param, 0, region.dim(_D.param))
+
+
+def with_condition(region: isl.Set, condition: str) -> isl.Set:
+    """{ : ... } over parameters, as far as the condition holds."""
+    return region.intersect(isl.Set(f"[{', '.join(parameter_names(region))}] -> {{ : {condition} }}"))
+
+
+def fixed_parameters(region: isl.Set) -> dict[str, int]:
+    """Parameters with one value."""
+    values = {n: region.plain_get_val_if_fixed(_D.param, k) for k, n in enumerate(parameter_names(region))}
+    return {name: value.to_python() for name, value in values.items() if value.is_int()}
+
+
+def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
+    """The least and the greatest value of a parameter."""
+    values, position = parameters_as_set(region), parameter_names(region).index(name)
+    return values.dim_min_val(position).to_python(), values.dim_max_val(position).to_python()

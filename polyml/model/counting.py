@@ -8,10 +8,11 @@ is a floor; an unknown inside a floor is written as a multiple of its divisor an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count as numbers
-from math import gcd, lcm
+from math import gcd, inf, lcm
 
 import islpy as isl
 
@@ -20,12 +21,13 @@ from polyml.model.quasi import Floor, Poly, floor, summed
 
 MOST_REMAINDERS = 64  # of an unknown inside floors
 MOST_PIECES = 4000  # of one count
+MOST_TERMS = 1000  # of one quasi-polynomial
 
 Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
 
 
 class CannotCount(Exception):
-    """The count has too many pieces."""
+    """The count has too many pieces, or takes too long."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,13 @@ class Count:
     pieces: tuple[tuple[isl.Set, Poly], ...]
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        total = sum(value.evaluate(values) for region, value in self.pieces if _holds(region, values))
-        assert total.denominator == 1
-        return int(total)
+        total = Poly.number(sum(value.evaluate(values) for region, value in self.pieces if _holds(region, values))).constant
+        assert isinstance(total, int)
+        return total
 
 
-def count(domain: isl.Set) -> Count:
-    """Of a set that is bounded for each value of its parameters.
+def count(domain: isl.Set, deadline: float = inf) -> Count:
+    """Of a set that is bounded for each value of its parameters. deadline: when to give up, by `time.monotonic`.
 
     >>> str(count(isl.Set("[N] -> { [i, j] : 0 <= i <= j < N }")).pieces[0][1])
     '(1/2)*N**2 + (1/2)*N'
@@ -51,13 +53,13 @@ def count(domain: isl.Set) -> Count:
         rows = polyhedra.integer_rows(piece)
         if rows is None:
             raise CannotCount("a piece has alternatives")
-        found += _Counter(polyhedra.parameter_names(domain)).of(*rows)
+        found += _Counter(polyhedra.parameter_names(domain), deadline).of(*rows)
     return Count(tuple(_merged(found)))
 
 
 class _Counter:
-    def __init__(self, parameters: Iterable[str]):
-        self._parameters = tuple(parameters)
+    def __init__(self, parameters: Iterable[str], deadline: float):
+        self._parameters, self._deadline = tuple(parameters), deadline
         self._fresh = (f"v{n}" for n in numbers())
         self._defined: list[tuple[str, Row, int]] = []
         self._pieces = 0
@@ -133,6 +135,10 @@ class _Counter:
         least = _tidy(least)
         if least is None:
             return
+        if time.monotonic() > self._deadline:
+            raise CannotCount("it takes too long")
+        if len(value.terms) > MOST_TERMS:
+            raise CannotCount(f"a quasi-polynomial of more than {MOST_TERMS} terms")
         if not unknowns:
             yield self._piece(least, value, conditions)
             return

@@ -18,7 +18,9 @@ Monomial = tuple[tuple["Atom", int], ...]  # atoms and their powers, in the orde
 
 @dataclass(frozen=True)
 class Floor:
-    """floor((sum of coefficient * atom + constant) / divisor), made by `floor`: divisor > 1, 0 <= each number < divisor."""
+    """floor((sum of coefficient * atom + constant) / divisor), made by `floor`: divisor > 1, 0 <= each number < divisor, and the
+    first coefficient is at most half of it.
+    """
 
     terms: tuple[tuple["Atom", int], ...]
     constant: int
@@ -29,8 +31,19 @@ class Floor:
         return frozenset().union(*(_names(atom) for atom, _ in self.terms))
 
     def __str__(self) -> str:
-        inside = " + ".join([*(str(a) if c == 1 else f"{c}*{a}" for a, c in self.terms), *([str(self.constant)] if self.constant else [])])
-        return f"floor(({inside})/{self.divisor})"
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        inside = [*(str(a) if c == 1 else f"{c}*{a}" for a, c in self.terms), *([str(self.constant)] if self.constant else [])]
+        return f"floor(({' + '.join(inside)})/{self.divisor})"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.constant, self.divisor))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         return (sum(c * _evaluate(a, values) for a, c in self.terms) + self.constant) // self.divisor
@@ -41,14 +54,20 @@ Atom = Union[str, Floor]
 
 @dataclass(frozen=True)
 class Poly:
-    """terms: by monomial, in the order of their texts; none is 0."""
+    """terms: by monomial; none is 0. Numbers are ints where they are whole."""
 
-    terms: tuple[tuple[Monomial, Fraction], ...] = ()
+    terms: frozenset[tuple[Monomial, Fraction | int]] = frozenset()
 
     @staticmethod
     def of(terms: Mapping[Monomial, Fraction | int]) -> "Poly":
-        kept = ((monomial, Fraction(c)) for monomial, c in terms.items() if c)
-        return Poly(tuple(sorted(kept, key=lambda term: [(str(a), p) for a, p in term[0]])))
+        return Poly(frozenset((monomial, _number(c)) for monomial, c in terms.items() if c))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
 
     @staticmethod
     def number(value: Fraction | int) -> "Poly":
@@ -56,7 +75,7 @@ class Poly:
 
     @staticmethod
     def atom(atom: Atom) -> "Poly":
-        return Poly((((((atom, 1),)), Fraction(1)),))
+        return Poly(frozenset(((((atom, 1),), 1),)))
 
     @staticmethod
     def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> "Poly":
@@ -89,8 +108,8 @@ class Poly:
         return Poly.of({monomial: c * factor for monomial, c in self.terms})
 
     def power(self, exponent: int) -> "Poly":
-        result = Poly.number(1)
-        for _ in range(exponent):
+        result = self if exponent else Poly.number(1)
+        for _ in range(exponent - 1):
             result = result * self
         return result
 
@@ -108,12 +127,12 @@ class Poly:
         return all(not monomial for monomial, _ in self.terms)
 
     @property
-    def constant(self) -> Fraction:
-        return dict(self.terms).get((), Fraction(0))
+    def constant(self) -> Fraction | int:
+        return dict(self.terms).get((), 0)
 
     def in_powers_of(self, name: str) -> list["Poly"]:
         """The coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
-        found: list[dict[Monomial, Fraction]] = [{}]
+        found: list[dict[Monomial, Fraction | int]] = [{}]
         for monomial, c in self.terms:
             power = dict(monomial).get(name, 0)
             found += ({} for _ in range(power + 1 - len(found)))
@@ -142,13 +161,23 @@ class Poly:
             total = total + product
         return total
 
-    def evaluate(self, values: Mapping[str, int]) -> Fraction:
-        total = Fraction(0)
+    def with_atoms(self, values: Mapping["Atom", "Poly"]) -> "Poly":
+        """Atoms replaced, not those inside floors."""
+        total = Poly()
+        for monomial, c in self.terms:
+            product = Poly.number(c)
+            for atom, power in monomial:
+                product = product * (values.get(atom) or Poly.atom(atom)).power(power)
+            total = total + product
+        return total
+
+    def evaluate(self, values: Mapping[str, int]) -> Fraction | int:
+        total = 0
         for monomial, c in self.terms:
             for atom, power in monomial:
                 c = c * _evaluate(atom, values) ** power
             total += c
-        return total
+        return _number(total)
 
     def __str__(self) -> str:
         if not self.terms:
@@ -180,9 +209,13 @@ def floor(value: Poly, divisor: int) -> Poly:
     common = gcd(divisor, *inside.values())
     left = constant % divisor // common
     rows = tuple(sorted(((a, c // common) for a, c in inside.items()), key=lambda term: str(term[0])))
-    if divisor // common == 1:
+    divisor //= common
+    if divisor == 1:
         return outside + Poly.linear(rows, left)
-    return outside + Poly.atom(Floor(rows, left, divisor // common))
+    if 2 * rows[0][1] > divisor:  # floor(e/d) = -floor((d - 1 - e)/d): one of the two forms for both
+        turned = tuple((a, divisor - c) for a, c in rows)
+        return outside + Poly.linear((a, 1) for a, _ in rows) - Poly.atom(Floor(turned, divisor - 1 - left, divisor))
+    return outside + Poly.atom(Floor(rows, left, divisor))
 
 
 def summed(value: Poly, name: str, low: Poly, high: Poly) -> Poly:
@@ -214,7 +247,13 @@ def _bernoulli(n: int) -> Fraction:
     return -value if n == 1 else value
 
 
+def _number(value: Fraction | int) -> Fraction | int:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
 def _product(a: Monomial, b: Monomial) -> Monomial:
+    if not a or not b:
+        return a or b
     powers = dict(a)
     for atom, power in b:
         powers[atom] = powers.get(atom, 0) + power

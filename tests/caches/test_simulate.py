@@ -121,6 +121,7 @@ CASES = {
     "gemm tiled": (gemm_tiled_16, {"A": (40, 40), "B": (40, 40), "C": (40, 40)}),
     "transpose": (transpose, {"A": (33, 64), "B": (64, 33)}),
     "jacobi": (jacobi2d, {"A": (30, 30), "B": (30, 30), "T": 3}),
+    "jacobi, whole lines": (jacobi2d, {"A": (24, 32), "B": (24, 32), "T": 3}),
     "trsv": (trsv, {"A": (50, 50), "B": (50, 50)}),
     "conv2d": (conv2d, {"image": (3, 12, 12), "filters": (4, 3, 3, 3), "out": (4, 10, 10)}),
     "trmm": (trmm, {"A": (28, 28), "B": (28, 20)}),
@@ -157,8 +158,8 @@ HIERARCHIES = {
 }
 
 
-def program_of(function, arguments):
-    values = [np.zeros(v) if isinstance(v, tuple) else v for v in arguments.values()]
+def program_of(function, arguments, dtype=np.float64):
+    values = [np.zeros(v, dtype) if isinstance(v, tuple) else v for v in arguments.values()]
     scop = extract(infer(parse(function), tuple(map(arg_type, values))), fp="strict")
     named = dict(arguments)
     return build(scop, scop.schedule), {p.name: named[p.array][p.dim] if p.array else named[p.argument or p.name] for p in scop.parameters}
