@@ -1,0 +1,36 @@
+"""Hierarchies from text, and what is none."""
+
+import pytest
+
+from polyml.caches.hierarchy import parse
+from polyml.errors import ConfigError
+
+
+def test_text():
+    first, second = parse("32K:8:64, 1MiB:16:64:plru:through:inclusive")
+    assert (first.size_bytes, first.ways, first.line_bytes, first.replacement, first.writes) == (32768, 8, 64, "lru", "back")
+    assert (second.level, second.replacement, second.writes, second.contents) == (2, "plru", "through", "inclusive")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no cache"),
+        ("32K:8", "is no cache"),
+        ("32K:8:64:fifo", "is no cache"),
+        ("32Q:8:64", "is no size"),
+        ("0:8:64", "is no size"),
+        ("32K:8:48", "power of two"),
+        ("32K:0:64", "number of ways"),
+        ("33000:8:64", "multiple of ways times line"),
+        ("3K:3:64:plru", "a tree needs"),
+        ("32K:8:64,1M:16:128", "one length"),
+        ("32K:8:64,16K:8:64", "smaller than the one above"),
+        ("32K:8:64:exclusive", "of nothing"),
+        ("32K:8:64:through,1M:16:64:exclusive", "writes through"),
+    ],
+)
+def test_refusals(text, said):
+    with pytest.raises(ConfigError, match=said) as error:
+        parse(text)
+    assert "\n" not in error.value.message
