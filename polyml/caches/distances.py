@@ -88,7 +88,8 @@ def _uses(
     order = schedule.get_map().intersect_domain(isl.UnionSet.from_set(statement.domain))
     times = polyhedra.fix(polyhedra.with_last(isl.Map.from_union_map(order), reference.position), sizes)
     elements = polyhedra.fix(access.relation.intersect_domain(statement.domain), sizes)
-    return polyhedra.without_any_parameter(times.reverse().apply_range(elements).apply_range(_lines(reference.array, place, line_bytes)))
+    lines = times.reverse().apply_range(elements).apply_range(_lines(reference.array, place, line_bytes))
+    return polyhedra.without_any_parameter(lines)
 
 
 def _lines(array: str, place: Placed, line_bytes: int) -> isl.Map:
@@ -162,7 +163,8 @@ def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence
         here = polyhedra.with_condition(region, f"{low} <= ({inside}) mod {base.divisor} < {high}")
         if here.is_empty():
             continue
-        known = {Floor(base.terms, c, base.divisor): Poly.atom(base) + Poly.number(int(low >= base.divisor - c)) for c in constants}
+        more = {c: Poly.number(int(low >= base.divisor - c)) for c in constants}
+        known = {Floor(base.terms, c, base.divisor): Poly.atom(base) + more[c] for c in constants}
         yield here, value.with_atoms(known)
 
 

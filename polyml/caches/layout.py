@@ -3,7 +3,8 @@
     state       lines written on, per array and level (i64); the sets of each level; the stack's length and tails
     lines       a node of 16 bytes per line, the first one for no line: the stack's next and previous (i32) and where in the stack
                 (i32), the array (i8), whether the line has never been used (i8)
-    counters    per reference (i64): first uses of lines; misses of each level; uses from further down the stack than each capacity
+    counters    per reference (i64): first uses of lines; misses of each level; uses from further down the stack than each
+                capacity
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ level is looked up by every access, the others where the one above has not got t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyml.caches.layout import ARRAY, COLD, Layout, counter, node_field

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from polyml.codegen.ir import Function
 from polyml.machine import CacheLevel
 
-LARGEST_LINE = 2**30
+LARGEST_LINE = 2**30  # no line has this number, or a greater one
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from polyml import machine
 from polyml.caches import trace
 from polyml.caches.layout import ARRAY, COLD, NODE_BYTES, REGION, Layout
 from polyml.caches.placement import Placed, placed
+from polyml.caches.sets import LARGEST_LINE
 from polyml.caches.trace import Reference
 from polyml.codegen import ir
 from polyml.codegen.ast import Program
+from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
 from polyml.polyhedra import fix
 from polyml.runtime.load import assemble_together, load
@@ -42,7 +44,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Simulation:
-    """counts: by reference. written: by array, the lines (of a level that writes through: the writes) that each level sends on."""
+    """counts: by reference. written: by array, the lines that each level sends on; the writes, of one that writes through."""
 
     levels: tuple[CacheLevel, ...]
     counts: dict[Reference, Counts]
@@ -58,9 +60,15 @@ def simulate(
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
 ) -> Simulation:
-    """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses."""
+    """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
+
+    Raises PolymlValueError for arrays of more lines than the simulator numbers.
+    """
     found = trace.references(program)
     where = dict(placed(program, sizes) if places is None else places)
+    line_bytes = levels[0].line_bytes
+    if max((place.end for place in where.values()), default=0) > LARGEST_LINE * line_bytes:
+        raise PolymlValueError(f"the arrays have more than {LARGEST_LINE} lines of {line_bytes} bytes, which is not simulated")
     lines = [level.size_bytes // level.line_bytes for level in levels]
     capacities = sorted(set(lines)) if classify else []
     layout = Layout(tuple(levels), tuple(capacities), len(where))
@@ -75,7 +83,8 @@ def simulate(
     run(state[first:].ctypes.data, nodes.ctypes.data, counters.ctypes.data)
     count = len(levels)
     written = state[first : first + len(where) * count].reshape(len(where), count)
-    instances = {name: fix(program.scop.statements[name].domain, sizes).count_val().to_python() for name in {r.statement for r in found}}
+    domains = {r.statement: program.scop.statements[r.statement].domain for r in found}
+    instances = {name: fix(domain, sizes).count_val().to_python() for name, domain in domains.items()}
     counts = {
         r: Counts(
             instances[r.statement],

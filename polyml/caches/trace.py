@@ -81,7 +81,9 @@ class _Tracer(Body):
         self.fn.current.terminator = "ret i64 0"
 
     def parameter(self, name: str) -> str:
-        return "1" if name == self.module.program.threads else self.thread if name == self.module.program.thread else str(self._sizes[name])
+        program = self.module.program
+        known = {program.threads: "1", program.thread: self.thread}
+        return known[name] if name in known else str(self._sizes[name])
 
     def base(self, array: str) -> str:
         return f"inttoptr (i64 {self._places[array].address} to ptr)"

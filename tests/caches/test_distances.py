@@ -25,7 +25,7 @@ TOO_MANY = {"jacobi", "conv2d", "trmm", "transpose"}  # rows begin anywhere in a
 @pytest.mark.parametrize("case", [name for name in CASES if name not in TOO_MANY])
 def test_equals_the_simulation(case):
     program, sizes, found = distances_of(*CASES[case])
-    rows = [(1024, 16, "lru", "back", "independent"), (2048, 8, "lru", "back", "independent"), (4096, 8, "lru", "back", "independent")]
+    rows = [(size, 8, "lru", "back", "independent") for size in (1024, 2048, 4096)]
     simulated = simulate(program, sizes, levels_of(rows))
     for reference, counts in simulated.counts.items():
         assert found[reference].accesses == counts.accesses

@@ -162,7 +162,8 @@ def program_of(function, arguments, dtype=np.float64):
     values = [np.zeros(v, dtype) if isinstance(v, tuple) else v for v in arguments.values()]
     scop = extract(infer(parse(function), tuple(map(arg_type, values))), fp="strict")
     named = dict(arguments)
-    return build(scop, scop.schedule), {p.name: named[p.array][p.dim] if p.array else named[p.argument or p.name] for p in scop.parameters}
+    sizes = {p.name: named[p.array][p.dim] if p.array else named[p.argument or p.name] for p in scop.parameters}
+    return build(scop, scop.schedule), sizes
 
 
 def levels_of(rows, line_bytes=64):
