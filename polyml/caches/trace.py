@@ -48,7 +48,7 @@ def trace(
     """`i64 @polyml_trace(ptr state, ptr lines, ptr counters)` and the functions of the caches."""
     tracer = _Tracer(program, sizes, places, layout)
     tracer.define()
-    functions = [tracer.unit(), *levels.units(layout)]
+    functions = [*tracer.module.units, *levels.units(layout)]
     return (*functions, stack.unit(layout)) if layout.capacities else tuple(functions)
 
 
@@ -67,7 +67,7 @@ class _Tracer(Body):
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout):
         count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
-        module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False)
+        module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
         module.slots = _Strides(places)
         super().__init__(module, ENTRY, "i64 @{}(ptr %state, ptr %lines, ptr %counters)")
         self.layout, self._sizes, self._places = layout, sizes, places
@@ -79,6 +79,7 @@ class _Tracer(Body):
         self.fn.current = start
         self.nodes(self.module.program.body)
         self.fn.current.terminator = "ret i64 0"
+        self.finish()
 
     def parameter(self, name: str) -> str:
         program = self.module.program

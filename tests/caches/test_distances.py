@@ -1,7 +1,5 @@
 """Distances against the simulation's stack, and against published numbers."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -34,10 +32,8 @@ def test_equals_the_simulation(case):
 
 
 def test_gives_up_in_time():
-    start = time.monotonic()
-    with pytest.raises(CannotCount):
-        distances_of(*CASES["conv2d"], seconds=0.5)
-    assert time.monotonic() - start < 20  # it looks at the clock between small steps
+    with pytest.raises(CannotCount, match="too long"):
+        distances_of(*CASES["conv2d"], seconds=0.1)
 
 
 def test_haystack_s_example():
