@@ -3,8 +3,8 @@
     state       lines written on, per array and level (i64); the sets of each level; the stack's length and tails
     lines       a node of 16 bytes per line, the first one for no line: the stack's next and previous (i32) and where in the stack
                 (i32), the array (i8), whether the line has never been used (i8)
-    counters    per reference (i64): first uses of lines; misses of each level; uses from further down the stack than each
-                capacity
+    counters    per reference (i64): uses; first uses of lines; misses of each level; uses from further down the stack than
+                each capacity
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Layout:
         return self.levels[0].line_bytes
 
     written = 0  # byte offset in the state
-    cold, misses = 0, 1  # numbers of counters of a reference
+    accesses, cold, misses = 0, 1, 2  # numbers of counters of a reference
 
     @property
     def far(self) -> int:
-        return 1 + len(self.levels)
+        return self.misses + len(self.levels)
 
     @property
     def counters(self) -> int:

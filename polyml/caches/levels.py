@@ -121,7 +121,7 @@ class _Level:
         place = node_field(fn, "%line", COLD)
         cold = fn.emit(f"load i8, ptr {place}")
         fn.do(f"store i8 0, ptr {place}")
-        counter(fn, "%count", 0, fn.emit(f"zext i8 {cold} to i64"))
+        counter(fn, "%count", self.layout.cold, fn.emit(f"zext i8 {cold} to i64"))
 
     def _touch_below(self, fn: Function, write: str) -> str:
         if self.is_last:

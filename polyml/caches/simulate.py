@@ -18,7 +18,6 @@ from polyml.codegen import ir
 from polyml.codegen.ast import Program
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
-from polyml.polyhedra import fix
 from polyml.runtime.load import assemble_together, load
 
 
@@ -62,7 +61,7 @@ def simulate(
 ) -> Simulation:
     """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
 
-    Raises PolymlValueError for arrays of more lines than the simulator numbers.
+    Raises PolymlValueError for arrays of more lines than the simulator numbers, and where data decide which elements are used.
     """
     found = trace.references(program)
     where = dict(placed(program, sizes) if places is None else places)
@@ -83,13 +82,12 @@ def simulate(
     run(state[first:].ctypes.data, nodes.ctypes.data, counters.ctypes.data)
     count = len(levels)
     written = state[first : first + len(where) * count].reshape(len(where), count)
-    domains = {r.statement: program.scop.statements[r.statement].domain for r in found}
-    instances = {name: fix(domain, sizes).count_val().to_python() for name, domain in domains.items()}
+    misses = slice(layout.misses, layout.misses + count)
     counts = {
         r: Counts(
-            instances[r.statement],
-            int(row[0]),
-            tuple(map(int, row[1 : 1 + count])),
+            int(row[layout.accesses]),
+            int(row[layout.cold]),
+            tuple(map(int, row[misses])),
             tuple(int(row[layout.far + capacities.index(size)]) for size in lines) if classify else (),
         )
         for r, row in zip(found, counters)

@@ -1,7 +1,8 @@
 """Program -> LLVM text that makes every access of its instances, to simulated caches instead of memory.
 
 Loops, guards and subscripts are those of the compiled kernel, sizes and addresses are numbers. An instance uses what its
-statement reads, in the source's order, then what it writes; an access that a condition on data decides counts as made.
+statement reads, in the source's order, then what it writes; an access that a condition on data decides counts as made. So does
+one that the kernel spares because a register holds the element.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.caches import levels, stack
-from polyml.caches.layout import Layout
+from polyml.caches.layout import Layout, counter
 from polyml.caches.placement import Placed, in_memory
+from polyml.caches.turns import in_turn
 from polyml.codegen.accesses import reads_and_write
-from polyml.codegen.ast import Instance, Program, instances
-from polyml.codegen.body import Body, Module
+from polyml.codegen.ast import Instance, Loop, Program, instances
+from polyml.codegen.body import LINE_BYTES, Body, Module
+from polyml.codegen.integers import extremum
 from polyml.codegen.ir import Function, Unit
+from polyml.errors import PolymlValueError
 from polyml.frontend.syntax import ArrayType
+from polyml.model.nest import subvalues
+from polyml.model.scop import Gather
 
 ENTRY = "polyml_trace"
 
@@ -32,10 +38,13 @@ class Reference:
 
 
 def references(program: Program) -> tuple[Reference, ...]:
-    """Those to memory, by the statements' order in the text."""
+    """Those to memory, by the statements' order in the text. Raises PolymlValueError where data decide which elements are used."""
     found = []
     for name in dict.fromkeys(node.statement for node in instances(program.body)):
         statement = program.scop.statements[name]
+        by_data = next((value for value in subvalues(statement.value) if isinstance(value, Gather)), None)
+        if by_data is not None:
+            raise PolymlValueError(f"data decide which elements of {by_data.array} are used; they are not simulated", loc=by_data.loc)
         for position, access in enumerate(reads_and_write(statement)):
             if in_memory(program.scop.arrays[access.array]):
                 found.append(Reference(name, position, access.array, position == len(statement.reads)))
@@ -71,20 +80,44 @@ class _Tracer(Body):
         module.slots = _Strides(places)
         super().__init__(module, ENTRY, "i64 @{}(ptr %state, ptr %lines, ptr %counters)")
         self.layout, self._sizes, self._places = layout, sizes, places
+        self.is_counted = False  # whether a loop around has counted what is used
         self.values = _Uses(self)
 
     def define(self) -> None:
         start = self.fn.block("start")
         self.fn.jump(start)
         self.fn.current = start
-        self.nodes(self.module.program.body)
+        self.nodes(in_turn(self.module.program.body))
         self.fn.current.terminator = "ret i64 0"
         self.finish()
 
     def parameter(self, name: str) -> str:
         program = self.module.program
+        if name in program.phases:
+            array = program.phases[name]
+            return str(self._places[array].address % LINE_BYTES // self.scop.arrays[array].element.size_bytes)
         known = {program.threads: "1", program.thread: self.thread}
         return known[name] if name in known else str(self._sizes[name])
+
+    def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> str | None:
+        """What an innermost loop uses is counted before it."""
+        counted = self.is_counted
+        if not counted and all(isinstance(inside, Instance) for inside in node.body):
+            self._count_iterations(node, begin)
+            self.is_counted = True
+        end = super().loop(node, following, begin)
+        self.is_counted = counted
+        return end
+
+    def _count_iterations(self, node: Loop, begin: str | None) -> None:
+        fn = self.fn
+        lower, upper = begin or self.integer(extremum("max", node.lower)), self.integer(extremum("min", node.upper))
+        length = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
+        iterations = fn.emit(f"sdiv i64 {length}, {node.step}")  # not more than 0 where there are none
+        self.declared.setdefault("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
+        many = fn.emit(f"call i64 @llvm.smax.i64(i64 {iterations}, i64 0)")
+        for inside in node.body:
+            self.values.count(inside, many)
 
     def base(self, array: str) -> str:
         return f"inttoptr (i64 {self._places[array].address} to ptr)"
@@ -97,7 +130,17 @@ class _Uses:
         self._tracer = tracer
         self._numbers = {(r.statement, r.position): n for n, r in enumerate(references(tracer.module.program))}
 
+    def count(self, node: Instance, times: str) -> None:
+        """So many uses of each of the statement's references."""
+        layout, statement = self._tracer.layout, self._tracer.scop.statements[node.statement]
+        for position, _ in enumerate(reads_and_write(statement)):
+            number = self._numbers.get((statement.name, position))
+            if number is not None:
+                counter(self._tracer.fn, "%counters", number * layout.counters + layout.accesses, times)
+
     def instance(self, node: Instance) -> None:
+        if not self._tracer.is_counted:
+            self.count(node, "1")
         body, statement = self._tracer, self._tracer.scop.statements[node.statement]
         iterators = dict(zip(statement.iterators, node.point))
         for position, access in enumerate(reads_and_write(statement)):
