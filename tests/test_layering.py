@@ -7,13 +7,14 @@ import polyml
 
 ROOT = Path(polyml.__file__).parent
 LAYERS = (
-    ("source", "definition", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine"),
+    ("source", "definition", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine", "hardware"),
     ("frontend",),
     ("model",),
     ("schedule",),
     ("codegen",),
     ("runtime",),
     ("caches",),
+    ("machines",),
     ("pipeline", "api", "bench", "cli", "__main__"),
     ("ops",),
 )

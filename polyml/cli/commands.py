@@ -173,6 +173,18 @@ def doctor(as_json) -> None:
     sys.exit(0 if all(f.ok for f in findings) else 1)
 
 
+@main.command()
+@click.argument("name", metavar="[NAME|FILE]", default="host")
+@click.option("--measure", is_flag=True, help="Measure what the host reaches, and keep it.")
+@click.option("--list", "names", is_flag=True, help="Print the names that are known.")
+@_json
+def machine(name, measure, names, as_json) -> None:
+    """Describe the host, a preset or a TOML file: caches, peaks, bandwidths, and where each figure comes from."""
+    from polyml.cli import machine
+
+    sys.exit(machine.names() if names else machine.describe(name, measure, as_json))
+
+
 @main.group()
 def cache() -> None:
     """The compiled kernels on disk."""

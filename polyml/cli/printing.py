@@ -7,6 +7,15 @@ from collections.abc import Sequence
 
 import click
 
+from polyml.errors import PolymlError
+
+
+def line(error: PolymlError) -> str:
+    """An error on one line, with its notes."""
+    place = f"{error.loc}: " if error.loc else ""
+    notes = f" ({'; '.join(error.notes)})" if error.notes else ""
+    return " ".join(f"{place}error: {error.message}{notes}".split())
+
 
 def as_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, default=_plain))

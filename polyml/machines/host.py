@@ -1,0 +1,119 @@
+"""The host with its rates: measured once, then kept in the disk cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+
+from polyml import config, machine
+from polyml.hardware import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machines.measure import Measured, better
+from polyml.runtime.cache import Cache, open_cache
+from polyml.runtime.seal import seal, unseal
+
+_FORMAT = 1
+_WAIT_S = 60
+
+
+def known() -> Cpu:
+    """The host, with rates if they were measured before."""
+    found = _kept(open_cache(config.resolve()))
+    return found.cpu if found else _bare()
+
+
+def measured(*, again: bool = False) -> Cpu:
+    """The host with rates, measured if they are not known, if other programs disturbed the measurement, or `again`."""
+    store = open_cache(config.resolve())
+    if store is None:
+        return _once().cpu if not again else _now().cpu
+    found = _kept(store)
+    if found and found.quiet and not again:
+        return found.cpu
+    with _alone(store):
+        latest = _kept(store)  # by whoever was waited for
+        if latest and latest.quiet and latest != found:
+            return latest.cpu
+        made = _merged(latest, _now())
+        store.put(_key(), seal(_content(made)))
+        return made.cpu
+
+
+def _merged(old: Measured | None, new: Measured) -> Measured:
+    """A measurement that others disturbed only tells that the machine reaches at least so much."""
+    if old is None or new.quiet:
+        return new
+    return Measured(better(old.cpu, new.cpu), old.quiet)
+
+
+def _bare() -> Cpu:
+    host = machine.host()
+    return Cpu(name=host.name, machine=host)
+
+
+def _now() -> Measured:
+    from polyml.machines import measure
+
+    return measure.measured(machine.host())
+
+
+@cache
+def _once() -> Measured:
+    """Of this process, where nothing is kept."""
+    return _now()
+
+
+@contextlib.contextmanager
+def _alone(store: Cache) -> Iterator[None]:
+    """One process measures at a time, where the folder can be written."""
+    from filelock import FileLock, Timeout
+
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError, Timeout):
+            os.makedirs(store.folder, mode=0o700, exist_ok=True)
+            held.enter_context(FileLock(os.path.join(store.folder, "measure.lock"), timeout=_WAIT_S))
+        yield
+
+
+def _key() -> str:
+    """Of everything that the rates depend on: the processor, its caches, the cores that this process may use."""
+    text = f"rates {_FORMAT} {machine.host()!r} {' '.join(sorted(machine.cpu_flags()))}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _content(found: Measured) -> bytes:
+    rates = {"frequency_hz": asdict(found.cpu.frequency_hz)}
+    rates["peaks"] = [asdict(peak) for peak in found.cpu.peaks]
+    rates["bandwidths"] = [asdict(bandwidth) for bandwidth in found.cpu.bandwidths]
+    return json.dumps({"quiet": found.quiet, **rates}).encode()
+
+
+def _kept(store: Cache | None) -> Measured | None:
+    """None where nothing is kept, or something else than a measurement."""
+    sealed = store.get(_key()) if store else None
+    if sealed is None:
+        return None
+    try:
+        return _read(json.loads(unseal(sealed)))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _read(content: dict) -> Measured:
+    peaks = tuple(Peak(p["number"], _rate(p["flop_per_s"])) for p in content["peaks"])
+    places = tuple(Bandwidth(b["place"], _rate(b["read_bytes_per_s"]), _rate(b["update_bytes_per_s"]))
+                   for b in content["bandwidths"])  # fmt: skip
+    rates = {"frequency_hz": _rate(content["frequency_hz"]), "peaks": peaks, "bandwidths": places}
+    host = machine.host()
+    return Measured(Cpu(name=host.name, machine=host, **rates), bool(content["quiet"]))
+
+
+def _rate(content: dict) -> Rate:
+    figures = [Figure(float(c["value"]), str(c["origin"]), str(c["source"])) for c in (content["one"], content["all"])]
+    if not all(figure.value > 0 for figure in figures):
+        raise ValueError("a rate is above zero")
+    return Rate(*figures)

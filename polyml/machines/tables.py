@@ -1,0 +1,158 @@
+"""TOML tables that know their file: every value is checked as it is read, and an error names its line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyml.errors import ConfigError
+from polyml.machines import units
+from polyml.machines.units import Quantity
+from polyml.source import Loc, Source
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "a table", list: "an array"}
+_HEADER = re.compile(r"\s*\[(\[?)\s*([\w.\-\"' ]+?)\s*\]")
+_KEY = re.compile(r"\s*([\w\-.]+|\"[^\"]*\"|'[^']*')\s*=")
+_LARGEST = 2**50  # bytes
+_PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a file. path: keys, and numbers of arrays' items, that lead to it."""
+
+    data: Mapping[str, object]
+    source: Source
+    places: Mapping[tuple, Loc]
+    path: tuple = ()
+
+    def check_keys(self, known: Sequence[str]) -> None:
+        for key in self.data:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = [f"did you mean `{near[0]}`?"] if near else [f"known here: {', '.join(known)}"]
+                raise self.error(key, f"there is no `{key}`{self._where()}", *hint)
+
+    def error(self, key: str | None, message: str, *notes: str) -> ConfigError:
+        """About a key, or about the table."""
+        loc = self.places.get((*self.path, key)) if key else None
+        loc = loc or self._own_place() or Loc(self.source, 1, 1, 1)
+        return ConfigError(message, loc=loc, notes=notes)
+
+    def _own_place(self) -> Loc | None:
+        """Of the table, or of the nearest one around it that has a line."""
+        return next((self.places[self.path[:n]] for n in range(len(self.path), 0, -1) if self.path[:n] in self.places), None)
+
+    def _where(self) -> str:
+        return f" in [{'.'.join(str(k) for k in self.path if isinstance(k, str))}]" if self.path else ""
+
+    def _value(self, key: str, *kinds: type) -> object:
+        if key not in self.data:
+            raise self.error(None, f"`{key}` is missing{self._where()}", f"expected {_KINDS[kinds[0]]}")
+        value = self.data[key]
+        if type(value) not in kinds:
+            raise self.error(key, f"`{key}` is {_KINDS.get(type(value), 'a date')}", f"expected {_KINDS[kinds[0]]}")
+        return value
+
+    def has(self, key: str) -> bool:
+        return key in self.data
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return default if default is not None and key not in self.data else self._value(key, str)
+
+    def flag(self, key: str, default: bool) -> bool:
+        return self._value(key, bool) if key in self.data else default
+
+    def count(self, key: str, default: int | None = None, *, least: int = 1) -> int:
+        if default is not None and key not in self.data:
+            return default
+        value = self._value(key, int)
+        if not least <= value <= 2**31:
+            raise self.error(key, f"`{key}` is {value}", f"expected a whole number of at least {least}")
+        return value
+
+    def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
+        value = self.text(key, default)
+        if value not in allowed:
+            near = difflib.get_close_matches(value, allowed, n=1)
+            hint = f"did you mean \"{near[0]}\"?" if near else "expected " + ", ".join(f'"{a}"' for a in allowed)
+            raise self.error(key, f"`{key}` does not take \"{value}\"", hint)
+        return value
+
+    def quantity(self, key: str, kind: str) -> Quantity:
+        """A text with a unit of that kind."""
+        if type(self.data.get(key)) in (int, float):
+            raise self.error(key, f"`{key}` has no unit", f"expected a text such as {units.EXAMPLES[kind]}")
+        try:
+            return units.quantity(self._value(key, str), kind)
+        except ConfigError as problem:
+            if problem.loc:
+                raise
+            raise self.error(key, problem.message, *problem.notes) from None
+
+    def size(self, key: str, default: int | None = None) -> int:
+        """Whole bytes."""
+        if default is not None and key not in self.data:
+            return default
+        value = self.quantity(key, "size").value
+        if value != int(value) or value > _LARGEST:
+            raise self.error(key, f"`{key}` is {self.data[key]}", "expected whole bytes, at most 1 PiB written as 1024 TiB")
+        return int(value)
+
+    def table(self, key: str) -> Table:
+        return self._inside(self._value(key, dict), key)
+
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """The items of an array of tables."""
+        items = self._value(key, list)
+        if not all(isinstance(item, dict) for item in items):
+            raise self.error(key, f"`{key}` is an array of other things than tables", f"expected [[{key}]]")
+        return tuple(self._inside(item, key, number) for number, item in enumerate(items))
+
+    def _inside(self, data: Mapping[str, object], *path: str | int) -> Table:
+        return Table(data, self.source, self.places, (*self.path, *path))
+
+
+def read(file: Path) -> Table:
+    """The whole file. Raises ConfigError where it cannot be read or is no TOML."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise ConfigError(f"{file} cannot be read: {reason}") from None
+    source = Source(str(file), 1, tuple(text.splitlines()))
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        found = _PLACE.search(str(problem))
+        line, column = (int(found[1]), int(found[2])) if found else (max(1, len(source.lines)), 1)
+        message = _PLACE.sub("", str(problem)).removesuffix(" (at end of document)")
+        raise ConfigError(f"this is no TOML: {message}", loc=Loc(source, line, column)) from None
+    return Table(data, source, _places(source))
+
+
+def _places(source: Source) -> dict[tuple, Loc]:
+    """Where tables begin and keys stand, by path. Keys of inline tables stand where the table's does."""
+    found: dict[tuple, Loc] = {}
+    counts: dict[tuple, int] = {}
+    path: tuple = ()
+    for number, line in enumerate(source.lines, 1):
+        if header := _HEADER.match(line):
+            path = tuple(part.strip().strip("\"'") for part in header[2].split("."))
+            if header[1]:
+                counts[path] = counts.get(path, -1) + 1
+                path = (*path, counts[path])
+            found.setdefault(path, Loc(source, number, header.start(2) + 1, len(header[2])))
+        elif key := _KEY.match(line):
+            keys = tuple(part.strip("\"'") for part in key[1].split("."))
+            found.setdefault((*path, *keys), Loc(source, number, key.start(1) + 1, len(key[1])))
+    return found
