@@ -1,4 +1,4 @@
-"""What machines reach: rates with where they come from, GPUs and systolic arrays as data. Nothing is detected or measured here."""
+"""What machines reach: rates and where they come from; GPUs and systolic arrays as data. Nothing is measured here."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Peak:
 class Bandwidth:
     """Bytes per second between a level and what is nearer to the registers.
 
-    place: "L1", "L2", ..., "shared", "memory". read_bytes_per_s: of lines that are only read. update_bytes_per_s: of lines that are
-    read, changed and written back, which count twice.
+    place: "L1", "L2", ..., "shared", "memory". read_bytes_per_s: of lines that are only read. update_bytes_per_s: of lines that
+    are read, changed and written back, which count twice.
     """
 
     place: str
@@ -131,8 +131,8 @@ class Gpu(Described):
     """A GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
 
     Places of bandwidths: "shared", "L2", "memory". tensor_peaks: of the units that multiply matrices, without sparsity.
-    register_unit: a warp gets registers in multiples of so many. warp_unit: a block's warps count in multiples of so many, one for
-    each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory.
+    register_unit: a warp gets registers in multiples of so many. warp_unit: a block's warps count in multiples of so many, one
+    for each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory.
     """
 
     compute_capability: str
@@ -177,8 +177,8 @@ class Systolic(Described):
     """An array of rows x columns units, each one multiply-add per cycle, between two memories on the chip.
 
     number: type of the operands. buffer_bytes: of what flows in. accumulator_bytes: of what comes out, in words of
-    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. Places of bandwidths: "buffer",
-    "memory" (of the operands that stay in the array), "host".
+    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. Places of bandwidths:
+    "buffer", "memory" (of the operands that stay in the array), "host".
     """
 
     rows: int

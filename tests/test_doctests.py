@@ -7,7 +7,8 @@ import pytest
 
 MODULES = (
     "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
-    "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
+    "polyml.hardware", "polyml.machines.units", "polyml.machines.find",
+    "polyml.machines.measure", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
 )  # fmt: skip
 
 

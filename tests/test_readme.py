@@ -56,3 +56,11 @@ def test_every_command_that_is_shown_exists():
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", ".ci/run"])
 def test_files_that_are_referred_to_exist(name):
     assert (ROOT / name).is_file()
+
+
+def test_the_machine_that_is_shown_is_one(tmp_path):
+    from polyml.machines import find
+
+    (tmp_path / "mine.toml").write_text(blocks("toml")[0])
+    found = find.find(str(tmp_path / "mine.toml"))
+    assert found.peak("f64", 1).value == 80e9 and found.read("memory").value == 60e9 and len(found.machine.caches) == 2

@@ -94,7 +94,8 @@ def _of_gpu(found: Gpu) -> Iterator[tuple[str, str]]:
     blocks = f"{found.blocks_per_multiprocessor} blocks of at most {found.threads_per_block} threads"
     registers = f"{found.registers_per_multiprocessor}, at most {found.registers_per_thread} of a thread"
     yield "compute capability", found.compute_capability
-    yield "multiprocessors", f"{found.multiprocessors}, each {found.warps_per_multiprocessor} warps of {found.threads_per_warp} in {blocks}"
+    warps = f"{found.warps_per_multiprocessor} warps of {found.threads_per_warp} threads"
+    yield "multiprocessors", f"{found.multiprocessors}, each {warps} in {blocks}"
     yield "registers", f"{registers}; a warp gets multiples of {found.register_unit}, a block those of {found.warp_unit} warps"
     shared = f"{_size(found.shared_bytes_per_multiprocessor)}, at most {_size(found.shared_bytes_per_block)} of a block"
     units = f"multiples of {_size(found.shared_unit_bytes)}, {_size(found.shared_reserved_bytes)} of each block taken"
@@ -107,7 +108,8 @@ def _of_array(found: Systolic) -> Iterator[tuple[str, str]]:
     load = f", {found.tile_load_cycles:.0f} cycles to load one" if found.tile_load_cycles else ""
     yield "array", f"{found.rows} x {found.columns} multiply-adds of {found.number} in a cycle"
     yield "tiles", f"{_size(found.tile_bytes)}, {found.weight_tiles} wait{load}"
-    yield "accumulators", f"{_size(found.accumulator_bytes)}: {words} rows of {found.columns} x {_size(found.accumulator_word_bytes)}"
+    word = _size(found.accumulator_word_bytes)
+    yield "accumulators", f"{_size(found.accumulator_bytes)}: {words} rows of {found.columns} x {word}"
 
 
 def _peaks(heading: str, peaks: Sequence[Peak], found: Described) -> None:
@@ -128,7 +130,9 @@ def _levels(found: Described) -> None:
         read, update = bandwidth.read_bytes_per_s, bandwidth.update_bytes_per_s
         figures = (*_figures(read, "bandwidth"), *_figures(update, "bandwidth"))
         rows.append((place, sizes.get(place, ""), *_geometry(caches.get(place)), *figures, _origin(read, update)))
-    headings = ("level", "size", "ways", "line", "shared by", "policy", f"read, {one}", together, "update, " + one, together, "origin")
+    headings = (
+        "level", "size", "ways", "line", "shared by", "policy", f"read, {one}", together, f"update, {one}", together, "origin"
+    )  # fmt: skip
     _table(headings, rows, right=(1, 2, 3, 4, 6, 7, 8, 9))
 
 
@@ -150,8 +154,8 @@ def _sizes(found: Described) -> dict[str, str]:
     if isinstance(found, Cpu):
         return {f"L{c.level}": _size(c.size_bytes) for c in found.machine.caches}
     if isinstance(found, Gpu):
-        sizes = {"shared": found.shared_bytes_per_multiprocessor, "L1": found.l1_bytes, "L2": found.l2_bytes, "memory": found.memory_bytes}
-        return {place: _size(size) for place, size in sizes.items()}
+        near = {"shared": found.shared_bytes_per_multiprocessor, "L1": found.l1_bytes}
+        return {place: _size(size) for place, size in {**near, "L2": found.l2_bytes, "memory": found.memory_bytes}.items()}
     return {"buffer": _size(found.buffer_bytes)} if isinstance(found, Systolic) else {}
 
 

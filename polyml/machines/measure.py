@@ -1,7 +1,7 @@
 """What this machine reaches, measured: multiply-adds, and streams over data that fits each cache, and no cache.
 
-A rate is the best of several short runs, since everything that disturbs a run makes it slower. One thread, then all that the process
-may use, through the pool that compiled loops use.
+A rate is the best of several short runs, since everything that disturbs a run makes it slower. One thread, then all that the
+process may use, through the pool that compiled loops use.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
-    """Bytes that are in a cache of which `own` are one's, behind one of `above`: half or a quarter where that is much more than the
-    other holds, else both together but half of this one, since it then has what the other let go."""
+    """Bytes that are in a cache of which `own` are one's, behind one of `above`: a quarter where that is much more than the other
+    holds, else all of the other and half of this one, which then has what the other let go."""
     if not above:
         return _whole_blocks(own // 2, machine)
     return _whole_blocks(own // 4 if own >= 8 * above else above + own // 2, machine)
@@ -164,7 +164,8 @@ class _Bench:
         except MemoryError:
             raise PolymlMemoryError(f"there is no memory to measure with: {shown(size, 'size')} are needed") from None
         self._numbers.view(np.float32)[:] = 0.5  # also as float64 a number near it
-        self._run(Job("update", self._sets[-1].bytes_of_each, 0, self._threads), 1)  # memory is near the thread that writes it first
+        # memory is near the thread that writes it first
+        self._run(Job("update", self._sets[-1].bytes_of_each, 0, self._threads), 1)
         self._passes: dict[Job, int] = {}
         self._best: dict[Job, _Best] = {}
         self.rounds = 0

@@ -83,9 +83,7 @@ class Table:
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
         value = self.text(key, default)
         if value not in allowed:
-            near = difflib.get_close_matches(value, allowed, n=1)
-            hint = f"did you mean \"{near[0]}\"?" if near else "expected " + ", ".join(f'"{a}"' for a in allowed)
-            raise self.error(key, f"`{key}` does not take \"{value}\"", hint)
+            raise self.error(key, f"`{key}` does not take \"{value}\"", "expected " + ", ".join(f'"{a}"' for a in allowed))
         return value
 
     def quantity(self, key: str, kind: str) -> Quantity:
@@ -105,7 +103,7 @@ class Table:
             return default
         value = self.quantity(key, "size").value
         if value != int(value) or value > _LARGEST:
-            raise self.error(key, f"`{key}` is {self.data[key]}", "expected whole bytes, at most 1 PiB written as 1024 TiB")
+            raise self.error(key, f"`{key}` is {self.data[key]}", "expected whole bytes, at most 1024 TiB")
         return int(value)
 
     def table(self, key: str) -> Table:

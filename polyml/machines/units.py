@@ -24,6 +24,7 @@ UNITS = {
     "bandwidth": {f"{unit}/s": factor for unit, factor in _BYTES.items()} | {"B/cycle": 1.0},
     "operations": _scaled("FLOP/s", "OP/s") | {"FLOP/cycle": 1.0, "OP/cycle": 1.0},
 }
+_NOUNS = {"operations": "rate of operations"}
 EXAMPLES = {
     "size": '"32 KiB", "64 B"',
     "frequency": '"3.2 GHz", "700 MHz"',
@@ -50,19 +51,20 @@ def quantity(text: str, kind: str) -> Quantity:
 
     Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
     """
+    noun = _NOUNS.get(kind, kind)
     accepted = f"accepted: a number and a unit, as in {EXAMPLES[kind]}"
     found = re.fullmatch(r"\s*([-+]?[\d_]*\.?\d+(?:[eE][-+]?\d+)?)\s*(\S*)\s*", text)
     if found is None:
-        raise ConfigError(f"`{text}` is no {kind}", notes=[accepted])
+        raise ConfigError(f"`{text}` is no {noun}", notes=[accepted])
     number, unit = float(found[1].replace("_", "")), found[2]
     if not unit:
         raise ConfigError(f"`{text}` has no unit", notes=[accepted])
     if unit not in UNITS[kind]:
         near = _near(unit, kind)
-        raise ConfigError(f"`{unit}` is no unit of a {kind}", notes=[f"did you mean {near}?"] if near else [accepted])
+        raise ConfigError(f"`{unit}` is no unit of a {noun}", notes=[f"did you mean {near}?"] if near else [accepted])
     value = number * UNITS[kind][unit]
     if not value > 0 or math.isinf(value):
-        raise ConfigError(f"a {kind} of `{text}` is not possible", notes=["accepted: numbers above zero"])
+        raise ConfigError(f"a {noun} of `{text}` is not possible", notes=["accepted: numbers above zero"])
     return Quantity(value, unit.endswith("/cycle"))
 
 

@@ -1,0 +1,239 @@
+"""Measuring the host: that what is timed computes what it should, and what is kept. No test looks at how fast anything is."""
+
+import ctypes
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from polyml import config, machine
+from polyml.hardware import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machine import CacheLevel
+from polyml.machines import find, host, measure, streams
+from polyml.machines.measure import Measured
+from polyml.runtime import load, threads
+from polyml.runtime.cache import open_cache
+from polyml.runtime.seal import seal
+
+HOST = machine.host()
+
+
+@pytest.fixture(scope="module")
+def code():
+    names = ("read", "update", "clock", "peak_f64", "peak_f32")
+    return load.load([load.assemble(streams.text(HOST), cpu=HOST.cpu_name, features=HOST.features)], *names)
+
+
+def ran(code, name, data, size_bytes, passes, shares):
+    """The room after a region of `shares` threads."""
+    room = measure._on_pages(streams.ROOM_BYTES * shares)
+    room[:] = 0
+    work = (ctypes.c_int64 * 4)(data.ctypes.data, size_bytes, passes, room.ctypes.data)
+    threads.pool().run(code.address(name), ctypes.addressof(work), shares, shares)
+    return room.reshape(shares, -1)
+
+
+def words(count):
+    made = measure._on_pages(8 * count)
+    made[:] = np.random.default_rng(0).integers(-(2**62), 2**62, count)
+    return made
+
+
+@pytest.mark.parametrize("shares", [1, 2])
+def test_a_read_stream_reads_every_word_in_every_pass(code, shares):
+    block = streams.block_bytes(HOST) // 8
+    data = words(3 * block * shares)
+    room = ran(code, "read", data, 24 * block, 5, shares)
+    lanes = HOST.vector_bytes // 8
+    for share, part in enumerate(data.reshape(shares, -1)):
+        with np.errstate(over="ignore"):
+            expected = 5 * part.reshape(-1, lanes).sum(axis=0)
+        assert room[share, :lanes].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shares", [1, 2])
+def test_an_update_stream_writes_every_word_in_every_pass(code, shares):
+    block = streams.block_bytes(HOST) // 8
+    data = words(3 * block * shares)
+    before = data.copy()
+    ran(code, "update", data, 24 * block, 7, shares)
+    assert (data == before + 7).all()
+
+
+@pytest.mark.parametrize("number, size", [("f64", 8), ("f32", 4)])
+def test_a_peak_multiplies_and_adds_in_every_lane_of_every_accumulator(code, number, size):
+    lanes, count = HOST.lanes(size), streams.operations(HOST, size) // 2 // HOST.lanes(size)
+    values = np.random.default_rng(1).random((count + 2, lanes)).astype(f"f{size}")
+    data = measure._on_pages(4096)
+    data.view(f"f{size}")[: values.size] = values.ravel()
+    room = ran(code, f"peak_{number}", data, 4096, 20, 1)
+    a, b, x = values[0].astype("f8"), values[1].astype("f8"), values[2:].astype("f8")
+    for _ in range(20):
+        x = x * a + b
+    got = room[0].view(f"f{size}")[:lanes]
+    assert np.allclose(got, x.sum(axis=0), rtol=1e-12 if size == 8 else 1e-4)
+
+
+def test_the_clock_makes_every_step(code):
+    first, mask = 12345, 2**64 - 1
+    value = first
+    for _ in range(3):
+        for step in range(streams.cycles()):
+            value = (value + first) & mask if step % 2 == 0 else value ^ first
+    room = ran(code, "clock", words(8), first, 3, 1)
+    assert int(room[0, 0]) & mask == value
+
+
+def test_the_multiply_adds_are_in_the_machine_code():
+    if not (HOST.fma and HOST.isa == "x86-64"):
+        pytest.skip("looks for instructions of x86-64")
+    text = load.assembly(streams.text(HOST), cpu=HOST.cpu_name, features=HOST.features, level=2)
+    for number, letter in (("f64", "d"), ("f32", "s")):
+        body = text[text.index(f"peak_{number}:") : text.index(f"size\tpeak_{number}")]
+        loops = re.findall(r"\n(\.LBB\d+_\d+):(.*?)j\w+\s+\1\n", body, re.DOTALL)
+        register = {16: "xmm", 32: "ymm", 64: "zmm"}[HOST.vector_bytes]
+        found = [len(re.findall(rf"vfmadd\d+p{letter}\s[^\n]*%{register}\d+\n", inside)) for _, inside in loops]
+        assert found == [streams.operations(HOST, 8) // 2 // HOST.lanes(8)]
+
+
+def test_shares_of_one_thread_are_noticed(code):
+    together = ran(code, "clock", words(8), 1, 1, 1)[:, streams.STACK // 8]
+    assert together.all()  # where the stack was
+    bench = measure._Bench(dataclasses.replace(HOST, cores=2, caches=(CacheLevel(1, 32768, 8, 64, 1),)))
+    job = measure.Job("clock", 8, 1, 2)
+    stacks = bench._room.reshape(2, -1)[:, streams.STACK // 8]
+    stacks[:] = 5
+    assert not bench._had_own_threads(job)
+    stacks[1] = 6
+    assert bench._had_own_threads(job)
+
+
+def of_caches(cores, *caches):
+    levels = tuple(CacheLevel(n, size, 8, 64, shared) for n, (size, shared) in enumerate(caches, 1))
+    return dataclasses.replace(HOST, cores=cores, caches=levels, vector_bytes=64)
+
+
+KIB, MIB = 2**10, 2**20
+
+
+@pytest.mark.parametrize("made", [
+    of_caches(2, (48 * KIB, 1), (MIB, 1), (32 * MIB, 2)),
+    of_caches(8, (32 * KIB, 2), (MIB, 2), (32 * MIB, 16)),
+    of_caches(56, (48 * KIB, 1), (2 * MIB, 1), (105 * MIB, 56)),  # a core's part of the outer one is smaller than the inner one
+    of_caches(28, (32 * KIB, 1), (MIB, 1), (38 * MIB, 28)),
+    of_caches(4, (64 * KIB, 1), (512 * KIB, 4)),
+    of_caches(1, (32 * KIB, 1)),
+])  # fmt: skip
+def test_working_sets_overflow_the_level_before_and_fit_their_own(made):
+    sets = measure.working_sets(made)
+    assert [w.place for w in sets] == [f"L{c.level}" for c in made.caches] + ["memory"]
+    held = before = 0
+    for cache, over in zip(made.caches, sets):
+        part = cache.size_bytes // min(cache.shared_by, made.cores)
+        assert before < over.bytes_of_each <= over.bytes_of_one
+        assert over.bytes_of_each <= held + part and over.bytes_of_one <= held + cache.size_bytes
+        held, before = held + part, part
+    last = made.caches[-1]
+    assert sets[-1].bytes_of_each * made.cores >= min(2 * last.size_bytes, measure._MOST_MEMORY_BYTES // 2)
+    assert all(size % streams.block_bytes(made) == 0 for w in sets for size in (w.bytes_of_one, w.bytes_of_each))
+
+
+def rate(one, together):
+    return Rate(Figure(one, "measured", "s"), Figure(together, "measured", "s"))
+
+
+def of_rates(near, far):
+    rates = (Bandwidth("L1", rate(near, 2 * near), rate(near, 2 * near)), Bandwidth("memory", rate(far, far), rate(far, far)))
+    return Cpu(name=HOST.name, machine=HOST, frequency_hz=rate(4e9, 3e9), peaks=(Peak("f64", rate(near, near)),), bandwidths=rates)
+
+
+def test_farther_levels_are_not_faster():
+    assert measure.plausible(of_rates(2e9, 1e9).bandwidths) and measure.plausible(of_rates(1e9, 1.05e9).bandwidths)
+    assert not measure.plausible(of_rates(1e9, 2e9).bandwidths)
+
+
+def test_the_better_of_two_measurements_has_the_greater_rates():
+    found = measure.better(of_rates(5e9, 1e9), of_rates(4e9, 3e9))
+    assert found.read("L1", 1).value == 5e9 and found.read("memory").value == 3e9 and found.peak("f64").value == 5e9
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path))
+    return open_cache(config.resolve())
+
+
+@pytest.fixture
+def measurements(monkeypatch):
+    """What measuring would give, one after the other."""
+    waiting = []
+    monkeypatch.setattr(measure, "measured", lambda made: waiting.pop(0))
+    host._once.cache_clear()
+    yield waiting
+    host._once.cache_clear()
+
+
+def test_the_host_is_measured_once_and_again_when_asked(store, measurements):
+    assert not find.find("host").has_rates
+    measurements += [Measured(of_rates(2e9, 1e9), True), Measured(of_rates(1e9, 0.5e9), True)]
+    first = find.find("host", measure=True)
+    assert first.read("L1", 1).value == 2e9 and find.find("host", measure=True) == first == find.find("host")
+    assert len(measurements) == 1
+    assert host.measured(again=True).read("L1", 1).value == 1e9 and find.find("host").read("L1", 1).value == 1e9
+
+
+def test_a_disturbed_measurement_is_repeated_and_only_improves(store, measurements):
+    measurements += [Measured(of_rates(2e9, 1e9), False), Measured(of_rates(1.5e9, 1.2e9), False), Measured(of_rates(1.9e9, 1e9), True)]
+    assert host.measured().read("memory").value == 1e9
+    second = host.measured()
+    assert (second.read("L1", 1).value, second.read("memory").value) == (2e9, 1.2e9)
+    assert host.measured().read("L1", 1).value == 1.9e9 and not measurements
+    measurements.append(Measured(of_rates(1e9, 1e9), False))
+    assert host.measured(again=True).read("L1", 1).value == 1.9e9  # a quiet one is not spoiled
+    assert host.measured().read("L1", 1).value == 1.9e9
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"[]", b"{}", b"null", b'{"quiet": true, "frequency_hz": 3, "peaks": [], "bandwidths": []}',
+    b'{"quiet": true, "frequency_hz": {"one": null, "all": null}, "peaks": [], "bandwidths": []}',
+    b'{"quiet": true, "frequency_hz": {"one": {"value": -1, "origin": "", "source": ""}}, "peaks": [], "bandwidths": []}',
+])  # fmt: skip
+def test_what_is_no_measurement_is_measured_again(store, measurements, content):
+    store.put(host._key(), seal(content))
+    assert not host.known().has_rates
+    measurements.append(Measured(of_rates(2e9, 1e9), True))
+    assert host.measured().read("L1", 1).value == 2e9 == host.known().read("L1", 1).value
+
+
+def test_a_damaged_file_is_measured_again(store, measurements):
+    measurements += [Measured(of_rates(2e9, 1e9), True), Measured(of_rates(3e9, 1e9), True)]
+    host.measured()
+    with open(store._path(host._key()), "r+b") as file:
+        file.seek(40)
+        file.write(b"\0\0\0")
+    assert not host.known().has_rates and host.measured().read("L1", 1).value == 3e9
+
+
+def test_without_a_cache_a_process_measures_once(monkeypatch, measurements):
+    monkeypatch.setenv("POLYML_CACHE", "0")
+    measurements += [Measured(of_rates(2e9, 1e9), True), Measured(of_rates(3e9, 1e9), True)]
+    assert not host.known().has_rates
+    assert host.measured() == host.measured() and len(measurements) == 1
+    assert host.measured(again=True).read("L1", 1).value == 3e9
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path, monkeypatch, measurements):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "file" / "below"))
+    measurements.append(Measured(of_rates(2e9, 1e9), True))
+    with pytest.warns(UserWarning, match="cannot be written"):
+        assert host.measured().read("L1", 1).value == 2e9
+
+
+def test_other_cores_are_another_measurement(store, measurements, monkeypatch):
+    measurements.append(Measured(of_rates(2e9, 1e9), True))
+    host.measured()
+    other = dataclasses.replace(HOST, cores=HOST.cores + 1)
+    monkeypatch.setattr(machine, "host", lambda: other)
+    assert not host.known().has_rates
