@@ -1,5 +1,7 @@
 """Machines as TOML files: what they mean, and what is said of files that are wrong."""
 
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -85,9 +87,8 @@ def test_some_of_the_cores_reach_no_more_than_all(tmp_path):
 def test_presets_are_whole_and_slower_the_farther(name):
     found = find.find(name)
     assert found.has_rates
-    figures = [figure for peak in found.peaks for figure in (peak.flop_per_s.one, peak.flop_per_s.all) if figure]
-    figures += [figure for place in found.bandwidths for figure in (place.read_bytes_per_s.one, place.read_bytes_per_s.all) if figure]
-    assert all(figure.source for figure in figures)
+    rates = [peak.flop_per_s for peak in found.peaks] + [place.read_bytes_per_s for place in found.bandwidths]
+    assert all(figure.source for rate in rates for figure in (rate.one, rate.all) if figure)
     if isinstance(found, Cpu):
         reads = [found.read(place.place).value for place in found.bandwidths]
         assert reads == sorted(reads, reverse=True)
@@ -114,7 +115,8 @@ def test_h100_as_its_manuals_have_it():
     assert isinstance(found, Gpu) and found.parts == 132 and found.threads_per_multiprocessor == 2048
     assert found.shared_bytes_per_block + found.shared_reserved_bytes == found.shared_bytes_per_multiprocessor == 228 * 1024
     assert found.registers_per_multiprocessor == 65536 and found.register_unit == 256
-    assert found.peak("f32").value == pytest.approx(66.9e12, rel=1e-3) and found.peak("f64").value == pytest.approx(33.5e12, rel=2e-3)
+    assert found.peak("f32").value == pytest.approx(66.9e12, rel=1e-3)
+    assert found.peak("f64").value == pytest.approx(33.5e12, rel=2e-3)
     assert found.tensor_peak("f16").value == 989.4e12 and found.tensor_peak("f32") is None
     assert found.line_bytes == 4 * found.sector_bytes == found.shared_banks * found.bank_bytes == 128
 
@@ -125,7 +127,7 @@ def test_tpu_v1_as_its_paper_has_it():
     assert found.peak("i8").value == pytest.approx(92e12, rel=3e-3)  # 92 TOPS in its abstract
     assert found.tile_bytes == 64 * 1024 and round(found.tile_load_cycles) == 1349
     assert found.accumulator_bytes == 4096 * 256 * 4 and found.weight_tiles == 4
-    assert found.peak("i8").value / 2 / found.read("memory").value == pytest.approx(1350, rel=1e-3)  # the roofline's ridge, in MACs
+    assert found.peak("i8").value / 2 / found.read("memory").value == pytest.approx(1350, rel=1e-3)  # the ridge, in MACs
 
 
 def _changed(old: str, new: str) -> str:
@@ -139,7 +141,8 @@ WRONG = [
     (_changed("cores = 8", "cores = 0"), "6:1: error: `cores` is 0 (expected a whole number of at least 1)"),
     (_changed("cores = 8", "cores = true"), "6:1: error: `cores` is true or false (expected a whole number)"),
     (_changed('"x86-64"', '"x86"'), "3:1: error: `isa` does not take \"x86\" (expected \"x86-64\", \"aarch64\")"),
-    (_changed('kind = "cpu"', 'kind = "tpu"'), "1:1: error: `kind` does not take \"tpu\" (expected \"cpu\", \"gpu\", \"systolic\")"),
+    (_changed('kind = "cpu"', 'kind = "tpu"'),
+     "1:1: error: `kind` does not take \"tpu\" (expected \"cpu\", \"gpu\", \"systolic\")"),
     (_changed('"32 B"', "32"), "5:1: error: `vector` has no unit (expected a text such as \"32 KiB\", \"64 B\")"),
     (_changed('"32 B"', '"24 B"'),
      "5:1: error: vectors of 24 bytes are none of x86-64's (accepted: \"16 B\" or \"32 B\" or \"64 B\")"),
@@ -147,7 +150,8 @@ WRONG = [
     (_changed('"32 KiB"', '"-32 KiB"'), "15:1: error: a size of `-32 KiB` is not possible (accepted: numbers above zero)"),
     (_changed('"32 KiB"', '"0.3 B"'), "15:1: error: `size` is 0.3 B (expected whole bytes, at most 1024 TiB)"),
     (_changed("ways = 8", "ways = 7"),
-     "14:3: error: a cache of 32768 bytes, 7 ways and lines of 64 bytes: the size must be a multiple of ways times line, 448 bytes"),
+     "14:3: error: a cache of 32768 bytes, 7 ways and lines of 64 bytes: "
+     "the size must be a multiple of ways times line, 448 bytes"),
     (_changed("ways = 20", "ways = 100"),
      "19:3: error: a cache of 1310720 bytes, 100 ways and lines of 64 bytes: the number of ways must be 1 ... 64"),
     (_changed('"1.25 MiB"', '"25 KiB"'), "19:3: error: level 2 is smaller than the one above it"),
@@ -169,7 +173,8 @@ WRONG = [
     ("cache = 3\n" + CPU[: CPU.index("[[cache]]")], "1:1: error: `cache` is a whole number (expected an array)"),
     ("cache = [1]\n" + CPU[: CPU.index("[[cache]]")],
      "1:1: error: `cache` is an array of other things than tables (expected [[cache]])"),
-    ("cache = []\n" + CPU[: CPU.index("[[cache]]")], "1:1: error: there is no cache (expected [[cache]] for each, nearest first)"),
+    ("cache = []\n" + CPU[: CPU.index("[[cache]]")],
+     "1:1: error: there is no cache (expected [[cache]] for each, nearest first)"),
     ("kind = cpu\n", "1:8: error: this is no TOML: Invalid value"),
     ("", "1:1: error: `kind` is missing (expected a text)"),
     ('kind = "systolic"\nname = "a"\n[array]\n[buffer]\n[accumulators]\n',
@@ -213,6 +218,28 @@ def test_a_file_that_ends_early_is_a_machine_or_an_error_of_ours(tmp_path, cut):
         assert problem.loc is not None
 
 
+_TOKEN = re.compile(r'"[^"]*"|[\w.\-]+|\s+|.')
+_STRANGE = (
+    '"0 B"', "-1", "true", "{}", "[]", "[[x]]", "nan", "inf", "99999999999999999999", "1979-05-27", '""', "[peak.f64]", "\0"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_written_is_a_machine_or_an_error_of_ours(tmp_path, seed):
+    rng = random.Random(seed)
+    texts = [CPU, *((find._FOLDER / f"{name}.toml").read_text() for name in find.names())]
+    words = [*_STRANGE, *sorted({token for text in texts for token in _TOKEN.findall(text)})]
+    for _ in range(60):
+        tokens = _TOKEN.findall(rng.choice(texts))
+        for _ in range(rng.randint(1, 3)):
+            place = rng.randrange(len(tokens))
+            tokens[place : place + rng.randint(0, 1)] = [rng.choice(words)] * rng.randint(0, 1)
+        try:
+            files.read(written(tmp_path, "".join(tokens))).data()
+        except ConfigError as problem:
+            assert problem.loc is not None and problem.render()
+
+
 def test_names_are_found_however_they_are_written(tmp_path):
     assert find.find("TPU_v1") is find.find("tpu-v1")
     assert find.find("avx2").machine.vector_bytes == 32 and not find.find("avx2").has_rates
@@ -222,7 +249,8 @@ def test_names_are_found_however_they_are_written(tmp_path):
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ConfigError) as caught:
         find.find("zen6")
-    assert str(caught.value).startswith("error: there is no machine 'zen6'\n  note: did you mean zen5?\n  note: known: host, h100, ")
+    expected = "error: there is no machine 'zen6'\n  note: did you mean zen5?\n  note: known: host, h100, "
+    assert str(caught.value).startswith(expected)
     with pytest.raises(ConfigError) as caught:
         find.find(str(tmp_path / "none.toml"))
     assert str(caught.value).startswith(f"error: there is no file {tmp_path}/none.toml\n  note: expected a TOML file, or one of ")

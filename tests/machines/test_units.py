@@ -7,7 +7,8 @@ from polyml.machines.units import Quantity, quantity, shown
 
 
 @pytest.mark.parametrize("text, kind, value", [
-    ("64 B", "size", 64), ("32KiB", "size", 32768), ("1.25 MiB", "size", 1310720), ("48 kB", "size", 48000), ("8 GiB", "size", 2**33),
+    ("64 B", "size", 64), ("32KiB", "size", 32768), ("1.25 MiB", "size", 1310720), ("48 kB", "size", 48000),
+    ("8 GiB", "size", 2**33),
     ("3.2 GHz", "frequency", 3.2e9), ("700 MHz", "frequency", 7e8), ("1e9 Hz", "frequency", 1e9),
     ("34 GB/s", "bandwidth", 34e9), ("167 GiB/s", "bandwidth", 167 * 2**30), ("3.35 TB/s", "bandwidth", 3.35e12),
     ("1.5 TFLOP/s", "operations", 1.5e12), ("92 TOP/s", "operations", 92e12), ("1_000 FLOP/s", "operations", 1000),
