@@ -18,6 +18,7 @@ llvm_cpu = "x86-64-v3"
 vector = "32 B"
 cores = 8
 source = "its manual"
+origin = "manual"
 frequency = { one = "4 GHz", all = "3 GHz" }
 
 [peak]
@@ -74,6 +75,11 @@ def test_figures_keep_their_own_origin(tmp_path):
     assert (found.peak("f32").value, found.peak("f32").origin, found.peak("f32").source) == (900e9, "measured", "here")
     assert found.read("L2", 1).origin == "manual"
     assert found.update("L2", 1).value == 80e9 and found.update("L2").origin == "estimate"  # cores share it
+
+
+def test_figures_of_which_nobody_says_the_origin_are_estimates(tmp_path):
+    found = files.read(written(tmp_path, CPU.replace('origin = "manual"\n', "")))
+    assert found.peak("f64").origin == found.read("L1", 1).origin == "estimate" and found.peak("f32").origin == "measured"
 
 
 def test_some_of_the_cores_reach_no_more_than_all(tmp_path):
@@ -135,6 +141,7 @@ def _changed(old: str, new: str) -> str:
     return CPU.replace(old, new, 1)
 
 
+GPU, TPU = ((find._FOLDER / f"{name}.toml").read_text() for name in ("h100", "tpu-v1"))
 WRONG = [
     (_changed("cores = 8", "coers = 8"), "6:1: error: there is no `coers` (did you mean `cores`?)"),
     (_changed("cores = 8\n", ""), "1:1: error: `cores` is missing (expected a whole number)"),
@@ -146,29 +153,29 @@ WRONG = [
     (_changed('"32 B"', "32"), "5:1: error: `vector` has no unit (expected a text such as \"32 KiB\", \"64 B\")"),
     (_changed('"32 B"', '"24 B"'),
      "5:1: error: vectors of 24 bytes are none of x86-64's (accepted: \"16 B\" or \"32 B\" or \"64 B\")"),
-    (_changed('"32 KiB"', '"32"'), "15:1: error: `32` has no unit (accepted: a number and a unit, as in \"32 KiB\", \"64 B\")"),
-    (_changed('"32 KiB"', '"-32 KiB"'), "15:1: error: a size of `-32 KiB` is not possible (accepted: numbers above zero)"),
-    (_changed('"32 KiB"', '"0.3 B"'), "15:1: error: `size` is 0.3 B (expected whole bytes, at most 1024 TiB)"),
+    (_changed('"32 KiB"', '"32"'), "16:1: error: `32` has no unit (accepted: a number and a unit, as in \"32 KiB\", \"64 B\")"),
+    (_changed('"32 KiB"', '"-32 KiB"'), "16:1: error: a size of `-32 KiB` is not possible (accepted: numbers above zero)"),
+    (_changed('"32 KiB"', '"0.3 B"'), "16:1: error: `size` is 0.3 B (expected whole bytes, at most 1024 TiB)"),
     (_changed("ways = 8", "ways = 7"),
-     "14:3: error: a cache of 32768 bytes, 7 ways and lines of 64 bytes: "
+     "15:3: error: a cache of 32768 bytes, 7 ways and lines of 64 bytes: "
      "the size must be a multiple of ways times line, 448 bytes"),
     (_changed("ways = 20", "ways = 100"),
-     "19:3: error: a cache of 1310720 bytes, 100 ways and lines of 64 bytes: the number of ways must be 1 ... 64"),
-    (_changed('"1.25 MiB"', '"25 KiB"'), "19:3: error: level 2 is smaller than the one above it"),
-    (_changed("level = 2", "level = 1"), "20:1: error: cache 1 comes behind cache 1 (nearest first)"),
-    (_changed('"lru"', '"random"'), "25:1: error: `replacement` does not take \"random\" (expected \"lru\", \"plru\")"),
+     "20:3: error: a cache of 1310720 bytes, 100 ways and lines of 64 bytes: the number of ways must be 1 ... 64"),
+    (_changed('"1.25 MiB"', '"25 KiB"'), "20:3: error: level 2 is smaller than the one above it"),
+    (_changed("level = 2", "level = 1"), "21:1: error: cache 1 comes behind cache 1 (nearest first)"),
+    (_changed('"lru"', '"random"'), "26:1: error: `replacement` does not take \"random\" (expected \"lru\", \"plru\")"),
     (_changed("f64 =", "double ="),
-     "11:1: error: there is no `double` in [peak] (known here: f64, f32, f16, bf16, tf32, f8, i64, i32, i16, i8)"),
-    (_changed('"16 FLOP/cycle"', '"16 FLOPS"'), "11:1: error: `FLOPS` is no unit of a rate of operations (did you mean FLOP/s?)"),
+     "12:1: error: there is no `double` in [peak] (known here: f64, f32, f16, bf16, tf32, f8, i64, i32, i16, i8)"),
+    (_changed('"16 FLOP/cycle"', '"16 FLOPS"'), "12:1: error: `FLOPS` is no unit of a rate of operations (did you mean FLOP/s?)"),
     (_changed('frequency = { one = "4 GHz", all = "3 GHz" }\n', ""),
-     "16:1: error: `read` is per cycle, and there is no frequency (expected frequency = \"3.2 GHz\" above)"),
+     "17:1: error: `read` is per cycle, and there is no frequency (expected frequency = \"3.2 GHz\" above)"),
     (_changed('"900 GFLOP/s"', '"9 GFLOP/s"'),
-     "12:1: error: `f32` of all together is less than of one (expected at least as much)"),
+     "13:1: error: `f32` of all together is less than of one (expected at least as much)"),
     (_changed('origin = "measured"', 'origin = "guess"'),
-     "12:1: error: `origin` does not take \"guess\" (expected \"measured\", \"manual\", \"estimate\")"),
+     "13:1: error: `origin` does not take \"guess\" (expected \"measured\", \"manual\", \"estimate\")"),
     (_changed('read = { all = "34 GB/s", origin = "estimate" }', "read = {}"),
-     "31:1: error: `read` has neither `one` nor `all` (what one core reaches, and all together)"),
-    (_changed("[memory]", "[memroy]"), "30:2: error: there is no `memroy` (did you mean `memory`?)"),
+     "32:1: error: `read` has neither `one` nor `all` (what one core reaches, and all together)"),
+    (_changed("[memory]", "[memroy]"), "31:2: error: there is no `memroy` (did you mean `memory`?)"),
     (_changed('name = "mine"', "name = 2026-01-01"), "2:1: error: `name` is a date (expected a text)"),
     ("cache = 3\n" + CPU[: CPU.index("[[cache]]")], "1:1: error: `cache` is a whole number (expected an array)"),
     ("cache = [1]\n" + CPU[: CPU.index("[[cache]]")],
@@ -180,6 +187,14 @@ WRONG = [
     ('kind = "systolic"\nname = "a"\n[array]\n[buffer]\n[accumulators]\n',
      "1:1: error: `frequency` is missing (expected a text such as \"700 MHz\")"),
     ('kind = "gpu"\nname = "a"\nsector = "32 B"\n', "1:1: error: `multiprocessors` is missing (expected a whole number)"),
+    (GPU.replace('"227 KiB"', '"229 KiB"'), "16:1: error: a block gets more shared memory than a multiprocessor has"),
+    (GPU.replace("= 1024", "= 4096"), "8:1: error: a block has more threads than a multiprocessor: 2048"),
+    (GPU.replace('"32 B"', '"48 B"'), "24:1: error: lines of 128 bytes are no multiple of sectors"),
+    (TPU.replace('"4 MiB"', '"4 MB"'), "20:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
+    (TPU.replace('"700 MHz"', '"700 MB"'), "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),
+    (TPU + "[peak]\n",
+     "28:2: error: there is no `peak` (known here: "
+     "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host)"),
 ]  # fmt: skip
 
 
@@ -198,7 +213,7 @@ def test_the_error_shows_the_line(tmp_path):
     with pytest.raises(ConfigError) as caught:
         files.read(file)
     assert str(caught.value) == (
-        f"{file}:16:1: error: there is no `way` in [cache]\n      way = 8\n      ^^^\n  note: did you mean `ways`?"
+        f"{file}:17:1: error: there is no `way` in [cache]\n      way = 8\n      ^^^\n  note: did you mean `ways`?"
     )
 
 
