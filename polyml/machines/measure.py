@@ -23,7 +23,7 @@ from polyml.runtime import load, threads
 _RUN_S = 4e-3
 _RUNS = 2  # of each job in a round
 _ROUNDS = 4
-_MOST_ROUNDS = 8  # while farther levels seem faster than nearer ones, or other programs run
+_MOST_S = 3.0  # while other programs run, or farther levels seem faster than nearer ones
 _TOLERANCE = 1.1
 _QUIET = 0.9  # of its time the caller runs where nothing else does
 _PAGE = 4096
@@ -72,14 +72,17 @@ class Measured:
 
 
 def measured(machine: CpuMachine) -> Measured:
-    """The machine with rates; a second, two if others run. machine: the host.
+    """The machine with rates; a second, or three if others run. machine: the host.
 
     Raises PolymlMemoryError if there is no memory to measure.
     """
-    bench = _Bench(machine)
-    found = bench.best(_ROUNDS)
-    while bench.rounds < _MOST_ROUNDS and not (found.quiet and plausible(found.cpu.bandwidths)):
-        found = bench.best(1)
+    start, bench = time.perf_counter(), _Bench(machine)
+    for _ in range(_ROUNDS):
+        bench.round()
+    found = bench.found()
+    while not (found.quiet and plausible(found.cpu.bandwidths)) and time.perf_counter() - start < _MOST_S:
+        bench.round(disturbed=not found.quiet)
+        found = bench.found()
     return found
 
 
@@ -168,14 +171,15 @@ class _Bench:
         self._run(Job("update", self._sets[-1].bytes_of_each, 0, self._threads), 1)
         self._passes: dict[Job, int] = {}
         self._best: dict[Job, _Best] = {}
-        self.rounds = 0
 
-    def best(self, rounds: int) -> Measured:
-        """What so many more rounds of all jobs, and those before, found."""
-        for _ in range(rounds):
-            for job in [job for pair in self._jobs() for job in pair]:
+    def round(self, *, disturbed: bool = False) -> None:
+        """Try every job, or those that other programs disturbed whenever they were tried."""
+        for job in [job for pair in self._jobs() for job in pair]:
+            if not (disturbed and self._best[job].quiet):
                 self._try(job)
-        self.rounds += rounds
+
+    def found(self) -> Measured:
+        """The best of all rounds."""
         peaks = tuple(Peak(number, self._rate(self._peak(number, size), _PEAK)) for number, size in _NUMBERS)
         places = tuple(Bandwidth(w.place, *(self._rate(self._stream(name, w, n), self._over(name, w)) for name, n in _STREAMS))
                        for w in self._sets)  # fmt: skip
@@ -210,13 +214,12 @@ class _Bench:
         return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
 
     def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
-        """All threads can do what one does: less is a sign of other programs, no more."""
+        """All threads can do what one does, and one what it does beside the others: less is a sign of other programs."""
         one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
-        sources = [f"{what}, best of {self.rounds * _RUNS}{self._disturbed(job)}" for job in jobs]
-        return Rate(Figure(one, "measured", sources[0]), Figure(max(one, together), "measured", sources[1]))
-
-    def _disturbed(self, job: Job) -> str:
-        return "" if self._best[job].quiet else ", while other programs ran"
+        quiet = all(self._best[job].quiet for job in jobs)
+        source = f"{what}, best of several runs" + ("" if quiet else " while other programs ran")
+        rates = max(one, together / jobs[1].threads), max(one, together)
+        return Rate(*(Figure(rate, "measured", source) for rate in rates))
 
     def _try(self, job: Job) -> None:
         if job not in self._passes:

@@ -191,7 +191,8 @@ WRONG = [
     (GPU.replace("= 1024", "= 4096"), "8:1: error: a block has more threads than a multiprocessor: 2048"),
     (GPU.replace('"32 B"', '"48 B"'), "24:1: error: lines of 128 bytes are no multiple of sectors"),
     (TPU.replace('"4 MiB"', '"4 MB"'), "20:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
-    (TPU.replace('"700 MHz"', '"700 MB"'), "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),
+    (TPU.replace('"700 MHz"', '"700 MB"'),
+     "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),
     (TPU + "[peak]\n",
      "28:2: error: there is no `peak` (known here: "
      "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host)"),
