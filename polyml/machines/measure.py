@@ -28,7 +28,8 @@ _TOLERANCE = 1.1
 _QUIET = 0.9  # of its time the caller runs where nothing else does
 _PAGE = 4096
 _MOST_THREADS = 256  # of the pool
-_LEAST_MEMORY_BYTES, _MOST_MEMORY_BYTES = 2**26, 2**29
+_LEAST_MEMORY_BYTES = 2**26
+_MOST_OF_ONE_BYTES, _MOST_OF_ALL_BYTES = 2**29, 2**31
 _FAR = 4  # times the outermost caches are far from them
 _NUMBERS = (("f64", 8), ("f32", 4))
 _STREAMS = (("read", 1), ("update", 2))  # and how often they move what they go over
@@ -131,10 +132,10 @@ def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
         found.append(WorkingSet(f"L{cache.level}", *sizes))
         above = cache.size_bytes // sharing
     last = machine.caches[-1]
-    copies = -(-machine.cores // max(1, last.shared_by))
-    whole = min(max(_FAR * last.size_bytes * copies, _LEAST_MEMORY_BYTES), _MOST_MEMORY_BYTES)
-    each = _whole_blocks(whole // count, machine)
-    return (*found, WorkingSet("memory", _whole_blocks(whole, machine), each))
+    copies = -(-count // max(1, last.shared_by))
+    of_one, of_all = (max(_FAR * size, _LEAST_MEMORY_BYTES) for size in (last.size_bytes, last.size_bytes * copies))
+    one = _whole_blocks(min(of_one, _MOST_OF_ONE_BYTES), machine)
+    return (*found, WorkingSet("memory", one, _whole_blocks(min(of_all, _MOST_OF_ALL_BYTES) // count, machine)))
 
 
 def _inside(own: int, above: int, machine: CpuMachine) -> int:
@@ -167,8 +168,9 @@ class _Bench:
         except MemoryError:
             raise PolymlMemoryError(f"there is no memory to measure with: {shown(size, 'size')} are needed") from None
         self._numbers.view(np.float32)[:] = 0.5  # also as float64 a number near it
-        # memory is near the thread that writes it first
-        self._run(Job("update", self._sets[-1].bytes_of_each, 0, self._threads), 1)
+        each = self._sets[-1].bytes_of_each
+        self._run(Job("update", each, 0, self._threads), 1)  # memory is near the thread that writes it first
+        self._data[each * self._threads // 8 :] = 0
         self._passes: dict[Job, int] = {}
         self._best: dict[Job, _Best] = {}
 

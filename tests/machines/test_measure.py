@@ -145,6 +145,7 @@ KIB, MIB = 2**10, 2**20
     of_caches(28, (32 * KIB, 1), (MIB, 1), (38 * MIB, 28)),
     of_caches(4, (64 * KIB, 1), (512 * KIB, 4)),
     of_caches(1, (32 * KIB, 1)),
+    of_caches(192, (48 * KIB, 2), (MIB, 2), (32 * MIB, 16)),
 ])  # fmt: skip
 def test_working_sets_overflow_the_level_before_and_fit_their_own(made):
     sets = measure.working_sets(made)
@@ -156,7 +157,8 @@ def test_working_sets_overflow_the_level_before_and_fit_their_own(made):
         assert over.bytes_of_each <= held + part and over.bytes_of_one <= held + cache.size_bytes
         held, before = held + part, part
     last = made.caches[-1]
-    assert sets[-1].bytes_of_each * made.cores >= min(2 * last.size_bytes, measure._MOST_MEMORY_BYTES // 2)
+    copies = -(-made.cores // last.shared_by)
+    assert sets[-1].bytes_of_one >= 2 * last.size_bytes and sets[-1].bytes_of_each * made.cores >= 2 * copies * last.size_bytes
     assert all(size % streams.block_bytes(made) == 0 for w in sets for size in (w.bytes_of_one, w.bytes_of_each))
 
 
