@@ -53,6 +53,7 @@ from polyml.source import Loc
 
 if TYPE_CHECKING:
     from polyml.frontend.parts import Part
+    from polyml.report.make import Report
     from polyml.schedule.file import Saved
     from polyml.schedule.script import Schedule
 
@@ -235,6 +236,25 @@ class Kernel:
     def inspect_asm(self, *args_or_types) -> str:
         """The processor's instructions."""
         return self._stage("asm", args_or_types)
+
+    def report(self, *args, machine=None, caches=(), tile=(), threads: int = 0) -> Report:
+        """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
+
+        machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been. caches: CacheLevels in its
+        caches' place. tile: sizes of tiles of the source's loops, outermost first.
+        """
+        def made() -> Report:
+            from polyml.machines import find
+            from polyml.report.forms import Call
+            from polyml.report.make import report
+
+            given = self._arguments(self._bound(args, {}))
+            types, layouts = _types(given)
+            call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
+            values = {a.name: a.value for a in given}
+            return report(call, values, self._where, machine or find.find("host", measure=True), caches, tile, threads)
+
+        return self._compiling(made)
 
     def explain(self) -> str:
         """What the last call's types were compiled to, why, how long each stage took, and what runs as Python."""

@@ -225,6 +225,12 @@ def _form_of(names: set[str], model: _Model, options: Options) -> _Model:
     return next((form for form in _divided(model, options) if {*form.scop.statements} == names), model)
 
 
+def source_order(kernel: syntax.Kernel, types: tuple[syntax.ArgType, ...], options: Options) -> Program:
+    """The loops as the source has them, with its own arrays and scalars."""
+    scop = _modelled(kernel, types, options, False, False, None, _Clock({})).scop
+    return build(scop, scop.schedule)
+
+
 def schedule_of(
     kernel: syntax.Kernel,
     types: tuple[syntax.ArgType, ...],

@@ -159,6 +159,24 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 
 
 @main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@click.option("--machine", default="host", show_default=True, metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file.")
+@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
+@click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
+@click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
+@_fp
+@_json
+def report(target, define, args, preset, machine, cache, tile, threads, fp, as_json) -> None:
+    """Say where a kernel's data come from, what bounds it, and why."""
+    from polyml.cli.report import report
+
+    sys.exit(report(target, define, args, preset, machine, cache, tile, threads, _given(fp=fp), as_json))
+
+
+@main.command()
 @_json
 def doctor(as_json) -> None:
     """Versions, CPU, threads, cache, and whether a small kernel compiles."""

@@ -1,0 +1,78 @@
+"""Misses and bytes of a form at each cache level, by array and by reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from polyml.caches.simulate import Counts, Simulation, simulate
+from polyml.caches.trace import Reference
+from polyml.machine import CacheLevel
+from polyml.report.forms import Form
+
+ENGINE = "simulation"
+ACCURACY = "exact for one thread, LRU or its tree of bits, without prefetching"
+
+
+@dataclass(frozen=True)
+class Total:
+    """Sums over references. written: lines that the level sends on, or the writes of one that writes through."""
+
+    accesses: int
+    misses: int
+    compulsory: int
+    capacity: int
+    conflict: int
+    written: int
+
+
+@dataclass(frozen=True)
+class Misses:
+    """seconds: what finding them took."""
+
+    simulation: Simulation = field(repr=False)
+    seconds: float
+
+    @property
+    def levels(self) -> tuple[CacheLevel, ...]:
+        return self.simulation.levels
+
+    @property
+    def counts(self) -> Mapping[Reference, Counts]:
+        return self.simulation.counts
+
+    @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(reference.array for reference in self.counts))
+
+    @property
+    def accesses(self) -> int:
+        return sum(counts.accesses for counts in self.counts.values())
+
+    def of_array(self, array: str, level: int) -> Total:
+        counts = [c for reference, c in self.counts.items() if reference.array == array]
+        return _total(counts, self.simulation.written[array][level], level)
+
+    def total(self, level: int) -> Total:
+        return _total(self.counts.values(), sum(row[level] for row in self.simulation.written.values()), level)
+
+
+def misses(form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel]) -> Misses:
+    """Raises PolymlValueError for what cannot be simulated."""
+    start = time.perf_counter()
+    found = simulate(form.program, sizes, levels)
+    return Misses(found, time.perf_counter() - start)
+
+
+def _total(counts, written: int, level: int) -> Total:
+    counts = list(counts)
+    return Total(
+        sum(c.accesses for c in counts),
+        sum(c.misses[level] for c in counts),
+        sum(c.cold for c in counts),
+        sum(c.capacity(level) for c in counts),
+        sum(c.conflict(level) for c in counts),
+        written,
+    )

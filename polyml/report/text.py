@@ -1,0 +1,120 @@
+"""A report as text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from polyml.hardware import Figure
+from polyml.machine import CacheLevel
+from polyml.machines.units import shown
+from polyml.model.text import access_text
+from polyml.codegen.accesses import reads_and_write
+from polyml.caches.trace import Reference
+from polyml.report.forms import Form
+from polyml.report.make import FormReport, Report
+from polyml.report.misses import ACCURACY, ENGINE, Total
+from polyml.report.roofline import Roof, Roofline
+
+WIDTH = 160
+_COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", "written back")
+
+
+def text(report: Report) -> str:
+    return "\n".join(line for part in _parts(report) for line in part).rstrip()
+
+
+def _parts(report: Report) -> Iterator[list[str]]:
+    sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
+    yield [report.where, f"sizes    {sizes}", f"machine  {report.machine.name}, {report.threads} threads"]
+    yield [f"L{level.level}       {_geometry(level)}" for level in report.levels]
+    work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
+    yield [f"work     {work or 'no'} operations", ""]
+    for form in report.forms:
+        yield from _form(report, form)
+    yield [f"{report.seconds:.2f} s"]
+
+
+def _geometry(level: CacheLevel) -> str:
+    policy = ", ".join((level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])))
+    return f"{shown(level.size_bytes, 'size')}, {level.ways} ways, lines of {level.line_bytes} bytes, {policy}"
+
+
+def _form(report: Report, each: FormReport) -> Iterator[list[str]]:
+    yield [f"── {_title(each.form)} ".ljust(WIDTH // 2, "─")]
+    if each.misses is None:
+        yield [each.problem, ""]
+        return
+    found = each.misses
+    for number, level in enumerate(report.levels):
+        rows = [(array, *_counts(found.of_array(array, number))) for array in found.arrays]
+        rows.append(("all", *_counts(found.total(number))))
+        yield [*table((f"L{level.level} lines", *_COUNTS), rows), ""]
+    rows = [
+        (reference_text(each.form, r), "write" if r.is_write else "read", f"{c.accesses:,}", *(f"{n:,}" for n in c.misses))
+        for r, c in found.counts.items()
+    ]
+    heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
+    yield [*table(heads, rows, left=2), f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s", ""]
+    yield [*_roofline(each.roofline), ""]
+
+
+def _title(form: Form) -> str:
+    return {"source": "the source's order", "polyml": "polyml's schedule"}.get(form.name, form.name)
+
+
+def _counts(total: Total) -> Iterator[str]:
+    return (f"{n:,}" for n in (total.accesses, total.misses, total.compulsory, total.capacity, total.conflict, total.written))
+
+
+def reference_text(form: Form, reference: Reference) -> str:
+    """As the statement has it: "A[i, k] of S0"."""
+    statement = form.program.scop.statements[reference.statement]
+    return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"
+
+
+def _roofline(found: Roofline) -> Iterator[str]:
+    rows = [(r.place, f"{r.amount:,} operations", "", _rate(r, "operations"), _time(r.seconds)) for r in found.work]
+    for roof in found.traffic:
+        intensity = found.intensity(roof.place)
+        per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
+        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, _rate(roof, "bandwidth"), _time(roof.seconds)))
+    yield from table(("roof", "amount", "intensity", "rate", "time"), rows, left=1)
+    if found.seconds is None:
+        yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
+    else:
+        yield f"  bound by {found.bound}: {_time(found.seconds)}, an estimate: the highest roof"
+
+
+def _rate(roof: Roof, kind: str) -> str:
+    if roof.rate is None:
+        return "not known"
+    lanes = "" if roof.lanes == 1 else f", {roof.lanes:.0%} of the lanes"
+    return f"{shown(roof.rate.value, kind)} {_origin(roof.rate)}{lanes}"
+
+
+def _origin(figure: Figure) -> str:
+    return f"({figure.origin})"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    unit, factor = next(((u, f) for u, f in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * f >= 1), ("ns", 1e9))
+    return f"{seconds * factor:.3g} {unit}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """Aligned columns, the first ones to the left, the others to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False)
+    for number, head in enumerate(heads):
+        made.add_column(head, justify="left" if number < left else "right", no_wrap=True)
+    for row in rows:
+        made.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=WIDTH)
+    console.print(made)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
