@@ -33,6 +33,7 @@ def call_arguments(target: Target, define: Sequence[str], args: Sequence[str], p
     _no_preset(target, preset)
     sizes = specs.sizes_from(define)
     found = _specs(target, args)
+    specs.check_used(found, sizes)
     return Call(specs.make(found, sizes, rng), sizes, _guesses(found))
 
 
@@ -43,8 +44,9 @@ def call_types(
     if target.has_inputs and not args:
         return _types_from_file(target, define, preset)
     _no_preset(target, preset)
-    specs.sizes_from(define)
+    sizes = specs.sizes_from(define)
     found = _specs(target, args)
+    specs.check_used(found, sizes)
     return tuple(s.type for s in found), _guesses(found)
 
 

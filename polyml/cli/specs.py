@@ -171,11 +171,24 @@ def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
     if text == ":":
         return DEFAULT_EXTENT
     try:
-        return max(0, _evaluate(ast.parse(text, mode="eval").body, sizes))
+        value = _evaluate(ast.parse(text, mode="eval").body, sizes)
     except (SyntaxError, KeyError, ValueError) as problem:
         missing = isinstance(problem, KeyError)
         hint = f"-D {problem.args[0]}=100 gives it a value" if missing else "expected N, 100, 2*N+1 or :"
         raise ConfigError(f"the extent {text!r} of {spec.name} has no value", notes=[hint]) from None
+    if value < 0:
+        raise ConfigError(f"the extent {text!r} of {spec.name} is {value}; no array is shorter than 0")
+    return value
+
+
+def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
+    """Raise ConfigError for a size that no extent and no number has."""
+    names = {s.name for s in specs if isinstance(s.type, ScalarType)}
+    names |= set(re.findall(r"[A-Za-z_]\w*", " ".join(extent for s in specs for extent in s.extents)))
+    unknown = next((name for name in sizes if name not in names), None)
+    if unknown is not None:
+        known = ", ".join(sorted(names)) or "none"
+        raise ConfigError(f"no argument has a size called {unknown!r}", notes=[f"sizes: {known}"])
 
 
 _ARITHMETIC = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__, ast.FloorDiv: int.__floordiv__}

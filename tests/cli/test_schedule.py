@@ -59,7 +59,7 @@ def test_a_schedule_that_was_edited_into_an_illegal_one_is_refused(folder):
     assert "S0[i] -> [(i)]" in text
     (folder / "s.txt").write_text(text.replace("S0[i] -> [(i)]", "S0[i] -> [(-i)]"))
     for command in ("schedule", "run"):
-        _, err = run(command, "other.py:prefix", "-D", "A_0=5", "--load", "s.txt", code=1)
+        _, err = run(command, "other.py:prefix", "--load", "s.txt", code=1)
         assert "S0[2] must run after S0[1]" in err and "flow dependence through A, with A_0 = 3" in err
 
 
