@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
 
 from polyml.hardware import Figure
@@ -106,15 +105,10 @@ def _time(seconds: float | None) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
     """Aligned columns, the first ones to the left, the others to the right."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    lines = [[*heads], *(list(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
 
-    made = Table(box=None, pad_edge=False)
-    for number, head in enumerate(heads):
-        made.add_column(head, justify="left" if number < left else "right", no_wrap=True)
-    for row in rows:
-        made.add_row(*map(Text, row))
-    console = Console(file=io.StringIO(), width=WIDTH)
-    console.print(made)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    def cell(number: int, text: str) -> str:
+        return text.ljust(widths[number]) if number < left else text.rjust(widths[number])
+
+    return ["  ".join(cell(number, text) for number, text in enumerate(line)).rstrip() for line in lines]
