@@ -46,6 +46,11 @@ class Report:
 
         return text(self)
 
+    def _repr_html_(self) -> str:
+        from polyml.report.html import html
+
+        return html(self)
+
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""
         from polyml.report.data import data

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from polyml.hardware import Figure
 from polyml.machine import CacheLevel
@@ -15,23 +16,47 @@ from polyml.report.make import FormReport, Report
 from polyml.report.misses import ACCURACY, ENGINE, Total
 from polyml.report.roofline import Roof, Roofline
 
-WIDTH = 160
+WIDTH = 80  # of headings
 _COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", "written back")
 
 
+@dataclass(frozen=True)
+class Table:
+    """left: how many columns are flush left, the others flush right."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+
+    def lines(self) -> list[str]:
+        every = [self.heads, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*every)]
+
+        def cell(number: int, text: str) -> str:
+            return text.ljust(widths[number]) if number < self.left else text.rjust(widths[number])
+
+        return ["  ".join(cell(number, text) for number, text in enumerate(line)).rstrip() for line in every]
+
+
 def text(report: Report) -> str:
-    return "\n".join(line for part in _parts(report) for line in part).rstrip()
+    lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
+    return "\n".join(line for each in lines for line in each).rstrip()
 
 
-def _parts(report: Report) -> Iterator[list[str]]:
+def parts(report: Report) -> Iterator[str | Table]:
+    """Lines and tables, in order."""
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
-    yield [report.where, f"sizes    {sizes}", f"machine  {report.machine.name}, {report.threads} threads"]
-    yield [f"L{level.level}       {_geometry(level)}" for level in report.levels]
+    yield report.where
+    yield f"sizes    {sizes}"
+    yield f"machine  {report.machine.name}, {report.threads} threads"
+    yield from (f"L{level.level}       {_geometry(level)}" for level in report.levels)
     work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
-    yield [f"work     {work or 'no'} operations", ""]
+    yield f"work     {work or 'no'} operations"
+    yield ""
     for form in report.forms:
         yield from _form(report, form)
-    yield [f"{report.seconds:.2f} s"]
+        yield ""
+    yield f"{report.seconds:.2f} s"
 
 
 def _geometry(level: CacheLevel) -> str:
@@ -39,23 +64,26 @@ def _geometry(level: CacheLevel) -> str:
     return f"{shown(level.size_bytes, 'size')}, {level.ways} ways, lines of {level.line_bytes} bytes, {policy}"
 
 
-def _form(report: Report, each: FormReport) -> Iterator[list[str]]:
-    yield [f"── {_title(each.form)} ".ljust(WIDTH // 2, "─")]
+def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
+    yield f"── {_title(each.form)} ".ljust(WIDTH, "─")
     if each.misses is None:
-        yield [each.problem, ""]
+        yield each.problem
         return
     found = each.misses
     for number, level in enumerate(report.levels):
         rows = [(array, *_counts(found.of_array(array, number))) for array in found.arrays]
         rows.append(("all", *_counts(found.total(number))))
-        yield [*table((f"L{level.level} lines", *_COUNTS), rows), ""]
+        yield Table((f"L{level.level} lines", *_COUNTS), tuple(rows))
+        yield ""
     rows = [
         (reference_text(each.form, r), "write" if r.is_write else "read", f"{c.accesses:,}", *(f"{n:,}" for n in c.misses))
         for r, c in found.counts.items()
     ]
     heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
-    yield [*table(heads, rows, left=2), f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s", ""]
-    yield [*_roofline(each.roofline), ""]
+    yield Table(heads, tuple(rows), left=2)
+    yield f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s"
+    yield ""
+    yield from _roofline(each.roofline)
 
 
 def _title(form: Form) -> str:
@@ -72,13 +100,13 @@ def reference_text(form: Form, reference: Reference) -> str:
     return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"
 
 
-def _roofline(found: Roofline) -> Iterator[str]:
+def _roofline(found: Roofline) -> Iterator[str | Table]:
     rows = [(r.place, f"{r.amount:,} operations", "", _rate(r, "operations"), _time(r.seconds)) for r in found.work]
     for roof in found.traffic:
         intensity = found.intensity(roof.place)
         per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
         rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, _rate(roof, "bandwidth"), _time(roof.seconds)))
-    yield from table(("roof", "amount", "intensity", "rate", "time"), rows, left=1)
+    yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
     if found.seconds is None:
         yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
     else:
@@ -101,14 +129,3 @@ def _time(seconds: float | None) -> str:
         return "?"
     unit, factor = next(((u, f) for u, f in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * f >= 1), ("ns", 1e9))
     return f"{seconds * factor:.3g} {unit}"
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
-    """Aligned columns, the first ones to the left, the others to the right."""
-    lines = [[*heads], *(list(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-
-    def cell(number: int, text: str) -> str:
-        return text.ljust(widths[number]) if number < left else text.rjust(widths[number])
-
-    return ["  ".join(cell(number, text) for number, text in enumerate(line)).rstrip() for line in lines]

@@ -1,0 +1,35 @@
+"""A report as a page's part, for notebooks: the tables, and the roofline as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from polyml.report.make import Report
+from polyml.report.plots import roofline_svg
+from polyml.report.text import Table, parts
+
+_STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
+
+
+def html(report: Report) -> str:
+    """Self-contained: no scripts, no other files."""
+    return "\n".join(["<div>", *(line for part in parts(report) for line in _part(part)), roofline_svg(report), "</div>"])
+
+
+def _part(part: str | Table) -> Iterator[str]:
+    if isinstance(part, Table):
+        yield f'<table style="{_STYLE}">'
+        yield _row("th", part.heads, part.left)
+        yield from (_row("td", row, part.left) for row in part.rows)
+        yield "</table>"
+    elif part.startswith("── "):
+        yield f"<h4>{escape(part.strip('─ '))}</h4>"
+    elif part:
+        yield f"<div><code>{escape(part)}</code></div>"
+
+
+def _row(tag: str, cells: Sequence[str], left: int) -> str:
+    sides: Iterable[str] = ("left" if number < left else "right" for number in range(len(cells)))
+    made = (f'<{tag} style="text-align: {side}; padding: 0 0.6em">{escape(cell)}</{tag}>' for side, cell in zip(sides, cells))
+    return f"<tr>{''.join(made)}</tr>"

@@ -1,0 +1,104 @@
+"""Pictures of a report as SVG texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from polyml.machines.units import shown
+from polyml.report.make import FormReport, Report
+
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 150, 20, 46
+COLOURS = ("#0b6e99", "#c4551d", "#3b7d3b", "#7d3b7d")
+
+
+def roofline_svg(report: Report) -> str:
+    """Operations per second over operations per byte of main memory's traffic, in logarithmic scales: the roofs of each level's
+    bandwidth and of the peak, and a dot where each form is predicted. "" where no rates are known.
+    """
+    forms = [each for each in report.forms if each.roofline is not None and each.roofline.seconds]
+    kinds = [roof for each in forms for roof in each.roofline.work if roof.rate is not None]
+    if not kinds:
+        return ""
+    peak = max(roof.rate.value for roof in kinds)
+    places = {roof.place: roof.rate.value for each in forms for roof in each.roofline.traffic if roof.rate is not None}
+    dots = [(each, *dot) for each in forms if (dot := _dot(each)) is not None]
+    ridges = [peak / rate for rate in places.values()]
+    xs = [x for _, x, _ in dots] + ridges
+    ys = [y for _, _, y in dots] + [peak]
+    axes = _Axes(min(xs) / 4, max(xs) * 4, min(ys) / 8, max(ys) * 2)
+    parts = [*axes.frame("operations per byte of memory traffic", "operations per second")]
+    for place, rate in places.items():
+        parts += axes.line([(axes.low_x, axes.low_x * rate), (peak / rate, peak)], "#888", f"{place} {shown(rate, 'bandwidth')}")
+    parts += axes.line([(min(ridges), peak), (axes.high_x, peak)], "#444", f"peak {shown(peak, 'operations')}")
+    for colour, (each, x, y) in zip(COLOURS, dots):
+        parts += axes.dot(x, y, colour, f"{each.form.name}: {shown(y, 'operations')}")
+    parts += _legend([(colour, each.form.name) for colour, (each, _, _) in zip(COLOURS, dots)])
+    return _svg(parts)
+
+
+def _dot(each: FormReport) -> tuple[float, float] | None:
+    intensity = each.roofline.intensity("memory")
+    return None if not intensity else (intensity, each.roofline.operations / each.roofline.seconds)
+
+
+class _Axes:
+    """Two logarithmic axes."""
+
+    def __init__(self, low_x: float, high_x: float, low_y: float, high_y: float):
+        self.low_x, self.high_x, self._low_y, self._high_y = low_x, high_x, low_y, high_y
+
+    def x(self, value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / self.low_x) / math.log(self.high_x / self.low_x)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(value / self._low_y) / math.log(self._high_y / self._low_y)
+
+    def frame(self, below: str, beside: str) -> Iterator[str]:
+        bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+        yield f'<path d="M{LEFT},{TOP} V{bottom} H{right}" fill="none" stroke="#444"/>'
+        for value in _tens(self.low_x, self.high_x):
+            yield f'<text x="{self.x(value):.1f}" y="{bottom + 16}" text-anchor="middle">{value:g}</text>'
+            yield f'<path d="M{self.x(value):.1f},{bottom} v4" stroke="#444"/>'
+        for value in _tens(self._low_y, self._high_y):
+            yield f'<text x="{LEFT - 6}" y="{self.y(value) + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+            yield f'<path d="M{LEFT},{self.y(value):.1f} h-4" stroke="#444"/>'
+        yield f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(below)}</text>'
+        turned = f'transform="translate(14,{(TOP + bottom) / 2}) rotate(-90)"'
+        yield f'<text {turned} text-anchor="middle">{escape(beside)}</text>'
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
+        """Cut at the left and lower end; labelled at its last point."""
+        (x, y), (last_x, last_y) = points
+        if y < self._low_y:  # lines of slope 1 alone begin there
+            x, y = x * self._low_y / y, self._low_y
+        yield f'<path d="M{self.x(x):.1f},{self.y(y):.1f} L{self.x(last_x):.1f},{self.y(last_y):.1f}" stroke="{colour}" fill="none">'
+        yield f"<title>{escape(label)}</title></path>"
+        middle_x, middle_y = math.sqrt(x * last_x), math.sqrt(y * last_y)
+        yield f'<text x="{self.x(middle_x):.1f}" y="{self.y(middle_y) - 5:.1f}" text-anchor="middle" fill="{colour}">{escape(label)}</text>'
+
+    def dot(self, x: float, y: float, colour: str, label: str) -> Iterator[str]:
+        yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="5" fill="{colour}"><title>{escape(label)}</title></circle>'
+
+
+def _tens(low: float, high: float) -> Iterator[float]:
+    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
+        yield 10.0**power
+
+
+def _short(value: float) -> str:
+    return shown(value, "operations").replace("FLOP/s", "").strip()
+
+
+def _legend(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for number, (colour, name) in enumerate(entries):
+        y = TOP + 10 + 18 * number
+        yield f'<circle cx="{WIDTH - RIGHT + 16}" cy="{y}" r="5" fill="{colour}"/>'
+        yield f'<text x="{WIDTH - RIGHT + 28}" y="{y + 4}">{escape(name)}</text>'
+
+
+def _svg(parts: Iterable[str]) -> str:
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    return "\n".join([f'{head} font-family="sans-serif" font-size="11">', *parts, "</svg>"])

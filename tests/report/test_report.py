@@ -1,0 +1,161 @@
+"""Reports: their numbers against the reference and by hand, in all three forms; what is refused."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.caches.hierarchy import parse
+from polyml.errors import ConfigError, IllegalSchedule
+from polyml.machines import find
+from polyml.report.plots import roofline_svg
+from tests.cli.running import run
+
+CACHES = parse("32K:8:64,1M:16:64")
+
+
+def gemm(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+
+def prefix(x):
+    for t in range(4):
+        for i in range(1, x.shape[0]):
+            x[i] += x[i - 1]
+
+
+@pytest.fixture(scope="module")
+def report():
+    A, B, C = np.zeros((3, 64, 64))
+    return polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, tile=(16, 16, 16), threads=1)
+
+
+def form(report, name):
+    return next(each for each in report.forms if each.form.name == name)
+
+
+def test_the_source_s_misses_are_those_of_the_reference(report):
+    first, last = (form(report, "source").misses.total(level) for level in (0, 1))
+    assert (first.accesses, first.misses, last.misses) == (4 * 64**3, 41992, 1536)  # cache_reference.csv: gemm_ijk,64
+    assert first.compulsory == 1536 and first.compulsory + first.capacity == 33792  # fa_lru_32KiB_misses
+    assert first.compulsory + first.capacity + first.conflict == first.misses
+
+
+def test_every_form_runs_every_instance(report):
+    assert [each.form.name for each in report.forms] == ["source", "tiled 16, 16, 16", "polyml"]
+    assert report.operations == {"f64": 2 * 64**3}
+    for each in report.forms:
+        updates = [c.accesses for r, c in each.misses.counts.items() if r.array == "C" and r.is_write]
+        assert sum(updates) == 64**3
+        total = each.misses.total(0)
+        assert sum(each.misses.of_array(array, 0).misses for array in each.misses.arrays) == total.misses
+
+
+def test_roofs_are_amounts_over_rates(report):
+    machine = find.find("zen4")
+    for each in report.forms:
+        found, total = each.roofline, each.misses.total(1)
+        memory = found.traffic[-1]
+        assert (memory.place, memory.amount) == ("memory", (total.misses + total.written) * 64)
+        assert found.intensity("memory") == 2 * 64**3 / memory.amount
+        fetched, written = (total.misses - total.written) * 64, 2 * total.written * 64
+        back = machine.update("memory", 1) or machine.read("memory", 1)
+        assert memory.seconds == pytest.approx(fetched / machine.read("memory", 1).value + written / back.value)
+        assert found.seconds == max(sum(r.seconds for r in found.work), *(r.seconds for r in found.traffic))
+    source, polyml_ = form(report, "source").roofline, form(report, "polyml").roofline
+    assert source.work[0].lanes == 1 / machine.machine.lanes(8)  # no vectors
+    assert source.work[0].seconds == pytest.approx(2 * 64**3 / machine.peak("f64", 1).value / source.work[0].lanes)
+    assert polyml_.seconds < source.seconds
+
+
+def test_json_has_the_same_numbers(report):
+    data = json.loads(json.dumps(report.data()))
+    assert data["version"] == 1 and [f["name"] for f in data["forms"]] == ["source", "tiled 16, 16, 16", "polyml"]
+    source = data["forms"][0]["misses"]
+    assert source["levels"][0]["total"]["misses"] == sum(r["levels"][0]["misses"] for r in source["references"]) == 41992
+    assert source["accuracy"].startswith("exact") and source["engine"] == "simulation"
+
+
+def test_pictures_and_pages_are_well_formed(report):
+    picture = roofline_svg(report)
+    root = ElementTree.fromstring(picture)
+    assert len([e for e in root.iter() if e.tag.endswith("circle")]) == 2 * len(report.forms)  # dots and their names
+    page = ElementTree.fromstring(report._repr_html_())
+    assert "41,992" in "".join(page.itertext()) and "41,992" in str(report)
+
+
+def test_machines_without_rates_predict_no_time():
+    A, B, C = np.zeros((3, 8, 8))
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("avx2"))
+    assert all(each.roofline.seconds is None for each in found.forms) and roofline_svg(found) == ""
+    assert "no time is predicted" in str(found)
+
+
+def test_tiles_are_proved():
+    with pytest.raises(IllegalSchedule, match="tile"):
+        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=find.find("zen4"), tile=(2, 4))
+    with pytest.raises(ConfigError, match="3 tile sizes and 2 loops"):
+        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=find.find("zen4"), tile=(2, 4, 8))
+
+
+def test_what_cannot_be_simulated_is_said():
+    def gathered(x, columns, y):
+        for i in range(y.shape[0]):
+            y[i] = x[columns[i]]
+
+    found = polyml.kernel(gathered, cache=False).report(np.zeros(9), np.zeros(9, int), np.zeros(9), machine=find.find("zen4"))
+    assert all(each.misses is None and "data decide which elements of x" in each.problem for each in found.forms)
+    assert "data decide" in str(found) and found.data()["forms"][0]["problem"]
+
+
+SOURCE = '''
+def scale(A, x):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] *= x
+
+def grows(A):
+    while A[0] < 1:
+        A[0] += 1
+'''
+ARGUMENTS = ("--arg", "A=f64[N,M]", "--arg", "x=2.0", "-D", "N=40", "-D", "M=30", "--machine", "zen4")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "own.py").write_text(SOURCE)
+
+
+def test_the_command_prints_and_gives_data(folder):
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--tile", "8,8")
+    assert "L2 lines" in out and "tiled 8, 8" in out and "1,200 f64 operations" in out
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--cache", "1K:2:64", "--json")
+    assert json.loads(out)["levels"][0]["size_bytes"] == 1024
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (["own.py:scale", *ARGUMENTS, "-D", "Q=1"], "no argument has a size called 'Q'"),
+        (["own.py:scale", *ARGUMENTS, "-D", "N=-3"], "no array is shorter than 0"),
+        (["own.py:scale", *ARGUMENTS, "--cache", "32K:7:64"], "must be a multiple of ways times line"),
+        (["own.py:scale", *ARGUMENTS, "--cache", "lots"], "is no cache"),
+        (["own.py:scale", *ARGUMENTS, "--tile", "8,0"], "--tile does not take '8,0'"),
+        (["own.py:scale", *ARGUMENTS, "--tile", "8,8,8"], "there are 3 tile sizes and 2 loops"),
+        (["own.py:scale", *ARGUMENTS, "--threads", "-1"], "--threads does not take -1"),
+        (["own.py:scale", *ARGUMENTS[:-1], "z80"], "there is no machine 'z80'"),
+        (["own.py:scale", *ARGUMENTS[:-1], "h100"], "is no CPU"),
+        (["own.py:grows", "--arg", "A=f64[N]", "-D", "N=4", "--machine", "zen4"], "own.py:8"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_two(folder, given, said):
+    out, err = run("report", *given, code=2)
+    assert out == "" and said in err.splitlines()[-1] and not any(line.startswith("Traceback") for line in err.splitlines())
+    assert len([line for line in err.splitlines() if line.startswith("error") or "error:" in line]) == 1
