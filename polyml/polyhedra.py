@@ -33,7 +33,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     context.set_max_operations(operations)
     try:
         yield
-    except isl.Error:
+    except (isl.Error, TypeError):  # the latter for a number that isl no longer has memory to write
         if not _is_exhausted(context):
             raise
         raise BudgetExceeded(f"isl exceeded {operations} operations") from None
@@ -328,11 +328,6 @@ def pieces(value) -> list:
         maps = [listed.get_at(k) for k in range(listed.n_map())]
         return sorted(maps, key=lambda m: (m.get_tuple_name(_D.in_) or "", m.get_tuple_name(_D.out) or ""))
     return _sets(value)
-
-
-def disjoint(value: isl.Set) -> list[isl.Set]:
-    """The set as conjunctions that share no point."""
-    return [isl.Set.from_basic_set(piece) for piece in value.coalesce().compute_divs().make_disjoint().get_basic_sets()]
 
 
 def domain_name(value: isl.Map) -> str:
@@ -864,6 +859,38 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
     return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
 
 
+def set_of_rows(
+    parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[LinearRow], least: Sequence[LinearRow]
+) -> isl.Set:
+    """[parameters] -> { [dims] : exists `exist` with each of `zero` 0 and each of `least` at least 0 }, of no dims { : ... }.
+    Much faster than by a text.
+    """
+    space = _space(tuple(parameters), len(dims))
+    columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
+    matrices = (_matrix(rows, columns) for rows in (zero, least))
+    order = _D.cst, _D.param, _D.set, _D.div
+    found = isl.Set.from_basic_set(isl.BasicSet.from_constraint_matrices(space, *matrices, *order))
+    return found if dims else found.params()
+
+
+@lru_cache(maxsize=1024)
+def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
+    space = isl.Space.set_alloc(CONTEXT, len(parameters), dims)
+    for position, name in enumerate(parameters):
+        space = space.set_dim_name(_D.param, position, name)
+    return space
+
+
+def _matrix(rows: Sequence[LinearRow], columns: Mapping[str, int]) -> isl.Mat:
+    """The constant first."""
+    matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
+    for number, (terms, constant) in enumerate(rows):
+        for column, value in [(0, constant), *((columns[name], c) for name, c in terms.items())]:
+            if value:
+                matrix = matrix.set_element_val(number, column, isl.Val(value))
+    return matrix
+
+
 def disjoint(domain: isl.Set) -> list[isl.Set]:
     """Parts of the set, no two with a point in common, none with alternatives."""
     return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
@@ -997,3 +1024,138 @@ def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
     """The least and the greatest value of a parameter."""
     values, position = parameters_as_set(region), parameter_names(region).index(name)
     return values.dim_min_val(position).to_python(), values.dim_max_val(position).to_python()
+
+
+def alternatives(region: isl.Set) -> list[isl.Set]:
+    """Conjunctions whose union the set is; they may share points."""
+    return [isl.Set.from_basic_set(part) for part in region.coalesce().compute_divs().get_basic_sets()]
+
+
+def condition_text(region: isl.Set) -> str:
+    """What { : constraints } says: its constraints, or nothing where it holds for all parameters."""
+    if region.plain_is_universe():
+        return ""
+    inside = str(region)
+    return inside[inside.index(":") + 1 : inside.rindex("}")].strip()
+
+
+def fixed_dimensions(region: isl.Set) -> int:
+    """How many equalities the smallest affine space has that holds the set { : ... }."""
+    return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
+
+
+def first_dimensions(domain: isl.Set, count: int) -> isl.Set:
+    """A polyhedron that holds what the first dimensions of the elements of a conjunction are, without divisions."""
+    dims = domain.dim(_D.set)
+    hull = domain.project_out(_D.set, count, dims - count).remove_divs().simple_hull()
+    return isl.Set.from_basic_set(hull)
+
+
+def box_around(domain: isl.Set) -> isl.Set:
+    """{ A[x, y] : x and y each between its least and its greatest value }"""
+    found = isl.Set.universe(domain.get_space()).intersect_params(domain.params())
+    for dim in range(domain.dim(_D.set)):
+        here = dimension(domain, dim).to_pw_aff()
+        low, high = (end.insert_domain(domain.get_space()) for end in (domain.dim_min(dim), domain.dim_max(dim)))
+        found = found.intersect(here.ge_set(low)).intersect(here.le_set(high))
+    return found.coalesce()
+
+
+def box_of(like: isl.Set, shape: Sequence[int]) -> isl.Set:
+    """{ A[x, y] : 0 <= x < 4 and 0 <= y < 5 } for the shape (4, 5), in the space of a set."""
+    found = isl.Set.universe(like.get_space())
+    for dim, extent in enumerate(shape):
+        found = found.lower_bound_val(_D.set, dim, isl.Val(0)).upper_bound_val(_D.set, dim, isl.Val(extent - 1))
+    return found
+
+
+def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
+    """The set without these of its parameters, for any value of theirs."""
+    return on_parameters(region, [name for name in parameter_names(region) if name not in names])
+
+
+def greatest(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
+    """The greatest value of an affine expression of the parameters of { : ... }, which is bounded and has some, and where."""
+    names = parameter_names(region)
+    value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}")
+    most = value.intersect_params(region).max_val()
+    return most.to_python(), some_parameters(with_condition(region, f"{expression} = {most}"))
+
+
+def some_parameters(region: isl.Set) -> dict[str, int]:
+    """Values of the parameters for which { : ... } holds."""
+    point = parameters_as_set(region).sample_point()
+    return {name: point.get_coordinate_val(_D.set, k).to_python() for k, name in enumerate(parameter_names(region))}
+
+
+def middle(region: isl.Set) -> dict[str, int]:
+    """Values of the parameters of { : ... }, which is bounded and has some: each about half way, for those before it."""
+    found: dict[str, int] = {}
+    for name in parameter_names(region):
+        low, high = parameter_range(region, name)
+        upper = with_condition(region, f"{name} >= {(low + high) // 2}")
+        found[name] = parameter_range(upper, name)[0]
+        region = region.intersect(with_condition(region, f"{name} = {found[name]}"))
+    return found
+
+
+def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence[str]) -> isl.Set:
+    """The { S[i] } for which each of { S[i] -> [(v)] } is bounded as told, such as `[N] -> { [v] : 0 <= v < N }`."""
+    for value, bound in zip(values, bounds):
+        inside = isl.Set(bound).preimage_pw_multi_aff(isl.PwMultiAff.from_pw_aff(value))
+        domain = domain.intersect(inside)
+    return domain
+
+
+def freed(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
+    """(The { S[i] } without what bounds some of { S[i] -> [(v)] }, the tuples { [v, ...] } that occur)"""
+    onto_values = relation(domain.get_space(), "v", values)
+    inside = domain.apply(onto_values)
+    return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()
+
+
+def joined(value: isl.Set) -> isl.Set:
+    """The set with pieces joined, but not where that gives slanted sides to what had none, as for a cross of two boxes."""
+    whole = value.coalesce()
+    return value if _slanted(whole) > _slanted(value) else whole
+
+
+def _slanted(value: isl.Set) -> int:
+    """The most constraints on several dimensions that a piece has."""
+    dims = range(value.dim(_D.set))
+
+    def of(piece: isl.BasicSet) -> int:
+        return sum(sum(row.involves_dims(_D.set, d, 1) for d in dims) > 1 for row in piece.get_constraints())
+
+    return max(map(of, value.get_basic_sets()), default=0)
+
+
+def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
+    """Of { : ... }: parameters that only take every so many-th value, as (step, remainder)."""
+    values, found = parameters_as_set(region), {}
+    for dim, name in enumerate(parameter_names(region)):
+        info = values.get_stride_info(dim)
+        step, start = info.get_stride(), info.get_offset()
+        if step.is_int() and step.to_python() > 1 and start.is_cst():
+            found[name] = step.to_python(), start.get_constant_val().to_python() % step.to_python()
+    return found
+
+
+def constant_distance(pairs: isl.Map) -> tuple[int, ...] | None:
+    """d where every pair is S[i] -> S[i - d], for all sizes; None where there are several or none."""
+    deltas = without_sizes(pairs.reverse().deltas())
+    if deltas.is_empty() or not deltas.is_singleton():
+        return None
+    return _coordinates(deltas.sample_point(), deltas.dim(_D.set))
+
+
+def telling_dimensions(domain: isl.Set) -> list[int]:
+    """Dimensions that an element is known by; the others, such as the first index of its tile, follow from them."""
+    kept = list(range(domain.dim(_D.set)))
+    for dim in range(domain.dim(_D.set)):
+        position = kept.index(dim)
+        forgets = domain.identity().project_out(_D.out, position, 1)
+        if forgets.is_injective():
+            kept.remove(dim)
+            domain = domain.project_out(_D.set, position, 1)
+    return kept

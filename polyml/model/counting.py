@@ -9,19 +9,23 @@ is a floor; an unknown inside a floor is written as a multiple of its divisor an
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from itertools import count as numbers
 from math import gcd, inf, lcm
 
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.model import formulas
 from polyml.model.quasi import Floor, Poly, floor, summed
 
 MOST_REMAINDERS = 64  # of an unknown inside floors
 MOST_PIECES = 4000  # of one count
 MOST_TERMS = 1000  # of one quasi-polynomial
+MOST_CASES = 100  # that are told apart for people
 
 Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
 
@@ -37,9 +41,77 @@ class Count:
     pieces: tuple[tuple[isl.Set, Poly], ...]
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        total = Poly.number(sum(value.evaluate(values) for region, value in self.pieces if _holds(region, values))).constant
-        assert isinstance(total, int)
-        return total
+        """values: of every name in formulas and regions."""
+        return self.compiled(values)
+
+    @cached_property
+    def compiled(self) -> Callable[[Mapping[str, int]], int]:
+        """`evaluate` as Python code, which asks neither isl nor sympy."""
+        regions = [[_integer_rows(part) for part in polyhedra.alternatives(region)] for region, _ in self.pieces]
+        named = {name for _, value in self.pieces for name in value.names}
+        named |= {name for region, _ in self.pieces for name in polyhedra.used_parameters(region)}
+        names = {name: f"n{k}" for k, name in enumerate(sorted(named))}
+        values = [formulas.code(value, names) for _, value in self.pieces]
+        common = lcm(*(divisor for _, divisor in values))
+        lines = [f"{short} = values[{name!r}]" for name, short in names.items()]
+        lines.append("total = 0")
+        for alternatives, (value, divisor) in zip(regions, values):
+            holds = " or ".join(_condition_code(*rows, names) for rows in alternatives)
+            lines.append(f"if {holds}: total += ({value}) * {common // divisor}")
+        lines += [f"whole, rest = divmod(total, {common})", "assert rest == 0", "return whole"]
+        found: dict[str, Callable] = {}
+        exec("def evaluate(values):\n    " + "\n    ".join(lines), found)
+        return found["evaluate"]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the formulas depend on, not what regions do."""
+        return frozenset().union(*(value.names for _, value in self.pieces))
+
+    def substitute(self, values: Mapping[str, int]) -> Count:
+        """With numbers in place of names."""
+        numbers_ = {name: Poly.number(value) for name, value in values.items()}
+        pieces = [(polyhedra.fix(region, values), value.substitute(numbers_)) for region, value in self.pieces]
+        return Count(tuple((polyhedra.forget(region, values), value) for region, value in pieces if not region.is_empty()))
+
+    def apart(self, context: isl.Set) -> list[tuple[isl.Set, Poly]]:
+        """The parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
+        cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
+        for region, value in self.pieces:
+            cases = [case for each in cases for case in _cut(*each, region, value)]
+            if len(cases) > MOST_CASES:
+                raise CannotCount(f"more than {MOST_CASES} cases")
+        return cases
+
+    def within(self, context: isl.Set) -> Count:
+        """The same for parameters in a context { : ... }, as pieces that are apart, each with a formula of its own, those for
+        single sizes last. Regions leave out what the context says. Raises CannotCount for too many.
+        """
+        multiples = polyhedra.multiples(context)
+        cases = _together((region, _of_multiples(value, multiples)) for region, value in self.apart(context))
+        return Count(tuple((region.gist(context).coalesce(), value) for region, value in cases))
+
+    def cases(self, values: Mapping[str, int] | None = None) -> list[tuple[str, str]]:
+        """(formula, where it holds) of each case; values: only of the one for these. "" where it always holds."""
+        pieces = [(r, v) for r, v in self.pieces if values is None or not polyhedra.fix(r, values).is_empty()]
+        return [(formulas.text(value), polyhedra.condition_text(region)) for region, value in pieces]
+
+    def text(self, values: Mapping[str, int] | None = None) -> str:
+        """The formula, or the cases, one a line. values: only the one for these.
+
+        >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
+        >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
+        4*N - 6 where N >= 4
+        N*(N + 1)/2 where N <= 3
+        """
+        return "\n".join(f"{value} where {where}" if where else value for value, where in self.cases(values)) or "0"
+
+    def sympy(self):
+        """A sympy Piecewise over integer symbols, or the one formula where it holds everywhere. Only of pieces that are apart."""
+        import sympy
+
+        cases = [(formulas.symbolic(value), _symbolic_condition(region)) for region, value in self.pieces]
+        return sympy.Piecewise(*cases, (sympy.Integer(0), True))
 
 
 def count(domain: isl.Set, deadline: float = inf) -> Count:
@@ -91,13 +163,13 @@ class _Counter:
         least.append((terms, quotient.constant))
         least.append(({k: -c for k, c in terms.items()}, quotient.divisor - 1 - quotient.constant))
 
-    def _equal(self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[str, ...]):
+    def _equal(self, equal: list[Row], least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
         """Solve the equalities, then sum."""
         while equal:
             terms, constant = equal[0]
             here = {u: terms[u] for u in unknowns if terms.get(u)}
             if not here:
-                conditions = (*conditions, f"{_text(terms, constant)} = 0")
+                conditions = (*conditions, (terms, constant))
                 equal = equal[1:]
                 continue
             common = gcd(*here.values())
@@ -131,7 +203,7 @@ class _Counter:
         self._defined.append((name, others, divisor))
         return name
 
-    def _sum(self, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[str, ...]):
+    def _sum(self, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
         least = _tidy(least)
         if least is None:
             return
@@ -142,18 +214,19 @@ class _Counter:
         if not unknowns:
             yield self._piece(least, value, conditions)
             return
-        region = self._set(least, unknowns, conditions)
-        if region.is_empty():
-            return
         chosen = min(unknowns, key=lambda u: _difficulty(u, least, value))
         inside = [a for a in value.atoms if isinstance(a, Floor) and chosen in a.names]
         if inside:
+            if self._is_empty(least, unknowns, conditions):
+                return
             yield from self._by_remainder(chosen, inside, least, unknowns, value, conditions)
             return
         lower = [r for r in least if r[0].get(chosen, 0) > 0]
         upper = [r for r in least if r[0].get(chosen, 0) < 0]
         others = [r for r in least if not r[0].get(chosen)]
         left = [u for u in unknowns if u != chosen]
+        if len(lower) * len(upper) != 1 and self._is_empty(least, unknowns, conditions):
+            return  # else it is found empty at the end
         if not lower or not upper:
             raise CannotCount("the set is not bounded")
         for i, low in enumerate(lower):
@@ -176,7 +249,7 @@ class _Counter:
             each = value.substitute({chosen: Poly.linear(solution[0].items(), remainder)})
             yield from self._sum(rows, left, each, conditions)
 
-    def _piece(self, least: list[Row], value: Poly, conditions: tuple[str, ...]) -> tuple[isl.Set, Poly]:
+    def _piece(self, least: list[Row], value: Poly, conditions: tuple[Row, ...]) -> tuple[isl.Set, Poly]:
         self._pieces += 1
         if self._pieces > MOST_PIECES:
             raise CannotCount(f"more than {MOST_PIECES} pieces")
@@ -184,15 +257,14 @@ class _Counter:
             value = value.substitute({name: floor(Poly.linear(terms.items(), constant), divisor)})
         return self._set(least, [], conditions), value
 
-    def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[str, ...]) -> isl.Set:
+    def _is_empty(self, least: list[Row], unknowns: list[str], conditions: tuple[Row, ...]) -> bool:
+        return self._set(least, unknowns, conditions).is_empty()
+
+    def _set(self, least: list[Row], unknowns: list[str], conditions: tuple[Row, ...]) -> isl.Set:
         """The region, with its unknowns as dimensions."""
-        holds = [f"{_text(*row)} >= 0" for row in least]
-        whole = [f"{divisor} {name} = {_text(*row)}" for name, row, divisor in self._defined]
-        constraints = " and ".join([*holds, *whole, *conditions])
-        if self._defined:
-            constraints = f"exists {', '.join(name for name, _, _ in self._defined)} : {constraints}"
-        tuple_ = f"[{', '.join(unknowns)}]" if unknowns else ""
-        return isl.Set(f"[{', '.join(self._parameters)}] -> {{ {tuple_} : {constraints or 'true'} }}")
+        whole = [({**terms, name: -divisor}, constant) for name, (terms, constant), divisor in self._defined]
+        defined = [name for name, _, _ in self._defined]
+        return polyhedra.set_of_rows(self._parameters, unknowns, defined, [*conditions, *whole], least)
 
 
 def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, Poly]]:
@@ -212,8 +284,87 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
             yield region.coalesce(), value
 
 
-def _holds(region: isl.Set, values: Mapping[str, int]) -> bool:
-    return not polyhedra.fix(region, values).is_empty()
+def _cut(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
+    """What holds in `where` with `value` added in the part that the region has."""
+    both = where.intersect(region)
+    if both.is_empty():
+        yield where, total
+        return
+    yield both, total + value
+    rest = where.subtract(both)
+    if not rest.is_empty():
+        yield rest, total
+
+
+def _of_multiples(value: Poly, multiples: Mapping[str, tuple[int, int]]) -> Poly:
+    """The same for names that are all some remainder (step, remainder), where that leaves no floors of them."""
+    mine = {name: (step, rest) for name, (step, rest) in multiples.items() if name in value.names}
+    inner = value.substitute({name: Poly.linear([(name, step)], rest) for name, (step, rest) in mine.items()})
+    if any(isinstance(atom, Floor) and not mine.keys().isdisjoint(atom.names) for atom in inner.atoms):
+        return value
+    outer = {name: (Poly.atom(name) - Poly.number(rest)).scaled(Fraction(1, step)) for name, (step, rest) in mine.items()}
+    return inner.substitute(outer)
+
+
+def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly]]:
+    """Cases with one formula as one; also where one formula equals the other for the few sizes of its region."""
+    by_value: dict[Poly, isl.Set] = {}
+    for region, value in cases:
+        by_value[value] = by_value[value].union(region).coalesce() if value in by_value else region
+    found: list[tuple[isl.Set, Poly]] = []
+    for value, region in sorted(by_value.items(), key=lambda each: polyhedra.fixed_dimensions(each[1])):
+        known = polyhedra.fixed_parameters(region)
+        fixed = {name: Poly.number(number) for name, number in known.items()}
+        for k, (other, there) in enumerate(found):
+            if known and (value - there).substitute(fixed) == Poly():
+                found[k] = other.union(region).coalesce(), there
+                break
+        else:
+            found.append((region, value.substitute(fixed)))
+    return [(region, value) for region, value in found if value.terms]
+
+
+def _integer_rows(region: isl.Set) -> tuple:
+    rows = polyhedra.integer_rows(region)
+    if rows is None:
+        raise CannotCount("a piece has alternatives")
+    return rows
+
+
+def _condition_code(equalities, inequalities, names: Mapping[str, str]) -> str:
+    parts = [f"{_row_code(row, names)} == 0" for row in equalities] + [f"{_row_code(row, names)} >= 0" for row in inequalities]
+    return f"({' and '.join(parts) or 'True'})"
+
+
+def _row_code(row, names: Mapping[str, str]) -> str:
+    terms, constant = row
+
+    def name(each) -> str:
+        if isinstance(each, str):
+            return names[each]
+        return f"(({_row_code((dict(each.terms), each.constant), names)})//{each.divisor})"
+
+    return " + ".join([*(f"{c}*{name(k)}" for k, c in terms.items()), str(constant)])
+
+
+def _symbolic_condition(region: isl.Set):
+    import sympy
+
+    def value(row):
+        terms, constant = row
+        return sum((c * name(k) for k, c in terms.items()), sympy.Integer(constant))
+
+    def name(each):
+        if isinstance(each, str):
+            return sympy.Symbol(each, integer=True)
+        return sympy.floor(value((dict(each.terms), each.constant)) / each.divisor)
+
+    alternatives = []
+    for part in polyhedra.alternatives(region):
+        equalities, inequalities = _integer_rows(part)
+        rows = [sympy.Eq(value(row), 0) for row in equalities] + [sympy.Ge(value(row), 0) for row in inequalities]
+        alternatives.append(sympy.And(*rows))
+    return sympy.Or(*alternatives)
 
 
 def _replaced(row: Row, name: str, solution: Row) -> Row:
@@ -285,7 +436,3 @@ def _period(atom: Floor, name: str) -> int:
         elif isinstance(part, Floor) and name in part.names:
             period = lcm(period, _period(part, name) * atom.divisor)
     return period
-
-
-def _text(terms: Mapping[str, int], constant: int) -> str:
-    return " + ".join([*(f"{c} {k}" for k, c in terms.items()), str(constant)])

@@ -60,7 +60,7 @@ class Poly:
 
     @staticmethod
     def of(terms: Mapping[Monomial, Fraction | int]) -> "Poly":
-        return Poly(frozenset((monomial, _number(c)) for monomial, c in terms.items() if c))
+        return Poly(frozenset([(monomial, c if type(c) is int else _number(c)) for monomial, c in terms.items() if c]))
 
     def __hash__(self) -> int:
         return self._hash
