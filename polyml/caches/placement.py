@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.ast import Program
+from polyml.codegen.ast import Program, Window
 from polyml.frontend.syntax import ArrayType
 from polyml.model.scop import Array, Role, Scop
 from polyml.polyhedra import value_at
@@ -24,6 +24,10 @@ class Placed:
     size_bytes: int
 
     @property
+    def element_bytes(self) -> int:
+        return min(self.strides, default=self.size_bytes)
+
+    @property
     def end(self) -> int:
         return self.address + self.size_bytes
 
@@ -36,17 +40,27 @@ def placed(
 
     sizes: of the program's parameters. An argument's memory is that of an array made for these sizes, not a part of another.
     """
+    return _placed(program.scop, program.windows, sizes, alignment, addresses or {})
+
+
+def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
+    """As `placed` where local arrays have memory for all of their elements."""
+    return _placed(scop, {}, sizes, alignment, {})
+
+
+def _placed(
+    scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int]
+) -> dict[str, Placed]:
     found: dict[str, Placed] = {}
     end = 0
-    for array in _in_order(program.scop):
-        shape = _shape(program, array, sizes)
+    for array in _in_order(scop):
+        shape = _shape(windows.get(array.name), array, sizes)
         strides = [array.element.size_bytes * prod(shape[dim + 1 :]) for dim in range(len(shape))]
         if array.pairs:  # both parts of a number are neighbours
             part, *others = shape
             rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
             strides = [array.element.size_bytes, *rows]
-        start = -(-end // alignment) * alignment
-        address = start if addresses is None else addresses.get(array.name, start)
+        address = addresses.get(array.name, -(-end // alignment) * alignment)
         found[array.name] = Placed(address, shape, tuple(strides), array.element.size_bytes * prod(shape))
         end = max(end, found[array.name].end)
     return found
@@ -64,9 +78,8 @@ def _in_order(scop: Scop) -> list[Array]:
     return [*given, *others]
 
 
-def _shape(program: Program, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def _shape(window: Window | None, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
     shape = [value_at(extent, sizes) for extent in array.shape]
-    window = program.windows.get(array.name)
     if window is not None:
         shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]
     return tuple(shape)
