@@ -1,0 +1,114 @@
+"""Hölder-Brascamp-Lieb inequalities |E| <= product of |f(E)| ** s(f) over linear maps f, for all finite sets E of integer points.
+
+They hold exactly where rank(H) <= sum of s(f) * rank(f(H)) for every subgroup H (Christ, Demmel, Knight, Scanlon and Yelick,
+"Communication lower bounds and optimal algorithms for programs that reference arrays", 2013), for which those suffice that come
+from the kernels of the maps by sums and intersections (Valdimarsson, "The Brascamp-Lieb polyhedron", 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+MOST_SPACES = 200  # sums and intersections of kernels
+
+Space = tuple[tuple[Fraction, ...], ...]  # a basis in reduced echelon form
+
+
+def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
+    """The s with the least sum, for maps with these kernels. None where there is none, or where there are too many spaces.
+
+    >>> gemm = [space([row], 3) for row in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]
+    >>> [str(s) for s in exponents(gemm, 3)]
+    ['1/2', '1/2', '1/2']
+    """
+    spaces = _lattice([*kernels, space(_identity(dims), dims)], dims)
+    if spaces is None:
+        return None
+    rows = {tuple(len(h) - len(intersection(h, k, dims)) for k in kernels): len(h) for h in spaces if h}
+    if any(not any(row) for row in rows):
+        return None
+    found = _least_sum(list(rows.items()), len(kernels))
+    return found if all(s <= 1 for s in found) else None
+
+
+def space(rows: Sequence[Sequence[int | Fraction]], dims: int) -> Space:
+    """What the rows span.
+
+    >>> len(space([(1, 2, 3), (2, 4, 6)], 3))
+    1
+    """
+    left = [[Fraction(v) for v in row] for row in rows]
+    found: list[list[Fraction]] = []
+    for column in range(dims):
+        pivot = next((row for row in left if row[column]), None)
+        if pivot is None:
+            continue
+        left.remove(pivot)
+        pivot = [v / pivot[column] for v in pivot]
+        left, found = ([_less(row, pivot, column) for row in rows_] for rows_ in (left, found))
+        found.append(pivot)
+    return tuple(map(tuple, found))
+
+
+def kernel(rows: Sequence[Sequence[int | Fraction]], dims: int) -> Space:
+    """What a map with these rows maps to 0."""
+    basis = space(rows, dims)
+    pivots = [next(k for k, v in enumerate(row) if v) for row in basis]
+    found = []
+    for free in (k for k in range(dims) if k not in pivots):
+        vector = [Fraction(int(k == free)) for k in range(dims)]
+        for row, pivot in zip(basis, pivots):
+            vector[pivot] = -row[free]
+        found.append(vector)
+    return space(found, dims)
+
+
+def intersection(a: Space, b: Space, dims: int) -> Space:
+    """The vectors of both: those that what is orthogonal to either is orthogonal to."""
+    return kernel([*kernel(a, dims), *kernel(b, dims)], dims)
+
+
+def _less(row: list[Fraction], pivot: list[Fraction], column: int) -> list[Fraction]:
+    return [v - row[column] * p for v, p in zip(row, pivot)] if row[column] else row
+
+
+def _identity(dims: int) -> list[list[int]]:
+    return [[int(i == j) for j in range(dims)] for i in range(dims)]
+
+
+def _lattice(first: Sequence[Space], dims: int) -> list[Space] | None:
+    """All that come from some spaces by sums and intersections; None for too many."""
+    found: list[Space] = []
+    waiting = list(dict.fromkeys(first))
+    while waiting:
+        new = waiting.pop()
+        found.append(new)
+        if len(found) + len(waiting) > MOST_SPACES:
+            return None
+        known = {*found, *waiting}
+        for other in found:
+            for made in (space([*new, *other], dims), intersection(new, other, dims)):
+                if made not in known:
+                    known.add(made)
+                    waiting.append(made)
+    return found
+
+
+def _least_sum(rows: Sequence[tuple[Sequence[int], int]], count: int) -> list[Fraction]:
+    """The s >= 0 with the least sum for which row . s >= bound for all rows, each of which has something positive.
+
+    Simplex with exact fractions on the dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, from y = 0 by Bland's
+    rule; s are the prices at the end.
+    """
+    table = [[*(row[j] for row, _ in rows), *(int(i == j) for i in range(count)), 1] for j in range(count)]
+    table = [[Fraction(v) for v in row] for row in table]
+    gain = [Fraction(bound) for _, bound in rows] + [Fraction(0)] * (count + 1)
+    basis = [len(rows) + j for j in range(count)]
+    while any(g > 0 for g in gain[:-1]):
+        enters = next(k for k, g in enumerate(gain[:-1]) if g > 0)
+        leaves = min((j for j in range(count) if table[j][enters] > 0), key=lambda j: (table[j][-1] / table[j][enters], basis[j]))
+        pivot = [v / table[leaves][enters] for v in table[leaves]]
+        table = [pivot if j == leaves else _less(row, pivot, enters) for j, row in enumerate(table)]
+        gain, basis[leaves] = _less(gain, pivot, enters), enters
+    return [-g for g in gain[len(rows) : -1]]
