@@ -129,7 +129,7 @@ def footprints(
     places: Mapping[str, Placed] | None = None,
     seconds: float = 0.05,
 ) -> tuple[Level, ...]:
-    """The whole kernel, then one iteration of each loop, outer loops first. schedule: else the source's order. places: where the
+    """The whole kernel, then one iteration of each loop, outer loops first; local arrays as if they were whole. schedule: else the source's order. places: where the
     arrays lie; else one behind the other on lines of their own. seconds: about, for one formula; where it takes longer, there are
     numbers of a middle iteration, or without sizes the formula of a box.
 
@@ -260,7 +260,7 @@ class _Measure:
         if amount is None or amount.at is None:
             return Amount(formula, context, assumes, 0, EXACT)
         how = amount.accuracy if amount.count is None or not amount.at else MOST
-        return Amount(formula, context, assumes, number(self._at(elements, amount.at)), how, amount.at)
+        return Amount(formula, context, assumes, *self._numbered(number, elements, amount.at, how))
 
     def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
         try:
@@ -282,9 +282,17 @@ class _Measure:
         except (CannotCount, BudgetExceeded):
             if self.sizes is None:
                 return self._box(elements, mapped, assumes, context)
-        iterations = self._iterations(elements)
-        at = polyhedra.middle(iterations)
-        return Amount(None, context, assumes, number(self._at(elements, at)), MIDDLE if self.around else EXACT, at)
+        at = polyhedra.middle(self._iterations(elements))
+        return Amount(None, context, assumes, *self._numbered(number, elements, at, MIDDLE if self.around else EXACT))
+
+    def _numbered(
+        self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
+    ) -> tuple[int | None, str, Mapping[str, int]]:
+        here = polyhedra.without_sizes(polyhedra.fix(elements, {**self.sizes, **at}))
+        try:
+            return number(here), accuracy, at
+        except CannotCount:
+            return None, UNKNOWN, at
 
     def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
         try:
@@ -300,9 +308,6 @@ class _Measure:
     def _iterations(self, elements: isl.Set) -> isl.Set:
         """{ : ... } of the loops around, in which some are used."""
         return polyhedra.on_parameters(polyhedra.fix(elements.params(), self.sizes), self.around)
-
-    def _at(self, elements: isl.Set, iteration: Mapping[str, int]) -> isl.Set:
-        return polyhedra.without_sizes(polyhedra.fix(elements, {**self.sizes, **iteration}))
 
     @staticmethod
     def _number_of(here: isl.Set) -> int:
@@ -374,7 +379,8 @@ def _greatest_of(region: isl.Set, value: Poly) -> tuple[int, dict[str, int]]:
 @dataclass(frozen=True)
 class Tile:
     """Of loops in the order of the schedule. sizes: by loop, a number or a name. interior: of a tile that the iterations fill,
-    over sizes, names of tile sizes, and the first iterations of the tile in loops where that matters.
+    over sizes, names of tile sizes, and the first iterations of the tile in loops where that matters; for lines these count in
+    lines, such as `i_8` for i/8.
     """
 
     sizes: Mapping[str, int | str]
@@ -382,6 +388,11 @@ class Tile:
     interior: tuple[Footprint, ...]
     line_bytes: int
     seconds: float = field(compare=False)
+
+    def lines(self, values: Mapping[str, int]) -> int | None:
+        """Of all arrays, for values of all names; None where they are not counted."""
+        counts = [f.lines.count for f in self.interior]
+        return None if None in counts else sum(each.evaluate(values) for each in counts)
 
 
 def tile(

@@ -7,12 +7,13 @@ from the kernels of the maps by sums and intersections (Valdimarsson, "The Brasc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import gcd, lcm
 
 MOST_SPACES = 200  # sums and intersections of kernels
 
-Space = tuple[tuple[Fraction, ...], ...]  # a basis in reduced echelon form
+Space = tuple[tuple[int, ...], ...]  # a basis in reduced echelon form, of rows without factors
 
 
 def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
@@ -32,34 +33,33 @@ def exponents(kernels: Sequence[Space], dims: int) -> list[Fraction] | None:
     return found if all(s <= 1 for s in found) else None
 
 
-def space(rows: Sequence[Sequence[int | Fraction]], dims: int) -> Space:
+def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
     """What the rows span.
 
-    >>> len(space([(1, 2, 3), (2, 4, 6)], 3))
-    1
+    >>> space([(1, 2, 3), (2, 4, 6), (0, 0, -2)], 3)
+    ((1, 2, 0), (0, 0, 1))
     """
-    left = [[Fraction(v) for v in row] for row in rows]
-    found: list[list[Fraction]] = []
+    left, found = [list(row) for row in rows], []
     for column in range(dims):
         pivot = next((row for row in left if row[column]), None)
         if pivot is None:
             continue
         left.remove(pivot)
-        pivot = [v / pivot[column] for v in pivot]
-        left, found = ([_less(row, pivot, column) for row in rows_] for rows_ in (left, found))
+        left, found = ([_without(row, pivot, column) for row in each] for each in (left, found))
         found.append(pivot)
-    return tuple(map(tuple, found))
+    return tuple(_primitive(row) for row in found)
 
 
-def kernel(rows: Sequence[Sequence[int | Fraction]], dims: int) -> Space:
+def kernel(rows: Iterable[Sequence[int]], dims: int) -> Space:
     """What a map with these rows maps to 0."""
     basis = space(rows, dims)
     pivots = [next(k for k, v in enumerate(row) if v) for row in basis]
+    common = lcm(*(row[pivot] for row, pivot in zip(basis, pivots)))
     found = []
     for free in (k for k in range(dims) if k not in pivots):
-        vector = [Fraction(int(k == free)) for k in range(dims)]
+        vector = [common * (k == free) for k in range(dims)]
         for row, pivot in zip(basis, pivots):
-            vector[pivot] = -row[free]
+            vector[pivot] = -row[free] * common // row[pivot]
         found.append(vector)
     return space(found, dims)
 
@@ -67,6 +67,17 @@ def kernel(rows: Sequence[Sequence[int | Fraction]], dims: int) -> Space:
 def intersection(a: Space, b: Space, dims: int) -> Space:
     """The vectors of both: those that what is orthogonal to either is orthogonal to."""
     return kernel([*kernel(a, dims), *kernel(b, dims)], dims)
+
+
+def _without(row: list[int], pivot: Sequence[int], column: int) -> list[int]:
+    """A multiple of the row less one of the pivot, with 0 in the column."""
+    return [v * pivot[column] - row[column] * p for v, p in zip(row, pivot)] if row[column] else row
+
+
+def _primitive(row: Sequence[int]) -> tuple[int, ...]:
+    """Without a factor, and the first number positive."""
+    common = gcd(*row) * (1 if next(v for v in row if v) > 0 else -1)
+    return tuple(v // common for v in row)
 
 
 def _less(row: list[Fraction], pivot: list[Fraction], column: int) -> list[Fraction]:

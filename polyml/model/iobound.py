@@ -143,7 +143,7 @@ class LowerBound:
     context: isl.Set = field(repr=False, compare=False)
 
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
-        """Elements that are loaded at least. elements: of the caches."""
+        """Elements that are loaded at least. elements: of the caches; of arrays with several types, of the smallest one."""
         groups = self._groups(sizes, elements)
         return max(self.compulsory(sizes), *(_loads(group, sizes, elements + self.registers) for group in groups), 0)
 
@@ -189,10 +189,7 @@ def lower_bound(scop: Scop) -> LowerBound:
     """Parametric in sizes and the fast memory's elements. Arrays are taken to be apart in memory. What would take too long to
     derive is left out.
     """
-    flows = {
-        name: [_Flow.of(scop, statement, access) for access in statement.reads if not access.may]
-        for name, statement in scop.statements.items()
-    }
+    flows = {name: list(_flows(scop, statement)) for name, statement in scop.statements.items()}
     started: dict[str, isl.Set] = {}
     for flow in (f for each in flows.values() for f in each):
         if scop.arrays[flow.access.array].role is Role.ARGUMENT and not flow.at_start.is_empty():
@@ -206,6 +203,17 @@ def lower_bound(scop: Scop) -> LowerBound:
     reuse = tuple(each for name in scop.statements for each in _reuse(scop, name, flows))
     context = reduce(isl.Set.intersect, (s.domain.params() for s in scop.statements.values()), scop.checked)
     return LowerBound(_counted(started), _counted(written), reuse, scalars + operands, context)
+
+
+def _flows(scop: Scop, statement: Statement) -> Iterator[_Flow]:
+    """Of the reads that every instance makes, as far as they are found in time."""
+    for access in statement.reads:
+        try:
+            with polyhedra.budget(OPERATIONS):
+                if not access.may:
+                    yield _Flow.of(scop, statement, access)
+        except BudgetExceeded:
+            continue
 
 
 def _joined(sets: dict[str, isl.Set], array: str, elements: isl.Set) -> None:

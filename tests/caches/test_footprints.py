@@ -194,6 +194,23 @@ def test_formulas_of_a_convolution_s_tile():
     assert {f.array: f.lines.text() for f in found}["image"] == "Tic*(Th + 2)*(floor((Tw + 1)/8) + 1)"
 
 
+def test_lines_of_tiles_by_their_sizes():
+    program, _ = program_of(*KERNELS["gemm"])
+    found = tile(program.scop, {"i": "Ti", "j": 24, "k": "Tk"})
+    values = {p.name: 1000 for p in program.scop.parameters} | {"i": 0, "j_8": 0, "k_8": 0, "i_8": 0, "Ti": 10, "Tk": 12}
+    assert found.lines(values) == 10 * 3 + 10 * 2 + 12 * 3
+
+
+def test_arrays_of_too_many_rows_are_not_counted(monkeypatch):
+    monkeypatch.setattr(runs, "MOST_RUNS", 10)
+    program, sizes = program_of(*KERNELS["stencil5"])
+    whole, *_ = footprints(program.scop, None, sizes)
+    assert {(f.array, f.lines.value, f.lines.accuracy) for f in whole.footprints} == {
+        ("A", None, "not counted"), ("B", None, "not counted")
+    }
+    assert whole.lines is None and whole.footprints[0].share(CacheLevel(1, 32768, 8, 64, 1)) is None
+
+
 def test_formulas_of_a_matrix_product():
     program, sizes = program_of(gemm_ijk, {"A": (64, 32), "B": (32, 48), "C": (64, 48)}, np.float32)
     whole, *_, inner = footprints(program.scop, None, sizes)

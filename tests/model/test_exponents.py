@@ -52,7 +52,7 @@ def solve(rows, count):
     echelon = space([[*row, bound] for row, bound in rows], count + 1)
     if len(echelon) < count or any(not any(row[:count]) for row in echelon):
         return None
-    return [row[-1] for row in echelon]
+    return [Fraction(row[-1], row[k]) for k, row in enumerate(echelon)]
 
 
 @pytest.mark.parametrize("seed", range(40))
