@@ -265,7 +265,7 @@ class _Measure:
     def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
         try:
             with self._limited():
-                return _counted(elements, mapped, time.monotonic() + 20 * self.seconds)
+                return _counted(elements, mapped, time.monotonic() + 8 * self.seconds)
         except (CannotCount, BudgetExceeded):
             return None
 
@@ -277,7 +277,7 @@ class _Measure:
         """
         try:
             with self._limited():
-                counted = _counted(elements, mapped, time.monotonic() + 20 * self.seconds)
+                counted = _counted(elements, mapped, time.monotonic() + 8 * self.seconds)
                 return Amount(counted, context, assumes, *self._greatest(counted, elements))
         except (CannotCount, BudgetExceeded):
             if self.sizes is None:

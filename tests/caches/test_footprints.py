@@ -18,6 +18,7 @@ from polyml.caches.simulate import simulate
 from polyml.errors import ScheduleError
 from polyml.machine import CacheLevel
 from tests.caches import brute, test_simulate
+from tests.caches.random_nests import random_nest
 from tests.caches.test_simulate import CASES, REFERENCE, gemm_ijk, levels_of, program_of
 
 
@@ -108,6 +109,27 @@ def test_every_iteration_uses_what_the_formulas_say(name):
             assert footprint.lines.value in {lines(a) for a in each.values() if len(a) == most or exact}
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_random_nests(seed, tmp_path):
+    function, arguments = random_nest(seed, tmp_path)
+    program, sizes = program_of(function, arguments)
+    found = footprints(program.scop, None, sizes, seconds=0.2)
+    wanted = used(function, arguments)
+    for level, by_values in zip(found, wanted):
+        for footprint in level.footprints:
+            each = {values: arrays[footprint.array] for values, arrays in by_values.items()}
+            for amount, of in ((footprint.elements, len), (footprint.lines, lines)):  # rows are of whole lines
+                if amount.count is None:  # not in time
+                    assert amount.value == of(each[tuple(amount.at.values())])
+                    continue
+                assert amount.value == max(map(of, each.values()))
+                for values, addresses in each.items():
+                    assert amount.count.evaluate(sizes | dict(zip(level.loops, values))) == of(addresses)
+    assert {a: n.value for a, n in compulsory(program.scop, sizes).lines.items()} == {
+        array: lines(addresses) for array, addresses in wanted[0][()].items()
+    }
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_compulsory_misses_are_the_simulation_s(name):
     program, sizes = program_of(*KERNELS[name])
@@ -149,12 +171,12 @@ def test_a_tile_that_iterations_fill(name):
     program, parameters = program_of(function, arguments)
     nest = footprints(program.scop)[-1].loops
     tiled = [loop for loop in nest if loop in TILES[name]]
-    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=10)
+    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=2)
     points = used(function, arguments)[-1]
     rng, tried = Random(1), 0
     while tried < 12:
         sizes = {loop: rng.randint(1, 5) for loop in tiled}
-        first = {loop: rng.randint(0, 12) for loop in tiled}
+        first = {loop: rng.randint(0, 6) for loop in tiled}
         inside = {
             values: arrays
             for values, arrays in points.items()
@@ -169,6 +191,39 @@ def test_a_tile_that_iterations_fill(name):
             known = parameters | {f"T{loop}": size for loop, size in sizes.items()} | first
             assert footprint.elements.count.evaluate(known) == len(wanted), (sizes, first)
             assert at[footprint.array] == (len(wanted), lines(wanted))
+
+
+ALIGNED = {
+    "gemm": (gemm_ijk, {"A": (24, 32), "B": (32, 40), "C": (24, 40)}, "ijk"),
+    "conv2d": (test_simulate.conv2d, {"image": (9, 12, 24), "filters": (9, 9, 3, 8), "out": (9, 10, 16)}, "oyxc"),
+    "stencil5": (test_simulate.stencil5, {"A": (20, 32), "B": (20, 32)}, "ij"),
+    "syrk": (syrk, {"A": (32, 24), "C": (32, 32)}, "ijk"),
+}
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_lines_of_a_tile_that_begins_on_lines(name):
+    function, arguments, tiled = ALIGNED[name]
+    program, parameters = program_of(function, arguments)
+    nest = footprints(program.scop)[-1].loops
+    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=2)
+    points = used(function, arguments)[-1]
+    rng, tried = Random(2), 0
+    while tried < 8:
+        sizes = {loop: rng.randint(1, 9) for loop in tiled}
+        first = {loop: rng.choice([0, 8, 16]) if name != "conv2d" else rng.choice([0, 8]) * (loop == "x") for loop in tiled}
+        inside = {
+            values: arrays
+            for values, arrays in points.items()
+            if all(first[loop] <= v < first[loop] + sizes[loop] for loop, v in zip(nest, values) if loop in sizes)
+        }
+        if len({tuple(v for loop, v in zip(nest, values) if loop in sizes) for values in inside}) < np.prod(list(sizes.values())):
+            continue
+        tried += 1
+        known = parameters | {f"T{loop}": size for loop, size in sizes.items()} | {f"{k}_8": v // 8 for k, v in first.items()}
+        for footprint in found.interior:
+            wanted = set().union(*(arrays[footprint.array] for arrays in inside.values()))
+            assert footprint.lines.count.evaluate(known) == lines(wanted), (sizes, first)
 
 
 def test_tiles_cut_off_by_the_ends_of_loops():

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import permutations
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from polyml.model.iobound import lower_bound
 from polyml.model.scop import Role
 from tests.caches import test_simulate
 from tests.caches.test_footprints import mttkrp, syrk
+from tests.caches.random_nests import random_nest
 from tests.caches.test_simulate import gemm_ijk, gemm_tiled_16, levels_of, program_of
 
 
@@ -176,6 +178,73 @@ def orders(name):
 
 def tiled(name, point, dims, size):
     return tuple(point[dim] // size for dim in dims) + tuple(point[dim] for dim in dims)
+
+
+def instances(scop, sizes):
+    """(reads, write) of each instance, in the source's order; locations in memory alone."""
+    found, reads = [], []
+    for location, is_write in uses(scop, sizes):
+        if is_write:
+            found.append((reads, location))
+            reads = []
+        else:
+            reads.append(location)
+    return found
+
+
+def sparing(steps, capacity, rng):
+    """The instances in an order that keeps their dependences, the next one that for which least has to be loaded."""
+    waits, after = [0] * len(steps), [[] for _ in steps]
+    writer, readers = {}, {}
+    for number, (reads, write) in enumerate(steps):
+        before = {writer[x] for x in (*reads, write) if x in writer} | {*readers.get(write, ())}
+        for other in before:
+            after[other].append(number)
+        waits[number] = len(before)
+        writer[write] = number
+        readers[write] = []
+        for x in reads:
+            readers.setdefault(x, []).append(number)
+    ready, held, order = [n for n, count in enumerate(waits) if not count], {}, []
+    while ready:
+        chosen = min(ready, key=lambda n: (sum(x not in held for x in steps[n][0]), rng.random()))
+        ready.remove(chosen)
+        order.append(chosen)
+        for x in (*steps[chosen][0], steps[chosen][1]):
+            held.pop(x, None)
+            held[x] = True
+        while len(held) > capacity:
+            del held[next(iter(held))]
+        for n in after[chosen]:
+            waits[n] -= 1
+            if not waits[n]:
+                ready.append(n)
+    return [steps[n] for n in order]
+
+
+def check_orders_that_spare(scop, sizes, capacities, rng):
+    bound = lower_bound(scop)
+    steps = instances(scop, sizes)
+    for elements in capacities:
+        memory = elements + bound.registers
+        for order in (steps, sparing(steps, memory, rng), sparing(steps, memory // 2, rng)):
+            trace = [use for reads, write in order for use in (*((x, False) for x in reads), (write, True))]
+            assert bound.loads(sizes, elements) <= best_loads(trace, memory)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "gemm in a scalar"])
+def test_no_sparing_order_loads_less(name):
+    function, arguments = KERNELS[name]
+    if name != "conv2d":
+        arguments = {k: tuple(-(-n * 2 // 3) for n in v) if isinstance(v, tuple) else v // 2 for k, v in arguments.items()}
+    program, sizes = program_of(function, arguments)
+    check_orders_that_spare(program.scop, sizes, (1, 4, 12), Random(1))
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_no_order_of_random_nests_loads_less(seed, tmp_path):
+    program, sizes = program_of(*random_nest(seed, tmp_path))
+    check_orders_that_spare(program.scop, sizes, (1, 2, 4, 8), Random(seed))
 
 
 @pytest.mark.parametrize("name", KERNELS)
