@@ -1,0 +1,287 @@
+"""Which tiles of the source's loops miss least: candidates by their footprints, the most promising ones simulated in a window.
+
+A tile's misses are its lines, once for each tile, but for arrays that the innermost loops over tiles do not move: these stay. That
+says how large tiles should be, not which of them have lines that meet in the same sets: the simulation does.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import ceil, prod
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches import footprints
+from polyml.caches.placement import placed
+from polyml.caches.simulate import simulate
+from polyml.codegen.ast import Program
+from polyml.codegen.build import build
+from polyml.errors import IllegalSchedule, ScheduleError
+from polyml.machine import CacheLevel
+from polyml.schedule import loops, transform
+from polyml.schedule.loops import Block, Leaf, Loop, Node
+from polyml.schedule.script import Schedule
+
+FILL = 0.8  # of a level's lines that a tile may have
+WINDOW = 1_000_000  # instances that are simulated of a candidate
+FIRST = 12  # candidates that are simulated before their neighbours are
+MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
+SHORT = 8  # iterations of loops whose tiles are always whole
+MOST_CANDIDATES = 4000  # whose footprints are looked at
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimate: misses by footprints. misses: of
+    each level per instance, in the window; None: not simulated.
+    """
+
+    sizes: tuple[int, ...]
+    lines: int
+    estimate: float
+    misses: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """loops: of the nest that is tiled, outermost first. best first; problem: why there are none, "" where there are.
+    considered: how many by their footprints. window: instances that were simulated of each.
+    """
+
+    loops: tuple[str, ...] = ()
+    simulated: tuple[Candidate, ...] = ()
+    considered: int = 0
+    window: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    problem: str = ""
+
+    @property
+    def best(self) -> Candidate | None:
+        return self.simulated[0] if self.simulated else None
+
+
+def tiles(
+    source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], weights: Sequence[float] = (), seconds: float = 1.0
+) -> Tiles:
+    """source: the source's order. weights: what a miss of each level costs; else those of each level as much as all before it.
+    seconds: after how many to stop.
+    """
+    start = time.perf_counter()
+    problem = source.problem
+    nests = [names for names in _nests(source.loops) if len(names) > 1]
+    if not nests:
+        return Tiles(problem="no loops are directly around each other")
+    depth = max(map(len, nests))
+    nests = [names for names in nests if len(names) == depth]
+    search = _Search(source, nests, sizes, tuple(levels), tuple(weights) or (1.0,) * len(levels), start + seconds)
+    try:
+        problem.prove(_tiled(source, search.nests, (2,) * len(search.nests[0])))
+    except (IllegalSchedule, ScheduleError) as reason:
+        return Tiles(search.loops, problem=reason.message)
+    found = search.run()
+    return Tiles(search.loops, found, len(search.candidates), search.window, time.perf_counter() - start)
+
+
+class _Search:
+    def __init__(self, source: Schedule, nests, sizes, levels, weights, deadline: float):
+        self._source, self._sizes, self._levels = source, sizes, levels
+        self._weights, self._deadline = weights, deadline
+        self._scop = source.problem.scop
+        self.window = 0
+        extents = self._ranges(nests)
+        long = [k for k, extent in enumerate(extents) if extent > SHORT]
+        first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
+        self.nests, self._extents = [names[first:] for names in nests], extents[first:]
+        self._models = [self._model(names) for names in self.nests]
+        self._middle = self._middles()
+        self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried()) if c is not None}
+        self._places = placed(build(self._scop, source.tree, source.problem.reductions), sizes)
+
+    def run(self) -> tuple[Candidate, ...]:
+        """The candidates that were simulated, the one that costs least first."""
+        ranked = sorted(self.candidates.values(), key=lambda c: (c.estimate, c.sizes))
+        found: dict[tuple[int, ...], Candidate] = {}
+        for candidate in ranked[:FIRST]:
+            self._simulate(candidate, found)
+        looked_at: set[tuple[int, ...]] = set()
+        while time.perf_counter() < self._deadline:
+            best = min(found.values(), key=self._cost)
+            if best.sizes in looked_at:
+                break
+            looked_at.add(best.sizes)
+            for near in self._neighbours(best):
+                self._simulate(near, found)
+        return tuple(sorted(found.values(), key=lambda c: (self._cost(c), c.sizes)))
+
+    def _cost(self, c: Candidate) -> float:
+        return sum(w * m for w, m in zip(self._weights, c.misses))
+
+    def _simulate(self, candidate: Candidate, found: dict) -> None:
+        if candidate.sizes in found or found and time.perf_counter() > self._deadline:
+            return
+        program, instances = self._windowed(candidate.sizes)
+        counts = simulate(program, self._sizes, self._levels, classify=False, places=self._places).counts.values()
+        misses = tuple(sum(c.misses[level] for c in counts) / instances for level in range(len(self._levels)))
+        self.window = max(self.window, instances)
+        found[candidate.sizes] = Candidate(candidate.sizes, candidate.lines, candidate.estimate, misses)
+
+    def _neighbours(self, best: Candidate) -> Iterator[Candidate]:
+        """One size longer or shorter."""
+        known = [sorted({sizes[k] for sizes in self.candidates}) for k in range(len(best.sizes))]
+        for k, each in enumerate(known):
+            place = each.index(best.sizes[k])
+            for other in (place - 1, place + 1):
+                if 0 <= other < len(each):
+                    near = (*best.sizes[:k], each[other], *best.sizes[k + 1 :])
+                    if near in self.candidates:
+                        yield self.candidates[near]
+
+    # what there is to choose from
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        return tuple(map(_name, self.nests[0]))
+
+    def _ranges(self, nests: Sequence[Sequence[str]]) -> list[int]:
+        """How many iterations each loop has at most, over all nests."""
+        found = [1] * len(nests[0])
+        for names in nests:
+            for k, name in enumerate(names):
+                low, high = self._ends(name)
+                found[k] = max(found[k], high - low + 1)
+        return found
+
+    def _ends(self, name: str) -> tuple[int, int]:
+        """The first and the last value of a loop of the source, over all iterations around it."""
+        loop = transform.at(self._source.loops, transform.find(self._source.loops, name))
+        values = [self._values(piece) for piece in loops.pieces(loop.member)]
+        values = [v for v in values if not v.is_empty()]
+        if not values:
+            return 0, -1
+        lows = [v.dim_min_val(0).to_python() for v in values]
+        return min(lows), max(v.dim_max_val(0).to_python() for v in values)
+
+    def _values(self, member: isl.PwAff) -> isl.Set:
+        domain = self._scop.statements[member.domain().get_tuple_name()].domain
+        return polyhedra.fix(domain, self._sizes).apply(polyhedra.fix(isl.Map.from_pw_aff(member), self._sizes))
+
+    def _sizes_tried(self) -> Iterable[tuple[int, ...]]:
+        """Lines' multiples, and what divides a loop evenly."""
+        line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
+        for few in (32, 16, 8, 4):
+            choices = [self._sizes_of(extent, line, few) for extent in self._extents]
+            if prod(map(len, choices)) <= MOST_CANDIDATES:
+                break
+        return product(*choices)
+
+    def _sizes_of(self, extent: int, line: int, parts: int) -> list[int]:
+        """Of a loop's tiles: lines' multiples and what divides it into so many tiles at most, all of it for a short one."""
+        if extent <= SHORT:
+            return [extent]
+        multiples = {line * m for m in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if m <= parts}
+        even = {ceil(extent / count) for count in range(1, parts // 4 + 1)}
+        return sorted({1, 4, *multiples, *even} & {*range(1, extent)} | {extent})
+
+    def _model(self, names: Sequence[str]):
+        """By array (lines of a tile as a function, what they depend on), for tile sizes T0, T1, ..."""
+        symbols = {_name(address): f"T{k}" for k, address in enumerate(names)}
+        inside = transform.at(self._source.loops, transform.find(self._source.loops, names[0]))
+        found = footprints.tile(self._scop, symbols, self._source.tree, statements=loops.statements(inside), seconds=0.1)
+        return [(f.lines.count.compiled, f.lines.count.names) for f in found.interior if f.lines.count is not None]
+
+    def _middles(self) -> dict[str, int]:
+        """Where a tile in the middle begins, in iterations and in lines, where its lines depend on that."""
+        named = frozenset().union(*(names for model in self._models for _, names in model))
+        found = {}
+        for name, extent in ((_name(a), e) for names in self.nests for a, e in zip(names, self._extents)):
+            for each in named:
+                if each == name or re.fullmatch(rf"{name}_\d+", each):
+                    found[each] = extent // 2 // int(each.rpartition("_")[2] if each != name else 1)
+        return found
+
+    def _estimated(self, sizes: tuple[int, ...]) -> Candidate | None:
+        """None for tiles that fill the first level, but for the smallest ones."""
+        values = {**self._sizes, **self._middle, **{f"T{k}": size for k, size in enumerate(sizes)}}
+        capacity = self._levels[0].size_bytes // self._levels[0].line_bytes
+        counts = [ceil(extent / size) for extent, size in zip(self._extents, sizes)]
+        most, total = 0, 0.0
+        for model in self._models:
+            tile = 0
+            for lines, names in model:
+                each = lines(values)
+                tile += each
+                moved = max((k for k in range(len(sizes)) if f"T{k}" in names and counts[k] > 1), default=-1)
+                total += each * prod(counts[: moved + 1])
+            most = max(most, tile)
+        if most > FILL * capacity and any(size > 8 for size in sizes):
+            return None
+        return Candidate(sizes, most, total)
+
+    # what is simulated
+
+    def _windowed(self, sizes: tuple[int, ...]) -> tuple[Program, int]:
+        """The program of these tiles, of its first ones alone where there are many instances; and how many it runs."""
+        tree = _tiled(self._source, self.nests, sizes)
+        domain = self._scop.domain
+        total = _instances(domain, self._sizes)
+        for k, size in enumerate(sizes):
+            if total <= WINDOW:
+                break
+            kept = max(size, self._extents[k] * WINDOW // total // size * size)
+            domain = domain.intersect(self._first(k, kept))
+            total = _instances(domain, self._sizes)
+        return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions), total
+
+    def _first(self, k: int, count: int) -> isl.UnionSet:
+        """The instances in the first iterations of the k-th tiled loop."""
+        found = None
+        for names in self.nests:
+            low, _ = self._ends(names[k])
+            loop = transform.at(self._source.loops, transform.find(self._source.loops, names[k]))
+            for member in loops.pieces(loop.member):
+                limit = member.domain().intersect(member.le_set(_constant(member, low + count - 1)))
+                part = isl.UnionSet.from_set(limit)
+                found = part if found is None else found.union(part)
+        others = self._scop.domain.subtract(isl.UnionSet.universe(found))
+        return found.union(others)
+
+
+def _name(address: str) -> str:
+    return address.rpartition(".")[2]
+
+
+def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
+    space = like.get_domain_space()
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
+
+
+def _instances(domain: isl.UnionSet, sizes: Mapping[str, int]) -> int:
+    return sum(polyhedra.fix(piece, sizes).count_val().to_python() for piece in polyhedra.pieces(domain))
+
+
+def _tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]) -> isl.Schedule:
+    tree = source.loops
+    for names in nests:
+        tree = transform.tile(tree, dict(zip(names, sizes)))
+    return loops.write(source.problem.scop.domain, tree)
+
+
+def _nests(node: Node) -> Iterator[tuple[str, ...]]:
+    """How loops around each other and nothing else are called, of each nest as far in as it goes."""
+    if isinstance(node, Block):
+        for part in node.parts:
+            yield from _nests(part.body)
+    elif isinstance(node, Loop):
+        names = [node.name]
+        while isinstance(node.body, Loop):
+            node = node.body
+            names.append(node.name)
+        if not isinstance(node.body, Leaf):
+            yield from _nests(node.body)
+        else:
+            yield tuple(f"{node.body.statements[0]}.{name}" for name in names)
