@@ -1,15 +1,17 @@
 """Which tiles of the source's loops miss least: candidates by their footprints, the most promising ones simulated in a window.
 
-A tile's misses are its lines, once for each tile, but for arrays that the innermost loops over tiles do not move: these stay. That
-says how large tiles should be, not which of them have lines that meet in the same sets: the simulation does.
+Where the lines of one iteration of a loop fit a cache, the next iteration finds those that it uses again, and the whole loop
+fetches each of its lines once; else every iteration fetches its own. Loops over tiles, then those inside one, from the outermost
+inwards. That says how large tiles should be, not which of them have lines that meet in the same sets: the simulation does.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from math import ceil, prod
 
@@ -23,11 +25,12 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import build
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.machine import CacheLevel
+from polyml.model.counting import Count, count
 from polyml.schedule import loops, transform
 from polyml.schedule.loops import Block, Leaf, Loop, Node
 from polyml.schedule.script import Schedule
 
-FILL = 0.8  # of a level's lines that a tile may have
+FILL = 0.8  # of a level's lines that one iteration may have
 WINDOW = 1_000_000  # instances that are simulated of a candidate
 FIRST = 12  # candidates that are simulated before their neighbours are
 MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
@@ -37,8 +40,8 @@ MOST_CANDIDATES = 4000  # whose footprints are looked at
 
 @dataclass(frozen=True)
 class Candidate:
-    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimate: misses by footprints. misses: of
-    each level per instance, in the window; None: not simulated.
+    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimate: what misses cost by footprints.
+    misses: of each level per instance, in the window; None: not simulated.
     """
 
     sizes: tuple[int, ...]
@@ -97,26 +100,27 @@ class _Search:
         long = [k for k, extent in enumerate(extents) if extent > SHORT]
         first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
         self.nests, self._extents = [names[first:] for names in nests], extents[first:]
-        self._models = [self._model(names) for names in self.nests]
-        self._middle = self._middles()
-        self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried()) if c is not None}
+        self._models = [self._model(self._counts(names)) for names in self.nests]
+        pieces = polyhedra.pieces(self._scop.domain)
+        self._instances = sum(count(piece).evaluate(sizes) for piece in pieces)
+        self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried())}
         self._places = placed(build(self._scop, source.tree, source.problem.reductions), sizes)
 
     def run(self) -> tuple[Candidate, ...]:
         """The candidates that were simulated, the one that costs least first."""
-        ranked = sorted(self.candidates.values(), key=lambda c: (c.estimate, c.sizes))
+        ranked = sorted(self.candidates.values(), key=lambda c: (c.estimate, -prod(c.sizes)))
         found: dict[tuple[int, ...], Candidate] = {}
         for candidate in ranked[:FIRST]:
             self._simulate(candidate, found)
         looked_at: set[tuple[int, ...]] = set()
         while time.perf_counter() < self._deadline:
-            best = min(found.values(), key=self._cost)
+            best = min(found.values(), key=lambda c: (self._cost(c), -prod(c.sizes)))
             if best.sizes in looked_at:
                 break
             looked_at.add(best.sizes)
             for near in self._neighbours(best):
                 self._simulate(near, found)
-        return tuple(sorted(found.values(), key=lambda c: (self._cost(c), c.sizes)))
+        return tuple(sorted(found.values(), key=lambda c: (self._cost(c), -prod(c.sizes))))
 
     def _cost(self, c: Candidate) -> float:
         return sum(w * m for w, m in zip(self._weights, c.misses))
@@ -124,9 +128,10 @@ class _Search:
     def _simulate(self, candidate: Candidate, found: dict) -> None:
         if candidate.sizes in found or found and time.perf_counter() > self._deadline:
             return
-        program, instances = self._windowed(candidate.sizes)
-        counts = simulate(program, self._sizes, self._levels, classify=False, places=self._places).counts.values()
-        misses = tuple(sum(c.misses[level] for c in counts) / instances for level in range(len(self._levels)))
+        program = self._windowed(candidate.sizes)
+        counts = simulate(program, self._sizes, self._levels, classify=False, places=self._places).counts
+        instances = sum(c.accesses for r, c in counts.items() if r.is_write)
+        misses = tuple(sum(c.misses[level] for c in counts.values()) / instances for level in range(len(self._levels)))
         self.window = max(self.window, instances)
         found[candidate.sizes] = Candidate(candidate.sizes, candidate.lines, candidate.estimate, misses)
 
@@ -185,18 +190,29 @@ class _Search:
             return [extent]
         multiples = {line * m for m in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if m <= parts}
         even = {ceil(extent / count) for count in range(1, parts // 4 + 1)}
-        return sorted({1, 4, *multiples, *even} & {*range(1, extent)} | {extent})
+        return sorted({4, *multiples, *even} & {*range(1, extent)} | {extent})
 
-    def _model(self, names: Sequence[str]):
-        """By array (lines of a tile as a function, what they depend on), for tile sizes T0, T1, ..."""
+    def _counts(self, names: Sequence[str]) -> list[Count]:
+        """The lines of a tile, by array, for tile sizes T0, T1, ..."""
         symbols = {_name(address): f"T{k}" for k, address in enumerate(names)}
         inside = transform.at(self._source.loops, transform.find(self._source.loops, names[0]))
         found = footprints.tile(self._scop, symbols, self._source.tree, statements=loops.statements(inside), seconds=0.1)
-        return [(f.lines.count.compiled, f.lines.count.names) for f in found.interior if f.lines.count is not None]
+        return [f.lines.count for f in found.interior if f.lines.count is not None]
 
-    def _middles(self) -> dict[str, int]:
+    def _model(self, counts: Sequence[Count]) -> Callable[[tuple[int, ...]], int]:
+        """The lines of a tile of these sizes, all arrays together."""
+        middles = {**self._sizes, **self._middles(counts)}
+
+        @cache
+        def lines(sizes: tuple[int, ...]) -> int:
+            values = {**middles, **{f"T{k}": size for k, size in enumerate(sizes)}}
+            return sum(each.compiled(values) for each in counts)
+
+        return lines
+
+    def _middles(self, counts: Sequence[Count]) -> dict[str, int]:
         """Where a tile in the middle begins, in iterations and in lines, where its lines depend on that."""
-        named = frozenset().union(*(names for model in self._models for _, names in model))
+        named = frozenset().union(*(each.names for each in counts))
         found = {}
         for name, extent in ((_name(a), e) for names in self.nests for a, e in zip(names, self._extents)):
             for each in named:
@@ -204,38 +220,38 @@ class _Search:
                     found[each] = extent // 2 // int(each.rpartition("_")[2] if each != name else 1)
         return found
 
-    def _estimated(self, sizes: tuple[int, ...]) -> Candidate | None:
-        """None for tiles that fill the first level, but for the smallest ones."""
-        values = {**self._sizes, **self._middle, **{f"T{k}": size for k, size in enumerate(sizes)}}
-        capacity = self._levels[0].size_bytes // self._levels[0].line_bytes
-        counts = [ceil(extent / size) for extent, size in zip(self._extents, sizes)]
-        most, total = 0, 0.0
-        for model in self._models:
-            tile = 0
-            for lines, names in model:
-                each = lines(values)
-                tile += each
-                moved = max((k for k in range(len(sizes)) if f"T{k}" in names and counts[k] > 1), default=-1)
-                total += each * prod(counts[: moved + 1])
-            most = max(most, tile)
-        if most > FILL * capacity and any(size > 8 for size in sizes):
-            return None
-        return Candidate(sizes, most, total)
+    def _estimated(self, sizes: tuple[int, ...]) -> Candidate:
+        """What the tiles cost by their footprints."""
+        capacities = [FILL * level.size_bytes / level.line_bytes for level in self._levels]
+        boxes = [(*sizes[:k], *self._extents[k:]) for k in range(len(sizes))]  # one iteration of so many loops over tiles
+        boxes += [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
+        counts = [ceil(extent / size) for extent, size in zip(self._extents, sizes)] + [*sizes]
+        cost, most = 0.0, 0
+        for lines in self._models:
+            each = [lines(box) for box in boxes]
+            most = max(most, each[len(sizes)])
+            for capacity, weight in zip(capacities, self._weights):
+                times = 1
+                for level, count_ in enumerate(counts):
+                    if each[level + 1] <= capacity:
+                        break
+                    times *= count_
+                cost += weight * times * each[level]
+        return Candidate(sizes, most, cost)
 
     # what is simulated
 
-    def _windowed(self, sizes: tuple[int, ...]) -> tuple[Program, int]:
-        """The program of these tiles, of its first ones alone where there are many instances; and how many it runs."""
+    def _windowed(self, sizes: tuple[int, ...]) -> Program:
+        """The program of these tiles, of its first ones alone where there are many instances."""
         tree = _tiled(self._source, self.nests, sizes)
-        domain = self._scop.domain
-        total = _instances(domain, self._sizes)
+        domain, total = self._scop.domain, self._instances
         for k, size in enumerate(sizes):
             if total <= WINDOW:
                 break
             kept = max(size, self._extents[k] * WINDOW // total // size * size)
             domain = domain.intersect(self._first(k, kept))
-            total = _instances(domain, self._sizes)
-        return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions), total
+            total = total * min(kept, self._extents[k]) // self._extents[k]
+        return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions)
 
     def _first(self, k: int, count: int) -> isl.UnionSet:
         """The instances in the first iterations of the k-th tiled loop."""
@@ -258,10 +274,6 @@ def _name(address: str) -> str:
 def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
     space = like.get_domain_space()
     return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
-
-
-def _instances(domain: isl.UnionSet, sizes: Mapping[str, int]) -> int:
-    return sum(polyhedra.fix(piece, sizes).count_val().to_python() for piece in polyhedra.pieces(domain))
 
 
 def _tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]) -> isl.Schedule:
