@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from polyml.caches.footprints import Amount, Level
 from polyml.caches.trace import Reference
 from polyml.hardware import Figure
 from polyml.report.make import FormReport, Report
@@ -24,8 +25,51 @@ def data(report: Report) -> dict[str, object]:
         "threads": report.threads,
         "levels": [asdict(level) for level in report.levels],
         "operations": {"by_type": dict(report.operations), "accuracy": "exact"},
+        "footprints": [_level(report, level) for level in report.footprints],
+        "lower_bound": _bound(report),
+        "tiles": _tiles(report),
         "forms": [_form(form) for form in report.forms],
         "seconds": report.seconds,
+    }
+
+
+def _level(report: Report, level: Level) -> dict[str, object]:
+    return {
+        "loops": list(level.loops),
+        "seconds": level.seconds,
+        "arrays": {
+            f.array: {
+                "elements": _amount(f.elements),
+                "lines": _amount(f.lines),
+                "bytes": _amount(f.bytes),
+                "shares": [f.share(cache) for cache in report.levels],
+            }
+            for f in level.footprints
+        },
+    }
+
+
+def _amount(amount: Amount) -> dict[str, object]:
+    return {"formula": amount.text(), "value": amount.value, "accuracy": amount.accuracy, "assumes": amount.assumes}
+
+
+def _bound(report: Report) -> dict[str, object]:
+    size = max(array.element.size_bytes for array in report.forms[0].form.scop.arrays.values())
+    elements = [level.size_bytes // size for level in report.levels]
+    totals = [report.bound.total(report.sizes, each) for each in elements]
+    return {"formula": report.bound.text(), "elements": elements, "totals": totals, "accuracy": "a bound: no order moves less"}
+
+
+def _tiles(report: Report) -> dict[str, object]:
+    found = report.tiles
+    return {
+        "loops": list(found.loops),
+        "candidates": [asdict(candidate) for candidate in found.simulated],
+        "considered": found.considered,
+        "window": found.window,
+        "problem": found.problem,
+        "accuracy": "exact for the window",
+        "seconds": found.seconds,
     }
 
 

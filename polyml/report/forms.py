@@ -17,6 +17,7 @@ from polyml.frontend.syntax import ArgType, Kernel
 from polyml.model.scop import Scop
 from polyml.runtime.sizes import Sizes
 from polyml.schedule.loops import Block, Leaf, Loop, Node
+from polyml.schedule.script import Schedule
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,13 @@ def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
     yield Form("polyml", compiled.scop, compiled.schedule, compiled.program, _lanes(compiled.program), notes)
 
 
+def source_schedule(call: Call) -> Schedule:
+    """The source's order, for steps to go on from."""
+    return pipeline.schedule_of(call.kernel, call.types, call.layouts, call.options, call.sizes, "source", call.alone)
+
+
 def _tiled(call: Call, tile: tuple[int, ...]) -> Form:
-    given = call.kernel, call.types, call.layouts, call.options, call.sizes
-    schedule = pipeline.schedule_of(*given, "source", call.alone)
+    schedule = source_schedule(call)
     chain = _chain(schedule.loops)
     if len(chain) < len(tile):
         found = f"its loops around each other are {', '.join(chain)}" if chain else "it has no loops"

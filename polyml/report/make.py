@@ -6,14 +6,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from polyml.caches.footprints import Level, footprints
 from polyml.caches.hierarchy import checked
 from polyml.errors import PolymlValueError
 from polyml.hardware import Cpu
 from polyml.machine import CacheLevel
 from polyml.model.interface import value
-from polyml.report.forms import Call, Form, forms
+from polyml.model.iobound import LowerBound, lower_bound
+from polyml.report.forms import Call, Form, forms, source_schedule
 from polyml.report.misses import Misses, misses
 from polyml.report.roofline import Roofline, roofline
+from polyml.report.tiles import Tiles, tiles
 from polyml.report.work import operations
 
 
@@ -29,7 +32,9 @@ class FormReport:
 
 @dataclass(frozen=True)
 class Report:
-    """sizes: of the kernel's parameters. levels: the caches. operations: by type. seconds: what all of it took."""
+    """sizes: of the kernel's parameters. levels: the caches. operations: by type. footprints: of the source's loops. bound: on what
+    any order moves. tiles: of the source's loops, those that cost least. seconds: what all of it took.
+    """
 
     kernel: str
     where: str
@@ -38,6 +43,9 @@ class Report:
     levels: tuple[CacheLevel, ...]
     threads: int
     operations: Mapping[str, int]
+    footprints: tuple[Level, ...]
+    bound: LowerBound
+    tiles: Tiles
     forms: tuple[FormReport, ...]
     seconds: float = field(compare=False)
 
@@ -73,9 +81,19 @@ def report(
     used = threads or machine.parts
     compared = [*forms(call, tile)]
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
+    scop = compared[0].scop
+    work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     found = tuple(_of(form, sizes, caches, machine, used) for form in compared)
-    work = operations(compared[0].scop, sizes)
-    return Report(call.kernel.name, where, sizes, machine, caches, used, work, found, time.perf_counter() - start)
+    best = tiles(source_schedule(call), sizes, caches, _weights(caches, machine, used))
+    bound, seconds = lower_bound(scop), time.perf_counter() - start
+    return Report(call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, best, found, seconds)
+
+
+def _weights(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> tuple[float, ...]:
+    """Seconds that a miss of each level takes, by the bandwidth of the next; () where that is not known."""
+    places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
+    rates = [machine.read(place, threads) for place in places]
+    return () if None in rates else tuple(level.line_bytes / rate.value for level, rate in zip(levels, rates))
 
 
 def _of(form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int) -> FormReport:

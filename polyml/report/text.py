@@ -10,6 +10,7 @@ from polyml.machine import CacheLevel
 from polyml.machines.units import shown
 from polyml.model.text import access_text
 from polyml.codegen.accesses import reads_and_write
+from polyml.caches.footprints import Amount
 from polyml.caches.trace import Reference
 from polyml.report.forms import Form
 from polyml.report.make import FormReport, Report
@@ -53,15 +54,64 @@ def parts(report: Report) -> Iterator[str | Table]:
     work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
     yield f"work     {work or 'no'} operations"
     yield ""
+    yield from _footprints(report)
     for form in report.forms:
         yield from _form(report, form)
         yield ""
+    yield from _tiles(report)
+    yield ""
     yield f"{report.seconds:.2f} s"
 
 
 def _geometry(level: CacheLevel) -> str:
     policy = ", ".join((level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])))
     return f"{shown(level.size_bytes, 'size')}, {level.ways} ways, lines of {level.line_bytes} bytes, {policy}"
+
+
+def _footprints(report: Report) -> Iterator[str | Table]:
+    yield "── footprints of the source's loops ".ljust(WIDTH, "─")
+    rows = []
+    for level in report.footprints:
+        for each in level.footprints:
+            inside = f"one {', '.join(level.loops)}" if level.loops else "all"
+            shares = (_percent(each.share(cache)) for cache in report.levels)
+            rows.append((inside, each.array, _amount(report, each.elements), _amount(report, each.lines), *shares, each.lines.accuracy))
+    yield Table(("of", "array", "elements", "lines", *(f"of L{c.level}" for c in report.levels), "accuracy"), tuple(rows), left=2)
+    yield ""
+    yield "least that any order of the instances moves, in elements (S: of the fast memory):"
+    yield from (f"  {line}" for line in report.bound.text().splitlines())
+    size = max(a.element.size_bytes for a in report.forms[0].form.scop.arrays.values())
+    for level in report.levels:
+        elements = level.size_bytes // size
+        yield f"  into L{level.level}, S = {elements:,}: {report.bound.total(report.sizes, elements):,}"
+    yield ""
+
+
+def _percent(share: float | None) -> str:
+    return "?" if share is None else f"{share:.3g}x" if share >= 10 else f"{share:.1%}"
+
+
+def _amount(report: Report, amount: Amount) -> str:
+    value = "?" if amount.value is None else f"{amount.value:,}"
+    formula = amount.text(report.sizes)
+    return value if formula.replace(",", "") == str(amount.value) else f"{formula} = {value}"
+
+
+def _tiles(report: Report) -> Iterator[str | Table]:
+    found = report.tiles
+    yield "── tiles of the source's loops ".ljust(WIDTH, "─")
+    if found.best is None:
+        yield f"none: {found.problem}"
+        return
+    rows = [
+        (", ".join(map(str, each.sizes)), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses)) for each in found.simulated[:3]
+    ]
+    heads = (f"sizes of {', '.join(found.loops)}", "lines", *(f"L{c.level} misses per instance" for c in report.levels))
+    yield Table(heads, tuple(rows))
+    yield (
+        f"  {len(found.simulated)} of {found.considered:,} candidates simulated, {found.window:,} instances at most; "
+        f"the cheapest by the levels' bandwidths; {found.seconds:.2f} s"
+    )
 
 
 def _form(report: Report, each: FormReport) -> Iterator[str | Table]:

@@ -81,6 +81,27 @@ def test_json_has_the_same_numbers(report):
     assert source["accuracy"].startswith("exact") and source["engine"] == "simulation"
 
 
+def test_footprints_and_the_bound_are_those_of_the_source_s_loops(report):
+    whole, *_, innermost = report.footprints
+    assert whole.loops == () and {f.array: f.elements.value for f in whole.footprints} == dict.fromkeys("ABC", 64 * 64)
+    assert innermost.loops == ("i", "j", "k") and innermost.lines == 3
+    line = report.levels[0].line_bytes // 8
+    for level, cache in enumerate(report.levels):
+        least = report.bound.loads(report.sizes, cache.size_bytes // 8)
+        assert all(least <= each.misses.total(level).misses * line for each in report.forms)
+    assert "2*A_1*C_0*C_1/sqrt(S) - 2*S" in str(report)
+
+
+def test_tiles_miss_as_their_programs_do(report):
+    """64 of each is simulated whole."""
+    best = report.tiles.best
+    assert report.tiles.loops == ("i", "j", "k") and report.tiles.window == 64**3
+    again = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 64, 64)), machine=find.find("zen4"), caches=CACHES, tile=best.sizes)
+    tiled = form(again, f"tiled {', '.join(map(str, best.sizes))}").misses
+    assert best.misses == tuple(tiled.total(level).misses / 64**3 for level in (0, 1))
+    assert tiled.total(0).misses < form(again, "source").misses.total(0).misses / 4
+
+
 def test_pictures_and_pages_are_well_formed(report):
     picture = roofline_svg(report)
     root = ElementTree.fromstring(picture)
