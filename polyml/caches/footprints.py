@@ -34,8 +34,8 @@ MOST = "exact, of the iteration with most elements"
 MIDDLE = "exact, of a middle iteration"
 BOX = "upper bound: a box"
 UNKNOWN = "not counted"
-OPERATIONS_PER_SECOND = 2_000_000  # of isl
-BOX_OPERATIONS, BOX_SECONDS = 2_000_000, 1.0
+OPERATIONS_PER_SECOND, STEPS_PER_SECOND = 2_000_000, 5_000  # of isl and of `count`, so that times do not decide
+BOX_OPERATIONS, BOX_STEPS = 2_000_000, 5_000
 MOST_ITERATIONS = 4096  # of a loop, that are looked at one by one for the greatest value
 MOST_SLICES = 64  # values of one loop for each of which those of another are looked at
 
@@ -265,7 +265,7 @@ class _Measure:
     def _formula(self, elements: isl.Set, mapped: isl.Map | None) -> Count | None:
         try:
             with self._limited():
-                return _counted(elements, mapped, time.monotonic() + 8 * self.seconds)
+                return _counted(elements, mapped, self._steps)
         except (CannotCount, BudgetExceeded):
             return None
 
@@ -277,7 +277,7 @@ class _Measure:
         """
         try:
             with self._limited():
-                counted = _counted(elements, mapped, time.monotonic() + 8 * self.seconds)
+                counted = _counted(elements, mapped, self._steps)
                 return Amount(counted, context, assumes, *self._greatest(counted, elements))
         except (CannotCount, BudgetExceeded):
             if self.sizes is None:
@@ -297,10 +297,14 @@ class _Measure:
     def _box(self, elements: isl.Set, mapped: isl.Map | None, assumes: str, context: isl.Set) -> Amount:
         try:
             with polyhedra.budget(BOX_OPERATIONS):
-                counted = _counted(polyhedra.box_around(elements), mapped, time.monotonic() + BOX_SECONDS)
+                counted = _counted(polyhedra.box_around(elements), mapped, BOX_STEPS)
                 return Amount(counted, context, assumes, None, BOX)
         except (CannotCount, BudgetExceeded):
             return Amount(None, context, assumes, None, UNKNOWN)
+
+    @property
+    def _steps(self) -> int:
+        return int(self.seconds * STEPS_PER_SECOND)
 
     def _limited(self) -> AbstractContextManager:
         return polyhedra.budget(max(1, int(self.seconds * OPERATIONS_PER_SECOND)))
@@ -324,8 +328,8 @@ class _Measure:
         return value, EXACT, at
 
 
-def _counted(elements: isl.Set, mapped: isl.Map | None, deadline: float) -> Count:
-    return count(elements if mapped is None else elements.apply(mapped), deadline)
+def _counted(elements: isl.Set, mapped: isl.Map | None, steps: int) -> Count:
+    return count(elements if mapped is None else elements.apply(mapped), steps=steps)
 
 
 def row_lines(array: Array, line_bytes: int) -> isl.Map:

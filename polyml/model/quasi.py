@@ -153,23 +153,22 @@ class Poly:
         """Names replaced; one inside a floor by what is linear."""
         if self.names.isdisjoint(values):
             return self
-        total = Poly()
-        for monomial, c in self.terms:
-            product = Poly.number(c)
-            for atom, power in monomial:
-                product = product * _substituted(atom, values).power(power)
-            total = total + product
-        return total
+        changed = {a: _substituted(a, values) for a in self.atoms if not _names(a).isdisjoint(values)}
+        return self.with_atoms(changed)
 
     def with_atoms(self, values: Mapping["Atom", "Poly"]) -> "Poly":
         """Atoms replaced, not those inside floors."""
-        total = Poly()
+        total: dict[Monomial, Fraction | int] = {}
         for monomial, c in self.terms:
-            product = Poly.number(c)
+            kept = tuple((atom, power) for atom, power in monomial if atom not in values)
+            product = Poly.number(1)
             for atom, power in monomial:
-                product = product * (values.get(atom) or Poly.atom(atom)).power(power)
-            total = total + product
-        return total
+                if atom in values:
+                    product = product * values[atom].power(power)
+            for other, d in product.terms:
+                key = _product(kept, other)
+                total[key] = total.get(key, 0) + c * d
+        return Poly.of(total)
 
     def evaluate(self, values: Mapping[str, int]) -> Fraction | int:
         total = 0

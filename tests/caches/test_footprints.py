@@ -90,7 +90,7 @@ def lines(addresses):
 def test_every_iteration_uses_what_the_formulas_say(name):
     function, arguments = KERNELS[name]
     program, sizes = program_of(function, arguments)
-    found = footprints(program.scop, None, sizes, seconds=10)
+    found = footprints(program.scop, None, sizes, seconds=1)
     wanted = used(function, arguments)
     assert len(found) == len(wanted)
     for level, by_values in zip(found, wanted):
@@ -171,7 +171,7 @@ def test_a_tile_that_iterations_fill(name):
     program, parameters = program_of(function, arguments)
     nest = footprints(program.scop)[-1].loops
     tiled = [loop for loop in nest if loop in TILES[name]]
-    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=2)
+    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=0.2)
     points = used(function, arguments)[-1]
     rng, tried = Random(1), 0
     while tried < 12:
@@ -206,7 +206,7 @@ def test_lines_of_a_tile_that_begins_on_lines(name):
     function, arguments, tiled = ALIGNED[name]
     program, parameters = program_of(function, arguments)
     nest = footprints(program.scop)[-1].loops
-    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=2)
+    found = tile(program.scop, {loop: f"T{loop}" for loop in tiled}, seconds=0.2)
     points = used(function, arguments)[-1]
     rng, tried = Random(2), 0
     while tried < 8:

@@ -75,3 +75,10 @@ def test_random(seed):
 def test_without_bounds():
     with pytest.raises(CannotCount, match="not bounded"):
         count(isl.Set("{ [i] : i >= 0 }"))
+
+
+def test_gives_up_after_some_steps():
+    domain = isl.Set(WRITTEN[0])
+    assert count(domain, steps=10).evaluate({"N": 4}) == 10
+    with pytest.raises(CannotCount, match="too long"):
+        count(domain, steps=1)
