@@ -969,9 +969,11 @@ def with_last(order: isl.Map, number: int) -> isl.Map:
     return order.add_dims(_D.out, 1).fix_val(_D.out, position, isl.Val.int_from_si(CONTEXT, number))
 
 
-def without_any_parameter(value: isl.Map) -> isl.Map:
-    """What no longer depends on parameters, without them."""
-    return value.project_out(_D.param, 0, value.dim(_D.param))
+def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
+    """{ [] -> [(e)] } where it is the same for all parameters that have no size."""
+    known = value.intersect_params(_sizes_set(tuple(sizes.items())))
+    first, last = known.min_val(), known.max_val()
+    return first.to_python() if first.is_int() and first.eq(last) else None
 
 
 def first_difference(pairs: isl.Map) -> int:
@@ -991,27 +993,66 @@ def unstrided(times: isl.Set) -> isl.Map:
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")
 
 
-def as_parameters(times: isl.Set) -> isl.Set:
-    """{ [x, y] : ... } as { : ... } over the parameters t0, t1."""
-    return range_by_domain(isl.Map.from_domain(times)).params()
+def as_parameters(times: isl.Set, names: Sequence[str]) -> isl.Set:
+    """{ [x, y] : ... } as { : ... } over parameters of these names."""
+    return range_by_domain(isl.Map.from_domain(times), names).params()
 
 
-def range_by_domain(values: isl.Map) -> isl.Set:
-    """{ [x, y] -> A[z] } as [t0, t1] -> { A[z] }."""
+def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
+    """{ [x, y] -> A[z] } as [names] -> { A[z] }."""
     dims, count = values.dim(_D.in_), values.dim(_D.param)
-    for dim in range(dims):
-        values = values.set_dim_name(_D.in_, dim, f"t{dim}")
+    for dim, name in enumerate(names):
+        values = values.set_dim_name(_D.in_, dim, name)
     return values.move_dims(_D.param, count, _D.in_, 0, dims).range()
 
 
-def parameters_as_set(region: isl.Set) -> isl.Set:
-    """{ : ... } over parameters as { [...] : ... }."""
-    return isl.Set.from_params(region).move_dims(_D.set, 0, _D.param, 0, region.dim(_D.param))
+def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> isl.Set:
+    """{ : ... } over parameters as { [names] : ... }. names: of those that become dimensions; None: all."""
+    found = isl.Set.from_params(region)
+    if names is None:
+        return found.move_dims(_D.set, 0, _D.param, 0, found.dim(_D.param))
+    for name in names:
+        there = parameter_names(found)
+        if name in there:
+            found = found.move_dims(_D.set, found.dim(_D.set), _D.param, there.index(name), 1)
+    return found
 
 
 def with_condition(region: isl.Set, condition: str) -> isl.Set:
     """{ : ... } over parameters, as far as the condition holds."""
     return region.intersect(isl.Set(f"[{', '.join(parameter_names(region))}] -> {{ : {condition} }}"))
+
+
+def in_units(value, units: Mapping[str, int]):
+    """A set or map with parameters that are multiples of numbers counted in these: [N] -> { [i] : i < 8 N } for i < N and 8."""
+    return _rescaled(value, units, lambda name, other, unit: f"{name} = {unit} {other}")
+
+
+def from_units(value, units: Mapping[str, int]):
+    """What `in_units` made, as it was."""
+    return _rescaled(value, units, lambda name, other, unit: f"{other} = {unit} {name}")
+
+
+def _rescaled(value, units: Mapping[str, int], relation: Callable[[str, str, int], str]):
+    for name in [n for n in parameter_names(value) if units.get(n, 1) > 1]:
+        other = f"{name}_"
+        while other in parameter_names(value):
+            other += "_"
+        value = value.intersect_params(isl.Set(f"[{name}, {other}] -> {{ : {relation(name, other, units[name])} }}"))
+        value = without_parameter(value, name)
+        value = value.set_dim_name(_D.param, parameter_names(value).index(other), name)
+    return value
+
+
+def with_parameter(region: isl.Set, name: str) -> isl.Set:
+    """{ : ... } with one more parameter, of any value."""
+    return region.align_params(isl.Space.params_alloc(CONTEXT, 1).set_dim_name(_D.param, 0, name))
+
+
+def equalities(region: isl.Set) -> list[tuple[dict[str, int], int]]:
+    """(coefficients, constant) of sums of parameters that are 0 all over { : ... }."""
+    found = rows(isl.Set.from_basic_set(region.affine_hull().remove_divs()))
+    return [(terms, constant) for is_equality, terms, constant in found or () if is_equality]
 
 
 def fixed_parameters(region: isl.Set) -> dict[str, int]:

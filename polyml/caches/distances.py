@@ -11,45 +11,64 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import lcm
+from math import inf
 
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.caches.far import Misses, count_from, formula_from
 from polyml.caches.placement import Placed
 from polyml.caches.trace import Reference
-from polyml.model.counting import MOST_TERMS, CannotCount, count
+from polyml.caches.units import counted
+from polyml.caches.uses import Uses, uses
+from polyml.model.counting import MOST_TERMS, CannotCount, Count, count
 from polyml.model.quasi import Floor, Poly
 from polyml.model.scop import Scop
-from polyml.codegen.accesses import reads_and_write
 
 MOST_REGIONS = 400  # of one piece of a reference
-MOST_SLICES = 4096  # values of one coordinate of time that are looked at one after the other
+OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """Uses of lines that were used before. region: of the time of these uses, { : constraints on t0, t1, ... }, after which
+    """Uses of lines that were used before. source: which reference used them last; same_element: whether it was the element
+    itself, not only its line. region: of the time of these uses, { : constraints on sizes and coordinates of time }, after which
     coordinates that only take every so many-th value are counted by it. carried: the first coordinate of time in which the last
     use is another one. distance: how many other lines are used between.
     """
 
-    region: isl.Set
+    source: Reference
+    same_element: bool
     carried: int
+    region: isl.Set
     distance: Poly
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Of one reference. cold: uses of lines that nothing used before."""
+    """Of one reference. cold: uses of lines that nothing used before. clock: the names of the coordinates of time in regions and
+    distances; other names there are sizes. units: in which these are counted, in all but the results of methods.
+    """
 
-    accesses: int
-    cold: int
+    accesses: Count
+    cold: Count
     reuses: tuple[Reuse, ...]
+    clock: tuple[str, ...]
+    units: Mapping[str, int]
 
-    def misses(self, lines: int) -> int:
-        """In a cache of so many lines."""
-        return self.cold + sum(_count_from(r.region, r.distance, lines) for r in self.reuses)
+    def misses(self, lines: int, sizes: Mapping[str, int] | None = None) -> int:
+        """In a cache of so many lines. sizes: of those that are symbolic."""
+        values = self.counted(sizes or {})
+        return self.cold.evaluate(values) + sum(count_from(r.region, r.distance, lines, values) for r in self.reuses)
+
+    def formula(self, lines: int, deadline: float = inf) -> Misses:
+        """The same for all sizes that are symbolic. Raises CannotCount where a distance is no linear function of time."""
+        found = [term for r in self.reuses for term in formula_from(r.region, r.distance, lines, self.clock, deadline)]
+        return Misses(self.cold, tuple(found), self.units)
+
+    def counted(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes in their units. Raises ValueError for one that is no multiple."""
+        return counted(sizes, self.units)
 
 
 def distances(
@@ -57,75 +76,86 @@ def distances(
     schedule: isl.Schedule,
     references: Iterable[Reference],
     sizes: Mapping[str, int],
-    places: Mapping[str, Placed],
+    places: Mapping[str, Placed] | None,
     line_bytes: int,
     seconds: float = 5.0,
+    context: isl.Set | None = None,
+    units: Mapping[str, int] | None = None,
 ) -> dict[Reference, Distances]:
-    """seconds: after how many to give up. Raises CannotCount then, or where there are too many regions."""
+    """sizes: of the parameters that have values; the others stay symbolic. places: None where these are some of the arrays': then
+    lines are counted as if whatever a symbolic size is between, such as rows, began on a line. context: { : facts about sizes }.
+    units: of sizes that are multiples of a number, this number. seconds: after how many to give up.
+
+    Raises CannotCount then, or where there are too many regions.
+    """
     deadline = time.monotonic() + seconds
-    uses = {r: _uses(scop, schedule, r, sizes, places[r.array], line_bytes) for r in references}
-    lines: dict[str, isl.Map] = {}
-    for reference, used in uses.items():
-        known = lines.get(reference.array)
-        lines[reference.array] = used if known is None else known.union(used)
-    previous = {array: polyhedra.last_before(used) for array, used in lines.items()}
-    found = {}
-    for reference, used in uses.items():
-        times = used.domain()
-        before = previous[reference.array].intersect_domain(times)
-        accesses = _number(times)
-        reuses = tuple(r for piece in polyhedra.conjunctions(before) for r in _reuses(piece, lines.values(), deadline))
-        found[reference] = Distances(accesses, accesses - _number(before.domain()), reuses)
-    return found
+    try:
+        with polyhedra.budget(int(seconds * OPERATIONS_PER_SECOND) + 1):
+            placed = {r: None if places is None else places[r.array] for r in references}
+            all_uses = [uses(scop, schedule, r, sizes, place, line_bytes, context, units) for r, place in placed.items()]
+            finder = Finder(all_uses, deadline, units or {})
+            return {used.reference: finder.of(used) for used in all_uses}
+    except polyhedra.BudgetExceeded:
+        raise CannotCount("it takes too long") from None
 
 
-def _uses(
-    scop: Scop, schedule: isl.Schedule, reference: Reference, sizes: Mapping[str, int], place: Placed, line_bytes: int
-) -> isl.Map:
-    """{ [time, position] -> array[line] }"""
-    statement = scop.statements[reference.statement]
-    access = reads_and_write(statement)[reference.position]
-    order = schedule.get_map().intersect_domain(isl.UnionSet.from_set(statement.domain))
-    times = polyhedra.fix(polyhedra.with_last(isl.Map.from_union_map(order), reference.position), sizes)
-    elements = polyhedra.fix(access.relation.intersect_domain(statement.domain), sizes)
-    lines = times.reverse().apply_range(elements).apply_range(_lines(reference.array, place, line_bytes))
-    return polyhedra.without_any_parameter(lines)
+class Finder:
+    """Finds the distances of references one after the other."""
+
+    def __init__(self, all_uses: Sequence[Uses], deadline: float, units: Mapping[str, int]):
+        self._uses, self._deadline, self._units = tuple(all_uses), deadline, dict(units)
+        self._lines: dict[str, isl.Map] = {}
+        for used in all_uses:
+            array = used.reference.array
+            self._lines[array] = self._lines[array].union(used.lines) if array in self._lines else used.lines
+        self._previous = {array: polyhedra.last_before(lines) for array, lines in self._lines.items()}
+        self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
+
+    def of(self, used: Uses) -> Distances:
+        times, array = used.times, used.reference.array
+        before = self._previous[array].intersect_domain(times)
+        accesses, cold = count(times, self._deadline), count(times.subtract(before.domain()), self._deadline)
+        sources = (s for s in self._uses if s.reference.array == array)
+        return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
+
+    def _from(self, used: Uses, source: Uses, before: isl.Map) -> Iterator[Reuse]:
+        pairs = before.intersect_range(source.times)
+        same = used.elements.apply_range(source.elements.reverse())
+        for same_element, chosen in ((True, pairs.intersect(same)), (False, pairs.subtract(same))):
+            for piece in polyhedra.conjunctions(chosen.coalesce()):
+                carried = polyhedra.first_difference(piece)
+                for region, distance in self._distances(piece):
+                    yield Reuse(source.reference, same_element, carried, region, distance)
+
+    def _distances(self, piece: isl.Map) -> Iterator[tuple[isl.Set, Poly]]:
+        """piece: { time -> the last time its line was used }, one conjunction."""
+        scale = polyhedra.unstrided(piece.domain())
+        between = scale.apply_range(polyhedra.strictly_between(piece))
+        domain = scale.intersect_range(piece.domain()).domain()
+        regions = [(polyhedra.as_parameters(domain, self.clock), Poly())]
+        for used in self._lines.values():
+            touched = between.apply_range(used)
+            if touched.is_empty():
+                continue
+            for where, number in count(polyhedra.range_by_domain(touched, self.clock), self._deadline).pieces:
+                regions = [*_added(regions, where, number)]
+                if len(regions) > MOST_REGIONS:
+                    raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
+        together: dict[Poly, isl.Set] = {}
+        for region, distance in regions:
+            if time.monotonic() > self._deadline or len(distance.terms) > MOST_TERMS:
+                raise CannotCount("distances have too many terms, or take too long")
+            for part, simple in _simplified(region, _solved(region, distance, self.clock)):
+                together[simple] = together[simple].union(part) if simple in together else part
+        yield from ((region.coalesce(), distance) for distance, region in together.items())
 
 
-def _lines(array: str, place: Placed, line_bytes: int) -> isl.Map:
-    """{ array[subscripts] -> array[line] }: by rows where these begin on lines, else by addresses."""
-    names = [f"s{d}" for d in range(len(place.shape))]
-    steps = place.strides
-    if not names:
-        return isl.Map(f"{{ {array}[] -> {array}[{place.address // line_bytes}] }}")
-    rows = names[:-1] if place.address % line_bytes == 0 and all(s % line_bytes == 0 for s in steps[:-1]) else []
-    inside = [f"{s} {name}" for name, s in zip(names, steps) if name not in rows]
-    start = 0 if rows or len(names) == 1 and place.address % line_bytes == 0 else place.address
-    line = f"floor(({start} + {' + '.join(inside)})/{line_bytes})"
-    return isl.Map(f"{{ {array}[{', '.join(names)}] -> {array}[{', '.join([*rows, line])}] }}")
-
-
-def _reuses(piece: isl.Map, lines: Iterable[isl.Map], deadline: float) -> Iterator[Reuse]:
-    """piece: { time -> the last time its line was used }, one conjunction."""
-    carried = polyhedra.first_difference(piece)
-    scale = polyhedra.unstrided(piece.domain())
-    between = scale.apply_range(polyhedra.strictly_between(piece))
-    regions = [(polyhedra.as_parameters(scale.intersect_range(piece.domain()).domain()), Poly())]
-    for used in lines:
-        touched = between.apply_range(used)
-        if touched.is_empty():
-            continue
-        for where, number in count(polyhedra.range_by_domain(touched), deadline).pieces:
-            regions = [*_added(regions, where, number)]
-            if len(regions) > MOST_REGIONS:
-                raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
-    together: dict[Poly, isl.Set] = {}
-    for region, distance in regions:
-        if time.monotonic() > deadline or len(distance.terms) > MOST_TERMS:
-            raise CannotCount("distances have too many terms, or take too long")
-        for part, simple in _simplified(region, distance):
-            together[simple] = together[simple].union(part) if simple in together else part
-    yield from (Reuse(region.coalesce(), carried, distance) for distance, region in together.items())
+def _clock(sizes: Iterable[str], all_uses: Sequence[Uses]) -> tuple[str, ...]:
+    """Names of the coordinates of time that are no sizes'."""
+    prefix = "_t"
+    while any(name.startswith(prefix) for name in sizes):
+        prefix = f"_{prefix}"
+    return tuple(f"{prefix}{k}" for k in range(max(polyhedra.dimensions(used.times) for used in all_uses))) if all_uses else ()
 
 
 def _added(regions: Sequence[tuple[isl.Set, Poly]], where: isl.Set, number: Poly) -> Iterator[tuple[isl.Set, Poly]]:
@@ -139,6 +169,17 @@ def _added(regions: Sequence[tuple[isl.Set, Poly]], where: isl.Set, number: Poly
         rest = region.subtract(both)
         if not rest.is_empty():
             yield rest, total
+
+
+def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
+    """Without coordinates of time that others and sizes give."""
+    for terms, constant in polyhedra.equalities(region):
+        for name in clock:
+            if abs(terms.get(name, 0)) == 1:
+                others = Poly.linear([(n, -c * terms[name]) for n, c in terms.items() if n != name], -constant * terms[name])
+                value = value.substitute({name: others})
+                break
+    return value
 
 
 def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
@@ -166,42 +207,3 @@ def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence
         more = {c: Poly.number(int(low >= base.divisor - c)) for c in constants}
         known = {Floor(base.terms, c, base.divisor): Poly.atom(base) + more[c] for c in constants}
         yield here, value.with_atoms(known)
-
-
-def _count_from(region: isl.Set, distance: Poly, lines: int) -> int:
-    """How many points have at least this distance."""
-    distance = distance.substitute({n: Poly.number(v) for n, v in polyhedra.fixed_parameters(region).items()})
-    if distance.is_number:
-        return _points(region) if distance.constant >= lines else 0
-    factor = lcm(*(c.denominator for _, c in distance.terms))
-    linear = distance.scaled(factor).as_linear()
-    if linear is not None:
-        terms, constant = linear
-        text = " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)])
-        return _points(polyhedra.with_condition(region, f"{text} >= {factor * lines}"))
-    return _sliced(region, distance, lines)
-
-
-def _sliced(region: isl.Set, distance: Poly, lines: int) -> int:
-    """Value by value of the coordinate that makes it not linear."""
-    powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
-    names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
-    ranges = {name: polyhedra.parameter_range(region, name) for name in names}
-    name = min(names, key=lambda n: ranges[n][1] - ranges[n][0])
-    low, high = ranges[name]
-    if high - low >= MOST_SLICES:
-        raise CannotCount("a distance is no linear function of time")
-    total = 0
-    for value in range(low, high + 1):
-        here = polyhedra.with_condition(region, f"{name} = {value}")
-        if not here.is_empty():
-            total += _count_from(here, distance, lines)
-    return total
-
-
-def _points(region: isl.Set) -> int:
-    return _number(polyhedra.parameters_as_set(region))
-
-
-def _number(times: isl.Set) -> int:
-    return count(times).evaluate({})
