@@ -953,6 +953,14 @@ def last_before(uses: isl.Map) -> isl.Map:
     return uses.apply_range(uses.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
 
 
+def earlier(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
+    """{ [time] } of { [time] -> A[value] } for which some other { [time] -> A[value] } is before with the same value and the same
+    first coordinates.
+    """
+    pairs = uses.apply_range(others.reverse())
+    return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain()
+
+
 def strictly_between(pairs: isl.Map) -> isl.Map:
     """{ x -> every z with y < z < x } of { x -> y }, in lexicographic order."""
     space = pairs.range().get_space()
@@ -976,20 +984,34 @@ def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
     return first.to_python() if first.is_int() and first.eq(last) else None
 
 
-def first_difference(pairs: isl.Map) -> int:
-    """The first coordinate in which { x -> y } ever differ; how many there are where none does."""
+def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
+    """{ x -> y } in parts, by the first coordinate in which they differ; how many there are where none does."""
     dims = pairs.dim(_D.in_)
-    return next((dim for dim in range(dims) if not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))), dims)
+    for dim in range(dims):
+        equal = pairs.equate(_D.in_, dim, _D.out, dim)
+        if pairs.is_subset(equal):
+            continue
+        yield dim, pairs.subtract(equal)
+        pairs = equal
+        if pairs.is_empty():
+            return
+    yield dims, pairs
 
 
-def unstrided(times: isl.Set) -> isl.Map:
-    """{ [t0, ...] -> [s * t0 + r, ...] } onto times, where coordinate 0 takes every s-th value alone, and so on."""
-    names, values = [f"t{dim}" for dim in range(times.dim(_D.set))], []
-    for dim, name in enumerate(names):
+def strides(times: isl.Set) -> list[tuple[int, int]]:
+    """(s, r) of each coordinate, which only takes values s * t + r; (1, 0) where it takes others, or where r is no number."""
+    found = []
+    for dim in range(times.dim(_D.set)):
         info = times.get_stride_info(dim)
         step, start = info.get_stride().to_python(), info.get_offset()
-        fixed = step > 1 and start.is_cst()
-        values.append(f"{step}*{name} + {start.get_constant_val().to_python() % step}" if fixed else name)
+        found.append((step, start.get_constant_val().to_python() % step) if step > 1 and start.is_cst() else (1, 0))
+    return found
+
+
+def unstrided(steps: Sequence[tuple[int, int]]) -> isl.Map:
+    """{ [t0, ...] -> [s * t0 + r, ...] }"""
+    names = [f"t{dim}" for dim in range(len(steps))]
+    values = [f"{step}*{name} + {start}" for name, (step, start) in zip(names, steps)]
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")
 
 
@@ -1044,6 +1066,11 @@ def _rescaled(value, units: Mapping[str, int], relation: Callable[[str, str, int
     return value
 
 
+def at_least(bounds: Mapping[str, int]) -> isl.Set:
+    """{ : name >= bound ... }"""
+    return isl.Set(f"[{', '.join(bounds)}] -> {{ : {' and '.join(f'{n} >= {b}' for n, b in bounds.items()) or 'true'} }}")
+
+
 def with_parameter(region: isl.Set, name: str) -> isl.Set:
     """{ : ... } with one more parameter, of any value."""
     return region.align_params(isl.Space.params_alloc(CONTEXT, 1).set_dim_name(_D.param, 0, name))
@@ -1062,7 +1089,7 @@ def fixed_parameters(region: isl.Set) -> dict[str, int]:
 
 
 def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
-    """The least and the greatest value of a parameter."""
+    """The least and the greatest value of a parameter of { : ... }, which is not empty and has ends there."""
     values, position = parameters_as_set(region), parameter_names(region).index(name)
     return values.dim_min_val(position).to_python(), values.dim_max_val(position).to_python()
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from math import inf
 
 import islpy as isl
@@ -31,10 +33,11 @@ OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 @dataclass(frozen=True)
 class Reuse:
-    """Uses of lines that were used before. source: which reference used them last; same_element: whether it was the element
-    itself, not only its line. region: of the time of these uses, { : constraints on sizes and coordinates of time }, after which
-    coordinates that only take every so many-th value are counted by it. carried: the first coordinate of time in which the last
-    use is another one. distance: how many other lines are used between.
+    """Uses of lines that were used before. source: which reference used them last. carried: the first coordinate of time
+    in which the last use is another one. same_element: whether the element itself was used in the same way, that is, with the same
+    first `carried` coordinates, not only its line. region: of the time of these uses,
+    { : constraints on sizes and coordinates of time }. distance: how many other lines are used between. steps: (s, r) of
+    coordinates t of time, which stand for s * t + r in both.
     """
 
     source: Reference
@@ -42,6 +45,7 @@ class Reuse:
     carried: int
     region: isl.Set
     distance: Poly
+    steps: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,25 @@ def distances(
     Raises CannotCount then, or where there are too many regions.
     """
     deadline = time.monotonic() + seconds
+    with within(deadline):
+        placed = {r: None if places is None else places[r.array] for r in references}
+        all_uses = [uses(scop, schedule, r, sizes, place, line_bytes, context, units) for r, place in placed.items()]
+        finder = Finder(all_uses, deadline, units or {})
+        return {used.reference: finder.of(used) for used in all_uses}
+
+
+@contextmanager
+def within(deadline: float) -> Iterator[None]:
+    """Ends isl's work about when `time.monotonic` is there, by CannotCount."""
     try:
-        with polyhedra.budget(int(seconds * OPERATIONS_PER_SECOND) + 1):
-            placed = {r: None if places is None else places[r.array] for r in references}
-            all_uses = [uses(scop, schedule, r, sizes, place, line_bytes, context, units) for r, place in placed.items()]
-            finder = Finder(all_uses, deadline, units or {})
-            return {used.reference: finder.of(used) for used in all_uses}
+        with polyhedra.budget(int(max(deadline - time.monotonic(), 0) * OPERATIONS_PER_SECOND) + 1):
+            yield
     except polyhedra.BudgetExceeded:
         raise CannotCount("it takes too long") from None
 
 
 class Finder:
-    """Finds the distances of references one after the other."""
+    """Finds the distances of references one after the other. units: in which sizes are counted in the uses."""
 
     def __init__(self, all_uses: Sequence[Uses], deadline: float, units: Mapping[str, int]):
         self._uses, self._deadline, self._units = tuple(all_uses), deadline, dict(units)
@@ -120,16 +131,23 @@ class Finder:
 
     def _from(self, used: Uses, source: Uses, before: isl.Map) -> Iterator[Reuse]:
         pairs = before.intersect_range(source.times)
-        same = used.elements.apply_range(source.elements.reverse())
-        for same_element, chosen in ((True, pairs.intersect(same)), (False, pairs.subtract(same))):
-            for piece in polyhedra.conjunctions(chosen.coalesce()):
-                carried = polyhedra.first_difference(piece)
-                for region, distance in self._distances(piece):
-                    yield Reuse(source.reference, same_element, carried, region, distance)
+        for carried, pairs in polyhedra.by_first_difference(pairs) if not pairs.is_empty() else ():
+            again = self._used_again(used, carried)
+            for same_element, chosen in ((True, pairs.intersect_domain(again)), (False, pairs.subtract_domain(again))):
+                for piece in polyhedra.conjunctions(chosen.coalesce()):
+                    steps = tuple(polyhedra.strides(piece.domain()))
+                    for region, distance in self._distances(piece, steps):
+                        yield Reuse(source.reference, same_element, carried, region, distance, steps)
 
-    def _distances(self, piece: isl.Map) -> Iterator[tuple[isl.Set, Poly]]:
+    def _used_again(self, used: Uses, carried: int) -> isl.Set:
+        """{ time } of uses of elements that were used before, with the same first coordinates of time."""
+        others = [other for other in self._uses if other.reference.array == used.reference.array]
+        found = [polyhedra.earlier(used.elements, other.elements, carried) for other in others]
+        return reduce(isl.Set.union, found)
+
+    def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
         """piece: { time -> the last time its line was used }, one conjunction."""
-        scale = polyhedra.unstrided(piece.domain())
+        scale = polyhedra.unstrided(steps)
         between = scale.apply_range(polyhedra.strictly_between(piece))
         domain = scale.intersect_range(piece.domain()).domain()
         regions = [(polyhedra.as_parameters(domain, self.clock), Poly())]

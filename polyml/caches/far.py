@@ -11,7 +11,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.caches.units import counted
 from polyml.model.counting import CannotCount, Count, count
-from polyml.model.quasi import Poly
+from polyml.model.quasi import Atom, Poly
 
 SPARE = "_spare"  # a parameter: the part of a distance that sizes alone give, less the lines of the cache
 MOST_SLICES = 4096  # values of one coordinate of time that are looked at one after the other
@@ -42,6 +42,16 @@ class Misses:
         return self.cold.evaluate(values) + sum(term.evaluate(values) for term in self.capacity)
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Of the distances of so many points. far: by capacity, how many of them are at least that."""
+
+    points: int
+    least: int
+    greatest: int
+    far: tuple[int, ...]
+
+
 def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[Term]:
     """clock: the names that are coordinates of time, not sizes. Raises CannotCount for a distance that is not the sum of a
     linear function of these and one of sizes alone.
@@ -65,21 +75,75 @@ def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[st
         yield Term(where, value, spare)
 
 
-def count_from(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int]) -> int:
+def count_from(
+    region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf
+) -> int:
     """With these sizes."""
-    region = polyhedra.fix(region, sizes)
+    region, distance = _at(region, distance, sizes)
+    return 0 if region.is_empty() else _count_from(region, distance, lines, deadline)
+
+
+def spread(
+    region: isl.Set, distance: Poly, capacities: Sequence[int], sizes: Mapping[str, int], deadline: float = inf
+) -> Spread | None:
+    """With these sizes; capacities: of caches, in lines. None where no point is left."""
+    region, distance = _at(region, distance, sizes)
     if region.is_empty():
-        return 0
-    return _count_from(region, distance.substitute({n: Poly.number(v) for n, v in sizes.items()}), lines)
+        return None
+    least, greatest = _extremes(region, distance)
+    points = _points(region, deadline)
+    ends = {lines: 0 if lines > greatest else points for lines in capacities if lines > greatest or lines <= least}
+    far = [ends[lines] if lines in ends else _count_from(region, distance, lines, deadline) for lines in capacities]
+    return Spread(points, least, greatest, tuple(far))
 
 
-def _count_from(region: isl.Set, distance: Poly, lines: int) -> int:
+def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
+    region = polyhedra.fix(region, sizes)
+    numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
+    return region, distance.substitute(numbers)
+
+
+def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
     """How many points have at least this distance."""
     distance = distance.substitute(_numbers(region))
     if distance.is_number:
-        return _points(region) if distance.constant >= lines else 0
+        return _points(region, deadline) if distance.constant >= lines else 0
     condition = _condition(distance - Poly.number(lines))
-    return _sliced(region, distance, lines) if condition is None else _points(polyhedra.with_condition(region, condition))
+    if condition is not None:
+        return _points(polyhedra.with_condition(region, condition), deadline)
+    if len(distance.names) == 1:
+        return sum(number for value, number in _values(region, distance, deadline) if value >= lines)
+    return _sliced(region, distance, lines, deadline)
+
+
+def _extremes(region: isl.Set, distance: Poly) -> tuple[int, int]:
+    """The least and the greatest distance."""
+    if distance.is_number:
+        return distance.constant, distance.constant
+    factor = lcm(*(c.denominator for _, c in distance.terms))
+    linear = distance.scaled(factor).as_linear()
+    if linear is None:
+        values = [value for value, _ in _values(region, distance)]
+        return min(values), max(values)
+    region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(*linear)} = {SPARE}")
+    low, high = polyhedra.parameter_range(region, SPARE)
+    return low // factor, high // factor
+
+
+def _values(region: isl.Set, distance: Poly, deadline: float = inf) -> Iterator[tuple[int, int]]:
+    """(distance, how many points have it), by the coordinates in it, so that one may come several times."""
+    names = sorted(distance.names)
+    total = 1
+    for low, high in (polyhedra.parameter_range(region, name) for name in names):
+        total *= high - low + 1
+    if total > MOST_SLICES:
+        raise CannotCount("a distance is no linear function of time")
+    others = [name for name in polyhedra.parameter_names(region) if name not in names]
+    numbers: dict[tuple[int, ...], int] = {}
+    for where, number in count(polyhedra.parameters_as_set(region, others), deadline).pieces:
+        for _, point in polyhedra.points(polyhedra.parameters_as_set(polyhedra.on_parameters(where, names), names)):
+            numbers[point] = numbers.get(point, 0) + number.evaluate(dict(zip(names, point)))
+    yield from ((distance.evaluate(dict(zip(names, point))), number) for point, number in numbers.items() if number)
 
 
 def _condition(value: Poly) -> str | None:
@@ -87,8 +151,11 @@ def _condition(value: Poly) -> str | None:
     linear = value.scaled(lcm(*(c.denominator for _, c in value.terms))).as_linear()
     if linear is None:
         return None
-    terms, constant = linear
-    return " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)]) + " >= 0"
+    return f"{_text(*linear)} >= 0"
+
+
+def _text(terms: Mapping[Atom, int], constant: int) -> str:
+    return " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)])
 
 
 def _numbers(region: isl.Set) -> dict[str, Poly]:
@@ -96,7 +163,7 @@ def _numbers(region: isl.Set) -> dict[str, Poly]:
     return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
 
 
-def _sliced(region: isl.Set, distance: Poly, lines: int) -> int:
+def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
     """Value by value of the coordinate that makes it not linear."""
     powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
     names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
@@ -109,9 +176,9 @@ def _sliced(region: isl.Set, distance: Poly, lines: int) -> int:
     for value in range(low, high + 1):
         here = polyhedra.with_condition(region, f"{name} = {value}")
         if not here.is_empty():
-            total += _count_from(here, distance, lines)
+            total += _count_from(here, distance, lines, deadline)
     return total
 
 
-def _points(region: isl.Set) -> int:
-    return count(polyhedra.parameters_as_set(region)).evaluate({})
+def _points(region: isl.Set, deadline: float) -> int:
+    return count(polyhedra.parameters_as_set(region), deadline).evaluate({})

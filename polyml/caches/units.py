@@ -29,21 +29,26 @@ def in_sizes(value: Poly, units: Mapping[str, int]) -> Poly:
     >>> str(in_sizes(Poly.linear([("N", 2)], 1), {"N": 8}))
     '(1/4)*N + 1'
     """
+    return replaced(value, {name: Poly.atom(name).scaled(Fraction(1, unit)) for name, unit in units.items()})
+
+
+def replaced(value: Poly, values: Mapping[str, Poly]) -> Poly:
+    """Names replaced, also by what has fractions; inside floors by what is linear."""
     total = Poly()
     for monomial, c in value.terms:
         product = Poly.number(c)
         for atom, power in monomial:
-            product = product * _atom(atom, units).power(power)
+            product = product * _atom(atom, values).power(power)
         total = total + product
     return total
 
 
-def _atom(atom: Atom, units: Mapping[str, int]) -> Poly:
+def _atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
     if isinstance(atom, str):
-        return Poly.atom(atom).scaled(Fraction(1, units.get(atom, 1)))
+        return values.get(atom) or Poly.atom(atom)
     inside = Poly.number(atom.constant)
     for part, c in atom.terms:
-        inside = inside + _atom(part, units).scaled(c)
+        inside = inside + _atom(part, values).scaled(c)
     factor = lcm(*(c.denominator for _, c in inside.terms))
     return floor(inside.scaled(factor), atom.divisor * factor)
 

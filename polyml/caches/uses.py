@@ -66,6 +66,11 @@ def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
 
 def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
     """{ array[subscripts] -> array[line] } where whatever a size that has no value is between begins on a line."""
+    return _lines(array.name, _known_strides(array, sizes), 0, line_bytes)
+
+
+def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
+    """In bytes; None behind a size that has no value."""
     strides: list[int | None] = []
     step: int | None = array.element.size_bytes
     shape = [*array.shape[1:], array.shape[0]] if array.pairs else [*array.shape]
@@ -73,8 +78,13 @@ def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
         strides.append(step)
         known = step is not None and polyhedra.only_value(extent, sizes)
         step = step * known if step is not None and known is not None else None
-    strides = [strides[0], *reversed(strides[1:])] if array.pairs else strides[::-1]
-    return _lines(array.name, strides, 0, line_bytes)
+    return [strides[0], *reversed(strides[1:])] if array.pairs else strides[::-1]
+
+
+def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
+    """Whether what is counted by rows, with no size known, is so at this place."""
+    steps = zip(_known_strides(array, {}), place.strides)
+    return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
 
 
 def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: int) -> isl.Map:
