@@ -958,7 +958,7 @@ def earlier(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
     first coordinates.
     """
     pairs = uses.apply_range(others.reverse())
-    return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain()
+    return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
 
 
 def strictly_between(pairs: isl.Map) -> isl.Map:
@@ -968,7 +968,8 @@ def strictly_between(pairs: isl.Map) -> isl.Map:
 
 
 def conjunctions(pairs: isl.Map) -> list[isl.Map]:
-    return [isl.Map.from_basic_map(piece) for piece in pairs.get_basic_maps()]
+    """The relation in parts that share no pair."""
+    return [isl.Map.from_basic_map(piece) for piece in pairs.coalesce().compute_divs().make_disjoint().get_basic_maps()]
 
 
 def with_last(order: isl.Map, number: int) -> isl.Map:

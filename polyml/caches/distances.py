@@ -134,7 +134,7 @@ class Finder:
         for carried, pairs in polyhedra.by_first_difference(pairs) if not pairs.is_empty() else ():
             again = self._used_again(used, carried)
             for same_element, chosen in ((True, pairs.intersect_domain(again)), (False, pairs.subtract_domain(again))):
-                for piece in polyhedra.conjunctions(chosen.coalesce()):
+                for piece in polyhedra.conjunctions(chosen):
                     steps = tuple(polyhedra.strides(piece.domain()))
                     for region, distance in self._distances(piece, steps):
                         yield Reuse(source.reference, same_element, carried, region, distance, steps)
@@ -143,7 +143,7 @@ class Finder:
         """{ time } of uses of elements that were used before, with the same first coordinates of time."""
         others = [other for other in self._uses if other.reference.array == used.reference.array]
         found = [polyhedra.earlier(used.elements, other.elements, carried) for other in others]
-        return reduce(isl.Set.union, found)
+        return reduce(isl.Set.union, found).coalesce()
 
     def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
         """piece: { time -> the last time its line was used }, one conjunction."""

@@ -1,6 +1,5 @@
 """Reuse of random nests against stacks of lines in plain Python; what reports say of it."""
 
-import numpy as np
 import pytest
 
 from polyml.caches.placement import placed
