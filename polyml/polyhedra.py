@@ -999,6 +999,32 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
     yield dims, pairs
 
 
+def values_of(members: Sequence[isl.PwAff], domain: isl.Set) -> isl.Set:
+    """{ [values] } of { S[i] -> [(e)] } each, over { S[i] }."""
+    maps = [isl.Map.from_pw_aff(member).intersect_domain(domain) for member in members]
+    return reduce(isl.Map.flat_range_product, maps).range()
+
+
+def last_walk(values: isl.Set) -> tuple[int, int]:
+    """(step, count): of the values that the last dimension of a bounded set has at most, the others being the same.
+
+    >>> last_walk(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
+    (4, 3)
+    """
+    last = values.dim(_D.set) - 1
+    step = values.get_stride_info(last).get_stride().to_python()
+    pairs = isl.Map.from_domain_and_range(values, values)
+    for dim in range(last):
+        pairs = pairs.equate(_D.in_, dim, _D.out, dim)
+    return step, pairs.deltas().dim_max_val(last).to_python() // step + 1
+
+
+def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
+    """The element of { S[i] -> A[e] } for the lexicographically first of { S[i] }."""
+    image = domain.lexmin().apply(relation)
+    return _coordinates(image.sample_point(), image.dim(_D.set))
+
+
 def strides(times: isl.Set) -> list[tuple[int, int]]:
     """(s, r) of each coordinate, which only takes values s * t + r; (1, 0) where it takes others, or where r is no number."""
     found = []

@@ -8,7 +8,19 @@ from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.caches.trace import references
 from polyml.model.counting import CannotCount
-from tests.caches.test_simulate import CASES, gemm_ikj, levels_of, program_of
+from tests.caches.test_simulate import (
+    CASES,
+    gemm_ijk,
+    gemm_ikj,
+    jacobi2d,
+    levels_of,
+    program_of,
+    stencil5,
+    transpose,
+    transpose_tiled_8,
+    trmm,
+    trsv,
+)
 
 
 def distances_of(function, arguments, dtype=np.float64, seconds=120.0):
@@ -29,6 +41,53 @@ def test_equals_the_simulation(case):
         assert found[reference].accesses.evaluate({}) == counts.accesses
         assert found[reference].cold.evaluate({}) == counts.cold
         assert [found[reference].misses(size // 64) for size, *_ in rows] == list(counts.far), reference
+
+
+SYMBOLIC = {
+    gemm_ijk: lambda n, m: {"A": (n, m), "B": (m, n + 8), "C": (n, n + 8)},
+    gemm_ikj: lambda n, m: {"A": (n, m), "B": (m, n + 8), "C": (n, n + 8)},
+    transpose: lambda n, m: {"A": (n, m), "B": (m, n)},
+    transpose_tiled_8: lambda n, m: {"A": (n, m), "B": (m, n)},
+    stencil5: lambda n, m: {"A": (n, m), "B": (n, m)},
+    trsv: lambda n, m: {"A": (n, n), "B": (8, n)},
+    trmm: lambda n, m: {"A": (n, n), "B": (n, m)},
+    jacobi2d: lambda n, m: {"A": (n, m), "B": (n, m), "T": 3},
+}
+
+
+@pytest.mark.parametrize("function", SYMBOLIC, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("unit", [1, 8])
+def test_symbolic_sizes_equal_the_simulation(function, unit):
+    """Found once, for every size that makes rows whole lines; also as a formula where there is one."""
+    if function is jacobi2d and unit == 1:
+        pytest.skip("takes a minute")
+    program, sizes = program_of(function, SYMBOLIC[function](8, 8))
+    units = {name: unit for name in sizes if name != "T"}
+    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 64, 120.0, program.scop.checked, units)
+    lines = (3, 16, 40, 100)
+    for n, m in [(8, 8), (8, 16), (16, 8), (24, 8), (16, 32), (32, 24)]:
+        program, sizes = program_of(function, SYMBOLIC[function](n, m))
+        simulated = simulate(program, sizes, levels_of([(64 * n, 1) for n in lines]))
+        for reference, counts in simulated.counts.items():
+            assert found[reference].accesses.evaluate(found[reference].counted(sizes)) == counts.accesses
+            assert [found[reference].misses(n, sizes) for n in lines] == list(counts.far), (reference, n, m)
+    for reference, each in found.items():
+        try:
+            formula = each.formula(40)
+        except CannotCount as why:
+            assert "no linear function" in str(why)
+            continue
+        assert formula.evaluate(sizes) == simulated.counts[reference].far[2]
+
+
+def test_misses_of_a_product_as_a_formula():
+    program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
+    units = dict.fromkeys(sizes, 8)
+    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 64, 60.0, program.scop.checked, units)
+    formulas = [each.formula(512) for each in found.values()]
+    assert sum(f.evaluate(sizes) for f in formulas) == 2113536
+    with pytest.raises(ValueError, match="A_1 = 250 is no multiple of 8"):
+        formulas[1].evaluate(sizes | {"A_1": 250})
 
 
 def test_gives_up_in_time():

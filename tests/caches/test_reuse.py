@@ -7,19 +7,64 @@ from polyml.caches.reuse import reuse
 from polyml.caches.trace import references
 from polyml.machine import CacheLevel
 from tests.caches.nests import events, nest, reuses
-from tests.caches.test_simulate import program_of
+from tests.caches.test_simulate import gemm_ijk, program_of
 
 LEVELS = (CacheLevel(1, 6 * 32, 6, 32, 1), CacheLevel(2, 17 * 32, 17, 32, 1))
 
 
+def test_product():
+    """Per reference: (kind, whose line, carrying loop, uses, distance, least, greatest, uses that hit L1, L2, nothing)."""
+    program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
+    levels = (CacheLevel(1, 32 * 1024, 8, 64, 1), CacheLevel(2, 1024 * 1024, 16, 64, 1))
+    found = reuse(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes), levels, 60.0)
+    assert found.capacities == (512, 16384)
+    assert found.unaligned == ()
+    assert "A_1 is a multiple of 8" in found.facts
+    told = {
+        r.position: [
+            (c.kind, c.source.position, c.carried, c.uses, str(c.distance), c.least, c.greatest, c.hits) for c in each.classes
+        ]
+        for r, each in found.references.items()
+    }
+    n = 256
+    far = "(1/8)*A_1*C_1 + (1/4)*A_1 + (1/8)*C_1"
+    assert told == {
+        0: [
+            ("temporal", 3, "k", n * n * (n - 1), "0", 0, 0, (n * n * (n - 1), 0, 0)),
+            ("spatial", 3, "j", n * n * 7 // 8, "0", 0, 0, (n * n * 7 // 8, 0, 0)),
+        ],
+        1: [
+            ("spatial", 1, "k", n**3 * 7 // 8, "2", 2, 2, (n**3 * 7 // 8, 0, 0)),
+            ("temporal", 1, "j", n * n * (n - 1) // 8, "(9/8)*A_1 - 7", 281, 282, (n * n * (n - 1) // 8, 0, 0)),
+        ],
+        2: [
+            ("spatial", 2, "j", n**3 * 7 // 8, "(9/8)*A_1", 288, 288, (n**3 * 7 // 8, 0, 0)),
+            ("temporal", 2, "i", n * n * (n - 1) // 8, far, 8256, 8288, (0, n * n * (n - 1) // 8, 0)),
+        ],
+        3: [("temporal", 0, "", n**3, "2", 2, 2, (n**3, 0, 0))],
+    }
+
+
+def test_what_is_not_found_in_time_says_so():
+    program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (256, 256)))
+    places = placed(program, sizes)
+    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 0.0)
+    assert {each.problem for each in found.references.values()} == {"it takes too long"}
+
+
+def test_rows_that_begin_within_lines_are_told():
+    program, sizes = program_of(gemm_ijk, {"A": (8, 9), "B": (9, 12), "C": (8, 12)})
+    places = placed(program, sizes)
+    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 60.0)
+    assert found.unaligned == ("A",)
+
+
 def kernel_of(source, tmp_path):
+    """The function, with a file that has its source."""
     path = tmp_path / "f.py"
     path.write_text(source)
     scope = {}
     exec(compile(source, str(path), "exec"), scope)
-    import linecache
-
-    linecache.checkcache()
     return scope["f"]
 
 
