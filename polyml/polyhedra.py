@@ -999,6 +999,12 @@ def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
     yield dims, pairs
 
 
+def divisors(value: isl.Map) -> set[int]:
+    """Of the rounded quotients in a relation."""
+    basics = value.wrap().flatten().compute_divs().get_basic_sets()
+    return {basic.get_div(k).get_denominator_val().to_python() for basic in basics for k in range(basic.dim(_D.div))}
+
+
 def values_of(members: Sequence[isl.PwAff], domain: isl.Set) -> isl.Set:
     """{ [values] } of { S[i] -> [(e)] } each, over { S[i] }."""
     maps = [isl.Map.from_pw_aff(member).intersect_domain(domain) for member in members]

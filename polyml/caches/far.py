@@ -19,14 +19,13 @@ MOST_SLICES = 4096  # values of one coordinate of time that are looked at one af
 
 @dataclass(frozen=True)
 class Term:
-    """Adds `value` where `region`, { : constraints on sizes and SPARE }, holds. spare: the value that SPARE has."""
+    """number: over sizes and SPARE, whose value is `spare`."""
 
-    region: isl.Set
-    value: Poly
+    number: Count
     spare: Poly
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        return Count(((self.region, self.value),)).evaluate({**sizes, SPARE: self.spare.evaluate(sizes)})
+        return self.number.evaluate({**sizes, SPARE: self.spare.evaluate(sizes)})
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,7 @@ def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[st
     if condition is None:
         raise CannotCount("a distance is no linear function of time")
     domain = polyhedra.parameters_as_set(polyhedra.with_condition(region, condition), clock)
-    for where, value in count(domain, deadline).pieces:
-        yield Term(where, value, spare)
+    yield Term(count(domain, deadline), spare)
 
 
 def count_from(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import lcm
 
 import islpy as isl
 
@@ -48,17 +49,23 @@ class ReuseClass:
 
 @dataclass(frozen=True)
 class ReferenceReuse:
-    """uses, first: how many, and those of lines that nothing used before, as formulas; the values are those at the sizes.
-    classes: by their uses, most first. problem: why nothing else is known, "" where it is.
+    """uses, first: how many, and those of lines that nothing used before, at the sizes. classes: by their uses, most first.
+    problem: why nothing else is known, "" where it is. distances: for all sizes.
     """
 
     reference: Reference
-    uses: Count = Count(())
-    first: Count = Count(())
-    uses_value: int = 0
-    first_value: int = 0
+    uses: int = 0
+    first: int = 0
     classes: tuple[ReuseClass, ...] = ()
     problem: str = ""
+    distances: Distances | None = field(default=None, repr=False, compare=False)
+
+    def formulas(self) -> tuple[Count, Count]:
+        """Uses and first uses in the sizes."""
+        if self.distances is None:
+            return Count(()), Count(())
+        accesses, cold = self.distances.accesses, self.distances.cold
+        return count_in_sizes(accesses, self.distances.units), count_in_sizes(cold, self.distances.units)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,8 @@ def reuse(
     deadline = start + seconds
     references, line_bytes = tuple(references), levels[0].line_bytes
     used = [name for name in polyhedra.parameter_names(scop.domain) if name in sizes]
-    units = {name: unit for name in used if (unit := _unit(scop, schedule, sizes[name], line_bytes)) > 1}
+    steps = _steps(scop, schedule, line_bytes)
+    units = {name: unit for name in used if (unit := _unit(sizes[name], steps)) > 1}
     least = {name: min(sizes[name], 2 * units.get(name, 8)) for name in used}
     capacities = tuple(level.size_bytes // line_bytes for level in levels)
     loops = coordinates(schedule, scop.statements)
@@ -119,10 +127,20 @@ def reuse(
     return Reuses(found, capacities, tuple(facts), unaligned, time.monotonic() - start)
 
 
-def _unit(scop: Scop, schedule: isl.Schedule, size: int, line_bytes: int) -> int:
-    """What a size is counted in: the elements of a line, where it is twice as many of these or more times."""
-    per_line = line_bytes // min(a.element.size_bytes for a in scop.arrays.values())
-    return per_line if size % per_line == 0 and size >= 2 * per_line else 1
+def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
+    """In which steps sizes best come: the elements of lines, and tiles."""
+    order = schedule.get_map().intersect_domain(scop.domain)
+    tiles = {divisor for piece in polyhedra.pieces(order) for divisor in polyhedra.divisors(piece)}
+    return sorted({line_bytes // a.element.size_bytes for a in scop.arrays.values()} | tiles)
+
+
+def _unit(size: int, steps: Sequence[int]) -> int:
+    """What a size is counted in: as many of the steps as divide it and leave at least two."""
+    unit = 1
+    for step in steps:
+        both = lcm(unit, step)
+        unit = both if size % both == 0 and size >= 2 * both else unit
+    return unit
 
 
 def _summary(
@@ -142,9 +160,8 @@ def _summary(
             key = each.source, kind, loops[each.carried] if each.carried < len(loops) else ""
             together.setdefault(key, []).append((here, _formula(each, distances, loops)))
     classes = sorted((_class(*key, spreads) for key, spreads in together.items()), key=lambda c: -c.uses)
-    accesses, cold = (count_in_sizes(c, distances.units) for c in (distances.accesses, distances.cold))
     totals = distances.accesses.evaluate(values), distances.cold.evaluate(values)
-    return ReferenceReuse(reference, accesses, cold, *totals, tuple(classes))
+    return ReferenceReuse(reference, *totals, tuple(classes), distances=distances)
 
 
 def _formula(reuse: Reuse, distances: Distances, loops: Sequence[str]) -> Poly:

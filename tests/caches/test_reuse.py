@@ -81,7 +81,7 @@ def test_random_nests(seed, tmp_path):
         if each.problem:
             continue
         me = reference.statement, reference.position
-        assert each.first_value == first[me]
+        assert each.first == first[me]
         for c in each.classes:
             by_class[me, (c.source.statement, c.source.position), c.kind, c.carried] = c
     known = [(r.statement, r.position) for r, each in found.references.items() if not each.problem]
