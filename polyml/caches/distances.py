@@ -111,10 +111,12 @@ def within(deadline: float) -> Iterator[None]:
 
 
 class Finder:
-    """Finds the distances of references one after the other. units: in which sizes are counted in the uses."""
+    """Finds the distances of references one after the other. units: in which sizes are counted in the uses. deadline: when to
+    give up, by CannotCount; it can be moved.
+    """
 
     def __init__(self, all_uses: Sequence[Uses], deadline: float, units: Mapping[str, int]):
-        self._uses, self._deadline, self._units = tuple(all_uses), deadline, dict(units)
+        self._uses, self.deadline, self._units = tuple(all_uses), deadline, dict(units)
         self._lines: dict[str, isl.Map] = {}
         for used in all_uses:
             array = used.reference.array
@@ -125,7 +127,7 @@ class Finder:
     def of(self, used: Uses) -> Distances:
         times, array = used.times, used.reference.array
         before = self._previous[array].intersect_domain(times)
-        accesses, cold = count(times, self._deadline), count(times.subtract(before.domain()), self._deadline)
+        accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
         sources = (s for s in self._uses if s.reference.array == array)
         return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
 
@@ -155,13 +157,13 @@ class Finder:
             touched = between.apply_range(used)
             if touched.is_empty():
                 continue
-            for where, number in count(polyhedra.range_by_domain(touched, self.clock), self._deadline).pieces:
+            for where, number in count(polyhedra.range_by_domain(touched, self.clock), self.deadline).pieces:
                 regions = [*_added(regions, where, number)]
                 if len(regions) > MOST_REGIONS:
                     raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
         together: dict[Poly, isl.Set] = {}
         for region, distance in regions:
-            if time.monotonic() > self._deadline or len(distance.terms) > MOST_TERMS:
+            if time.monotonic() > self.deadline or len(distance.terms) > MOST_TERMS:
                 raise CannotCount("distances have too many terms, or take too long")
             for part, simple in _simplified(region, _solved(region, distance, self.clock)):
                 together[simple] = together[simple].union(part) if simple in together else part

@@ -108,10 +108,35 @@ def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) ->
         return _points(region, deadline) if distance.constant >= lines else 0
     condition = _condition(distance - Poly.number(lines))
     if condition is not None:
-        return _points(polyhedra.with_condition(region, condition), deadline)
+        far = polyhedra.with_condition(region, condition)
+        try:
+            return _points(far, deadline)
+        except CannotCount:
+            return _cut_apart(region, far, distance, deadline)
     if len(distance.names) == 1:
         return sum(number for value, number in _values(region, distance, deadline) if value >= lines)
     return _sliced(region, distance, lines, deadline)
+
+
+def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -> int:
+    """How many points `far` has, of those of a region that have a linear distance: value by value of the coordinate that it grows
+    most with, and only where some but not all points are far.
+    """
+    factors = [(abs(c), monomial[0][0]) for monomial, c in distance.terms if monomial and isinstance(monomial[0][0], str)]
+    if not factors:
+        raise CannotCount("a distance has quotients alone")
+    _, name = max(factors)
+    others = [n for n in polyhedra.parameter_names(region) if n != name]
+    some, all_but = (polyhedra.forget(s, others) for s in (far, region.subtract(far)))
+    mixed = polyhedra.points(polyhedra.parameters_as_set(some.intersect(all_but)))
+    if len(mixed) > MOST_SLICES:
+        raise CannotCount("a distance changes too often")
+    whole, total = some.subtract(all_but), 0
+    if not whole.is_empty():
+        low, high = polyhedra.parameter_range(whole, name)
+        between = polyhedra.with_condition(region, f"{low} <= {name} <= {high}")  # without the bound that the distance is
+        total = _points(between if between.is_subset(far) else far.intersect_params(whole), deadline)
+    return total + sum(_points(polyhedra.with_condition(far, f"{name} = {value}"), deadline) for _, (value,) in mixed)
 
 
 def _extremes(region: isl.Set, distance: Poly) -> tuple[int, int]:

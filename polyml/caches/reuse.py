@@ -115,9 +115,11 @@ def reuse(
         try:
             if problem:
                 raise CannotCount(problem)
-            with within(deadline):
+            now = time.monotonic()
+            finder.deadline = now + (deadline - now) / (len(references) - number)  # the time left, shared evenly
+            with within(finder.deadline):
                 distances = finder.of(all_uses[number])
-                found[reference] = _summary(reference, distances, loops[reference.statement], sizes, capacities, deadline)
+                found[reference] = _summary(reference, distances, loops[reference.statement], sizes, capacities, finder.deadline)
         except CannotCount as why:
             found[reference] = ReferenceReuse(reference, problem=str(why))
     facts = [f"{name} >= {bound}" for name, bound in least.items() if bound > 0]

@@ -102,3 +102,19 @@ def test_haystack_s_example():
     cold = sum(each.cold.evaluate({}) for each in found)
     assert cold == 196_608
     assert sum(each.misses(32 * 1024 // 64) for each in found) - cold == 67_043_328
+
+
+def syrk(A, C):
+    for i in range(C.shape[0]):
+        for k in range(A.shape[1]):
+            for j in range(i + 1):
+                C[i, j] = C[i, j] + A[i, k] * A[j, k]
+
+
+@pytest.mark.parametrize("n", [80, 104, 128])
+def test_distances_that_grow_in_steps_of_many(n):
+    program, sizes, found = distances_of(syrk, {"A": (n, n), "C": (n, n)})
+    lines = (37, 150, n * n // 16, n * n // 9)
+    simulated = simulate(program, sizes, levels_of([(64 * count, 1) for count in lines]))
+    for reference, counts in simulated.counts.items():
+        assert [found[reference].misses(count) for count in lines] == list(counts.far), reference
