@@ -33,7 +33,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     context.set_max_operations(operations)
     try:
         yield
-    except (isl.Error, TypeError):  # the latter for a number that isl no longer has memory to write
+    except (isl.Error, TypeError, ValueError):  # a number that isl has no memory to write has no text either
         if not _is_exhausted(context):
             raise
         raise BudgetExceeded(f"isl exceeded {operations} operations") from None

@@ -99,6 +99,14 @@ def test_a_budget_stops_isl_and_everything_works_afterwards():
     assert not isl.Set(TRIANGLE).is_empty()
 
 
+def test_a_budget_also_stops_where_a_number_is_read():
+    number = isl.Val(5)
+    with pytest.raises(BudgetExceeded, match="isl exceeded 10 operations"), budget(10):
+        for _ in range(100):
+            number.to_python()
+    assert number.to_python() == 5
+
+
 def test_a_budget_that_suffices_changes_nothing():
     with budget(10_000_000):
         assert points(isl.Set(TRIANGLE), N=1) == {("S", (0, 0))}
