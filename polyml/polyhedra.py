@@ -1170,6 +1170,16 @@ def box_of(like: isl.Set, shape: Sequence[int]) -> isl.Set:
     return found
 
 
+def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
+    """The least and the greatest value of an expression of the parameters of { : ... }, which is not empty; None where it has no
+    ends.
+    """
+    names = parameter_names(region)
+    value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}").intersect_params(region)
+    low, high = value.min_val(), value.max_val()
+    return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
+
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     """The set without these of its parameters, for any value of theirs."""
     return on_parameters(region, [name for name in parameter_names(region) if name not in names])

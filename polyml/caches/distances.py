@@ -166,7 +166,8 @@ class Finder:
             if time.monotonic() > self.deadline or len(distance.terms) > MOST_TERMS:
                 raise CannotCount("distances have too many terms, or take too long")
             for part, simple in _simplified(region, _solved(region, distance, self.clock)):
-                together[simple] = together[simple].union(part) if simple in together else part
+                for near, told in _near_floors(part, simple, self.clock):
+                    together[told] = together[told].union(near) if told in together else near
         yield from ((region.coalesce(), distance) for distance, region in together.items())
 
 
@@ -200,6 +201,27 @@ def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
                 value = value.substitute({name: others})
                 break
     return value
+
+
+def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
+    """Of what is no linear function: regions in which floors of coordinates of time that are always near others, or near 0, are
+    told by these.
+    """
+    floors: list[Floor] = []
+    if any(sum(power for _, power in monomial) > 1 for monomial, _ in value.terms):
+        floors = sorted((a for a in value.atoms if isinstance(a, Floor) and not a.names.isdisjoint(clock)), key=str)
+    for k, one in enumerate(floors):
+        for other in (None, *floors[:k]):
+            difference = f"{one}" if other is None else f"{one} - {other}"
+            ends = polyhedra.range_of(region, difference)
+            if ends is None or ends[1] - ends[0] > 1:
+                continue
+            for apart in range(ends[0], ends[1] + 1):
+                here = polyhedra.with_condition(region, f"{difference} = {apart}") if ends[0] < ends[1] else region
+                near = Poly.number(apart) if other is None else Poly.atom(other) + Poly.number(apart)
+                yield from _near_floors(here, value.with_atoms({one: near}), clock)
+            return
+    yield region, value
 
 
 def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:

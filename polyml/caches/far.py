@@ -9,6 +9,7 @@ from math import inf, lcm
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.caches.grid import tabulated
 from polyml.caches.units import counted
 from polyml.model.counting import CannotCount, Count, count
 from polyml.model.quasi import Atom, Poly
@@ -88,7 +89,12 @@ def spread(
     region, distance = _at(region, distance, sizes)
     if region.is_empty():
         return None
-    least, greatest = _extremes(region, distance)
+    linear = _linear(distance)
+    if linear is None:
+        distances, numbers = tabulated(region, distance, deadline)
+        far = (int(numbers[distances >= lines].sum()) for lines in capacities)
+        return Spread(int(numbers.sum()), int(distances.min()), int(distances.max()), tuple(far))
+    least, greatest = _extremes(region, *linear)
     points = _points(region, deadline)
     ends = {lines: 0 if lines > greatest else points for lines in capacities if lines > greatest or lines <= least}
     far = [ends[lines] if lines in ends else _count_from(region, distance, lines, deadline) for lines in capacities]
@@ -113,9 +119,11 @@ def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) ->
             return _points(far, deadline)
         except CannotCount:
             return _cut_apart(region, far, distance, deadline)
-    if len(distance.names) == 1:
-        return sum(number for value, number in _values(region, distance, deadline) if value >= lines)
-    return _sliced(region, distance, lines, deadline)
+    try:
+        distances, numbers = tabulated(region, distance, deadline)
+    except CannotCount:
+        return _sliced(region, distance, lines, deadline)
+    return int(numbers[distances >= lines].sum())
 
 
 def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -> int:
@@ -139,42 +147,26 @@ def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -
     return total + sum(_points(polyhedra.with_condition(far, f"{name} = {value}"), deadline) for _, (value,) in mixed)
 
 
-def _extremes(region: isl.Set, distance: Poly) -> tuple[int, int]:
-    """The least and the greatest distance."""
-    if distance.is_number:
-        return distance.constant, distance.constant
-    factor = lcm(*(c.denominator for _, c in distance.terms))
-    linear = distance.scaled(factor).as_linear()
-    if linear is None:
-        values = [value for value, _ in _values(region, distance)]
-        return min(values), max(values)
-    region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(*linear)} = {SPARE}")
+def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor: int) -> tuple[int, int]:
+    """The least and the greatest value, divided by the factor."""
+    if not terms:
+        return constant // factor, constant // factor
+    region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(terms, constant)} = {SPARE}")
     low, high = polyhedra.parameter_range(region, SPARE)
     return low // factor, high // factor
 
 
-def _values(region: isl.Set, distance: Poly, deadline: float = inf) -> Iterator[tuple[int, int]]:
-    """(distance, how many points have it), by the coordinates in it, so that one may come several times."""
-    names = sorted(distance.names)
-    total = 1
-    for low, high in (polyhedra.parameter_range(region, name) for name in names):
-        total *= high - low + 1
-    if total > MOST_SLICES:
-        raise CannotCount("a distance is no linear function of time")
-    others = [name for name in polyhedra.parameter_names(region) if name not in names]
-    numbers: dict[tuple[int, ...], int] = {}
-    for where, number in count(polyhedra.parameters_as_set(region, others), deadline).pieces:
-        for _, point in polyhedra.points(polyhedra.parameters_as_set(polyhedra.on_parameters(where, names), names)):
-            numbers[point] = numbers.get(point, 0) + number.evaluate(dict(zip(names, point)))
-    yield from ((distance.evaluate(dict(zip(names, point))), number) for point, number in numbers.items() if number)
+def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
+    """(coefficients, constant) of the value times the third number; None where it is not linear in its atoms."""
+    factor = lcm(*(c.denominator for _, c in value.terms))
+    found = value.scaled(factor).as_linear()
+    return None if found is None else (*found, factor)
 
 
 def _condition(value: Poly) -> str | None:
     """That the value is at least 0, where it is linear."""
-    linear = value.scaled(lcm(*(c.denominator for _, c in value.terms))).as_linear()
-    if linear is None:
-        return None
-    return f"{_text(*linear)} >= 0"
+    linear = _linear(value)
+    return None if linear is None else f"{_text(*linear[:2])} >= 0"
 
 
 def _text(terms: Mapping[Atom, int], constant: int) -> str:
