@@ -28,6 +28,7 @@ from polyml.model.quasi import Floor, Poly
 from polyml.model.scop import Scop
 
 MOST_REGIONS = 400  # of one piece of a reference
+TOO_LONG = "it takes too long"  # as counting says it too
 OPERATIONS_PER_SECOND = 4_000_000  # isl's
 
 
@@ -107,7 +108,7 @@ def within(deadline: float) -> Iterator[None]:
         with polyhedra.budget(int(max(deadline - time.monotonic(), 0) * OPERATIONS_PER_SECOND) + 1):
             yield
     except polyhedra.BudgetExceeded:
-        raise CannotCount("it takes too long") from None
+        raise CannotCount(TOO_LONG) from None
 
 
 class Finder:
@@ -163,10 +164,13 @@ class Finder:
                     raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
         together: dict[Poly, isl.Set] = {}
         for region, distance in regions:
-            if time.monotonic() > self.deadline or len(distance.terms) > MOST_TERMS:
-                raise CannotCount("distances have too many terms, or take too long")
+            if time.monotonic() > self.deadline:
+                raise CannotCount(TOO_LONG)
+            if len(distance.terms) > MOST_TERMS:
+                raise CannotCount(f"a distance of more than {MOST_TERMS} terms")
             for part, simple in _simplified(region, _solved(region, distance, self.clock)):
                 for near, told in _near_floors(part, simple, self.clock):
+                    told = _solved(near, told, self.clock)
                     together[told] = together[told].union(near) if told in together else near
         yield from ((region.coalesce(), distance) for distance, region in together.items())
 

@@ -14,12 +14,12 @@ from math import lcm
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.caches.distances import Distances, Finder, Reuse, within
+from polyml.caches.distances import TOO_LONG, Distances, Finder, Reuse, within
 from polyml.caches.far import Spread, spread
 from polyml.caches.placement import Placed
 from polyml.caches.trace import Reference
 from polyml.caches.units import count_in_sizes, in_sizes, replaced
-from polyml.caches.uses import begin_on_lines, coordinates, uses
+from polyml.caches.uses import Uses, begin_on_lines, coordinates, uses
 from polyml.machine import CacheLevel
 from polyml.model.counting import CannotCount, Count
 from polyml.model.quasi import Poly
@@ -102,31 +102,36 @@ def reuse(
     least = {name: min(sizes[name], 2 * units.get(name, 8)) for name in used}
     capacities = tuple(level.size_bytes // line_bytes for level in levels)
     loops = coordinates(schedule, scop.statements)
-    found = {}
+    found: dict[Reference, ReferenceReuse] = {}
     try:
         with within(deadline):
             context = polyhedra.at_least(least)
             all_uses = [uses(scop, schedule, r, {}, None, line_bytes, context, units) for r in references]
             finder = Finder(all_uses, deadline, units)
-        problem = ""
     except CannotCount as why:
-        problem = str(why)
-    for number, reference in enumerate(references):
-        try:
-            if problem:
-                raise CannotCount(problem)
+        found = {r: ReferenceReuse(r, problem=str(why)) for r in references}
+        all_uses = []
+    for _ in range(2):  # the time left is shared evenly, then again by those for which it was too short
+        waiting = [used for used in all_uses if used.reference not in found or found[used.reference].problem == TOO_LONG]
+        for number, used in enumerate(waiting):
             now = time.monotonic()
-            finder.deadline = now + (deadline - now) / (len(references) - number)  # the time left, shared evenly
-            with within(finder.deadline):
-                distances = finder.of(all_uses[number])
-                found[reference] = _summary(reference, distances, loops[reference.statement], sizes, capacities, finder.deadline)
-        except CannotCount as why:
-            found[reference] = ReferenceReuse(reference, problem=str(why))
+            finder.deadline = now + (deadline - now) / (len(waiting) - number)
+            found[used.reference] = _found(finder, used, loops[used.reference.statement], sizes, capacities)
     facts = [f"{name} >= {bound}" for name, bound in least.items() if bound > 0]
     facts += [f"{name} is a multiple of {unit}" for name, unit in units.items()]
     arrays = dict.fromkeys(r.array for r in references)
     unaligned = tuple(a for a in arrays if not begin_on_lines(scop.arrays[a], places[a], line_bytes))
-    return Reuses(found, capacities, tuple(facts), unaligned, time.monotonic() - start)
+    return Reuses({r: found[r] for r in references}, capacities, tuple(facts), unaligned, time.monotonic() - start)
+
+
+def _found(
+    finder: Finder, used: Uses, loops: tuple[str, ...], sizes: Mapping[str, int], capacities: tuple[int, ...]
+) -> ReferenceReuse:
+    try:
+        with within(finder.deadline):
+            return _summary(used.reference, finder.of(used), loops, sizes, capacities, finder.deadline)
+    except CannotCount as why:
+        return ReferenceReuse(used.reference, problem=str(why))
 
 
 def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
