@@ -948,9 +948,29 @@ def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
     return {one.get_tuple_id(_D.in_).get_name(): one for one in found}
 
 
-def last_before(uses: isl.Map) -> isl.Map:
-    """{ [time] -> [the last time before with the same value] } of { [time] -> A[value] }, in lexicographic order."""
-    return uses.apply_range(uses.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
+def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
+    """{ [time] -> [the last time of the others before it with the same value] } of { [time] -> A[value] }, in lexicographic order."""
+    return uses.apply_range(others.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
+
+
+def middle(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
+    """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
+
+    >>> middle(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
+    Set("[N] -> { [i, j] : i < N and 16 <= i <= 19 and j >= 0 and j <= i and 8 <= j <= 11 }")
+    """
+    here = fix(times, sizes)
+    if here.is_empty():
+        return times
+    for dim in range(times.dim(_D.set)):
+        low, high = here.dim_min_val(dim).to_python(), here.dim_max_val(dim).to_python()
+        if low == high:
+            continue
+        half = isl.Val((low + high) // 2 // width * width)
+        first = here.lower_bound_val(_D.set, dim, half).dim_min_val(dim).to_python() // width * width
+        ends = isl.Val(first), isl.Val(first + width - 1)
+        here, times = (s.lower_bound_val(_D.set, dim, ends[0]).upper_bound_val(_D.set, dim, ends[1]) for s in (here, times))
+    return times
 
 
 def earlier(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:

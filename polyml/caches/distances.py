@@ -122,12 +122,12 @@ class Finder:
         for used in all_uses:
             array = used.reference.array
             self._lines[array] = self._lines[array].union(used.lines) if array in self._lines else used.lines
-        self._previous = {array: polyhedra.last_before(lines) for array, lines in self._lines.items()}
         self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
 
     def of(self, used: Uses) -> Distances:
+        """Of uses that are all of a reference's, or some of them."""
         times, array = used.times, used.reference.array
-        before = self._previous[array].intersect_domain(times)
+        before = polyhedra.last_before(used.lines, self._lines[array])
         accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
         sources = (s for s in self._uses if s.reference.array == array)
         return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)

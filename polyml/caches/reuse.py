@@ -18,10 +18,10 @@ from polyml.caches.distances import TOO_LONG, Distances, Finder, Reuse, within
 from polyml.caches.far import Spread, spread
 from polyml.caches.placement import Placed
 from polyml.caches.trace import Reference
-from polyml.caches.units import count_in_sizes, in_sizes, replaced
+from polyml.caches.units import count_in_sizes, counted, in_sizes, replaced
 from polyml.caches.uses import Uses, begin_on_lines, coordinates, uses
 from polyml.machine import CacheLevel
-from polyml.model.counting import CannotCount, Count
+from polyml.model.counting import CannotCount, Count, count
 from polyml.model.quasi import Poly
 from polyml.model.scop import Scop
 
@@ -50,20 +50,23 @@ class ReuseClass:
 @dataclass(frozen=True)
 class ReferenceReuse:
     """uses, first: how many, and those of lines that nothing used before, at the sizes. classes: by their uses, most first.
-    problem: why nothing else is known, "" where it is. distances: for all sizes.
+    in_the_middle: all is known of iterations in the middle alone, a line's length of each loop, and `first` and what classes
+    count are estimates: as if all others were like them. problem: why nothing is known, "" where it is. distances: for all sizes
+    of the facts, and in the middle for those not below the sizes.
     """
 
     reference: Reference
     uses: int = 0
     first: int = 0
     classes: tuple[ReuseClass, ...] = ()
+    in_the_middle: bool = False
     problem: str = ""
     distances: Distances | None = field(default=None, repr=False, compare=False)
 
-    def formulas(self) -> tuple[Count, Count]:
-        """Uses and first uses in the sizes."""
-        if self.distances is None:
-            return Count(()), Count(())
+    def formulas(self) -> tuple[Count, Count] | None:
+        """Uses and first uses in the sizes, where all of them are known."""
+        if self.distances is None or self.in_the_middle:
+            return None
         accesses, cold = self.distances.accesses, self.distances.cold
         return count_in_sizes(accesses, self.distances.units), count_in_sizes(cold, self.distances.units)
 
@@ -89,8 +92,10 @@ def reuse(
     places: Mapping[str, Placed],
     levels: Sequence[CacheLevel],
     seconds: float = 1.0,
+    whole: bool = True,
 ) -> Reuses:
-    """seconds: after how many to stop; what is not found by then says so. ScheduleError for a schedule that is not made of loops
+    """seconds: after how many to stop; what is not found by then says so. whole: look for all uses of each reference when those in
+    the middle are known, which takes most of the time. ScheduleError for a schedule that is not made of loops
     and sequences.
     """
     start = time.monotonic()
@@ -102,36 +107,78 @@ def reuse(
     least = {name: min(sizes[name], 2 * units.get(name, 8)) for name in used}
     capacities = tuple(level.size_bytes // line_bytes for level in levels)
     loops = coordinates(schedule, scop.statements)
-    found: dict[Reference, ReferenceReuse] = {}
-    try:
-        with within(deadline):
-            context = polyhedra.at_least(least)
-            all_uses = [uses(scop, schedule, r, {}, None, line_bytes, context, units) for r in references]
-            finder = Finder(all_uses, deadline, units)
-    except CannotCount as why:
-        found = {r: ReferenceReuse(r, problem=str(why)) for r in references}
-        all_uses = []
-    for _ in range(2):  # the time left is shared evenly, then again by those for which it was too short
-        waiting = [used for used in all_uses if used.reference not in found or found[used.reference].problem == TOO_LONG]
-        for number, used in enumerate(waiting):
-            now = time.monotonic()
-            finder.deadline = now + (deadline - now) / (len(waiting) - number)
-            found[used.reference] = _found(finder, used, loops[used.reference.statement], sizes, capacities)
+    search = _Search(scop, schedule, references, sizes, line_bytes, units, capacities, loops, deadline)
+    found = search.found({name: sizes[name] for name in used}, in_the_middle=True)
+    if whole:
+        found |= {r: each for r, each in search.found(least).items() if not each.problem or found[r].problem}
     facts = [f"{name} >= {bound}" for name, bound in least.items() if bound > 0]
     facts += [f"{name} is a multiple of {unit}" for name, unit in units.items()]
     arrays = dict.fromkeys(r.array for r in references)
     unaligned = tuple(a for a in arrays if not begin_on_lines(scop.arrays[a], places[a], line_bytes))
-    return Reuses({r: found[r] for r in references}, capacities, tuple(facts), unaligned, time.monotonic() - start)
+    return Reuses(found, capacities, tuple(facts), unaligned, time.monotonic() - start)
 
 
-def _found(
-    finder: Finder, used: Uses, loops: tuple[str, ...], sizes: Mapping[str, int], capacities: tuple[int, ...]
-) -> ReferenceReuse:
-    try:
-        with within(finder.deadline):
-            return _summary(used.reference, finder.of(used), loops, sizes, capacities, finder.deadline)
-    except CannotCount as why:
-        return ReferenceReuse(used.reference, problem=str(why))
+@dataclass(frozen=True)
+class _Search:
+    scop: Scop
+    schedule: isl.Schedule
+    references: tuple[Reference, ...]
+    sizes: Mapping[str, int]
+    line_bytes: int
+    units: Mapping[str, int]
+    capacities: tuple[int, ...]
+    loops: Mapping[str, tuple[str, ...]]
+    deadline: float
+
+    def found(self, least: Mapping[str, int], in_the_middle: bool = False) -> dict[Reference, ReferenceReuse]:
+        """For sizes of at least so many. The time left is shared evenly, then again by those for which it was too short."""
+        try:
+            with within(self.deadline):
+                context = polyhedra.at_least(least)
+                all_uses = [
+                    uses(self.scop, self.schedule, r, {}, None, self.line_bytes, context, self.units) for r in self.references
+                ]
+                finder = Finder(all_uses, self.deadline, self.units)
+        except CannotCount as why:
+            return {r: ReferenceReuse(r, problem=str(why)) for r in self.references}
+        found: dict[Reference, ReferenceReuse] = {}
+        for _ in range(2):
+            waiting = [used for used in all_uses if used.reference not in found or found[used.reference].problem == TOO_LONG]
+            for number, used in enumerate(waiting):
+                now = time.monotonic()
+                finder.deadline = now + (self.deadline - now) / (len(waiting) - number)
+                found[used.reference] = self._one(finder, used, in_the_middle)
+        return found
+
+    def _one(self, finder: Finder, used: Uses, in_the_middle: bool) -> ReferenceReuse:
+        try:
+            with within(finder.deadline):
+                values = counted(self.sizes, self.units)
+                total = count(polyhedra.fix(used.times, values), finder.deadline).evaluate(values)
+                if in_the_middle:
+                    array = self.scop.arrays[used.reference.array]
+                    per_line = max(1, self.line_bytes // array.element.size_bytes)
+                    used = used.within(polyhedra.middle(used.times, values, per_line))
+                return self._summary(used.reference, finder.of(used), total, values, finder.deadline, in_the_middle)
+        except CannotCount as why:
+            return ReferenceReuse(used.reference, problem=str(why))
+
+    def _summary(
+        self, reference: Reference, distances: Distances, total: int, values: Mapping[str, int], deadline: float, in_the_middle: bool
+    ) -> ReferenceReuse:
+        """total: how many uses the reference makes, of which the distances may be those of a part."""
+        loops = self.loops[reference.statement]
+        together: dict[tuple[Reference, str, str], list[tuple[Spread, Poly]]] = {}
+        for each in distances.reuses:
+            here = spread(each.region, each.distance, self.capacities, values, deadline)
+            if here is not None:
+                kind = "temporal" if each.same_element else "spatial"
+                key = each.source, kind, loops[each.carried] if each.carried < len(loops) else ""
+                together.setdefault(key, []).append((here, _formula(each, distances, loops)))
+        times = Fraction(total, distances.accesses.evaluate(values) or 1)
+        classes = sorted((_class(*key, spreads, times) for key, spreads in together.items()), key=lambda c: -c.uses)
+        first = round(distances.cold.evaluate(values) * times)
+        return ReferenceReuse(reference, total, first, tuple(classes), in_the_middle, distances=distances)
 
 
 def _steps(scop: Scop, schedule: isl.Schedule, line_bytes: int) -> list[int]:
@@ -150,27 +197,6 @@ def _unit(size: int, steps: Sequence[int]) -> int:
     return unit
 
 
-def _summary(
-    reference: Reference,
-    distances: Distances,
-    loops: tuple[str, ...],
-    sizes: Mapping[str, int],
-    capacities: tuple[int, ...],
-    deadline: float,
-) -> ReferenceReuse:
-    values = distances.counted(sizes)
-    together: dict[tuple[Reference, str, str], list[tuple[Spread, Poly]]] = {}
-    for each in distances.reuses:
-        here = spread(each.region, each.distance, capacities, values, deadline)
-        if here is not None:
-            kind = "temporal" if each.same_element else "spatial"
-            key = each.source, kind, loops[each.carried] if each.carried < len(loops) else ""
-            together.setdefault(key, []).append((here, _formula(each, distances, loops)))
-    classes = sorted((_class(*key, spreads) for key, spreads in together.items()), key=lambda c: -c.uses)
-    totals = distances.accesses.evaluate(values), distances.cold.evaluate(values)
-    return ReferenceReuse(reference, *totals, tuple(classes), distances=distances)
-
-
 def _formula(reuse: Reuse, distances: Distances, loops: Sequence[str]) -> Poly:
     """The distance in sizes and in what the loops count."""
     iterators = {}
@@ -180,13 +206,17 @@ def _formula(reuse: Reuse, distances: Distances, loops: Sequence[str]) -> Poly:
     return replaced(in_sizes(reuse.distance, distances.units), iterators)
 
 
-def _class(source: Reference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]]) -> ReuseClass:
+def _class(
+    source: Reference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction
+) -> ReuseClass:
+    """times: how many uses each one stands for."""
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:
         by_formula[formula] = by_formula.get(formula, 0) + here.points
     usual = max(by_formula, key=lambda formula: (by_formula[formula], str(formula)))
     points = sum(here.points for here, _ in spreads)
     far = [sum(numbers) for numbers in zip(*(here.far for here, _ in spreads))]
-    hits = tuple(before - behind for before, behind in zip([points, *far], [*far, 0]))
+    hits = [before - behind for before, behind in zip([points, *far], [*far, 0])]
     least, greatest = min(here.least for here, _ in spreads), max(here.greatest for here, _ in spreads)
-    return ReuseClass(source, kind, carried, points, usual, by_formula[usual], least, greatest, hits)
+    points, most, *hits = (round(number * times) for number in (points, by_formula[usual], *hits))
+    return ReuseClass(source, kind, carried, points, usual, most, least, greatest, tuple(hits))

@@ -29,6 +29,10 @@ class Uses:
     def times(self) -> isl.Set:
         return self.lines.domain()
 
+    def within(self, times: isl.Set) -> Uses:
+        """Those at some of the times."""
+        return Uses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
+
 
 def uses(
     scop: Scop,

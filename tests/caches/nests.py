@@ -93,8 +93,10 @@ def events(traced: str, n: int, m: int, per_line: int) -> list[Used]:
     return found
 
 
-def reuses(uses: list[Used]) -> tuple[Counter, dict]:
-    """(first uses by reference; by reference, source, kind and carrying loop, the distances)."""
+def reuses(uses: list[Used], chosen: set | None = None) -> tuple[Counter, dict]:
+    """(first uses by reference; by reference, source, kind and carrying loop, the distances). chosen: (reference, time) of the
+    uses to tell of; None: all.
+    """
     first, found = Counter(), defaultdict(list)
     stack, last, elements = [], {}, defaultdict(list)  # the stack: lines, the newest last
     for now in uses:
@@ -105,8 +107,9 @@ def reuses(uses: list[Used]) -> tuple[Counter, dict]:
             carried = next(k for k, (a, b) in enumerate(zip(now.time, before.time)) if a != b)
             again = any(other[:carried] == now.time[:carried] for other in elements[now.array, now.element])
             kind = "temporal" if again else "spatial"
-            found[now.reference, before.reference, kind, now.names[carried]].append(distance)
-        else:
+            if chosen is None or (now.reference, now.time) in chosen:
+                found[now.reference, before.reference, kind, now.names[carried]].append(distance)
+        elif chosen is None or (now.reference, now.time) in chosen:
             first[now.reference] += 1
         last[now.line] = now
         elements[now.array, now.element].append(now.time)

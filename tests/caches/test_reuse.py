@@ -1,5 +1,7 @@
 """Reuse of random nests against stacks of lines in plain Python; what reports say of it."""
 
+from fractions import Fraction
+
 import pytest
 
 from polyml.caches.placement import placed
@@ -68,26 +70,75 @@ def kernel_of(source, tmp_path):
     return scope["f"]
 
 
+def drawn_nest(seed, n, m, tmp_path, **settings):
+    """(what is found, the uses in plain Python)"""
+    drawn = nest(seed)
+    arguments = {"A": (40, 40), "B": (40, 48), "x": (40,), "n": n, "m": m}
+    program, sizes = program_of(kernel_of(drawn.source, tmp_path), arguments)
+    places = placed(program, sizes)
+    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 2.0, **settings)
+    return found, events(drawn.traced, n, m, 4)
+
+
+def by_key(found):
+    return {
+        ((r.statement, r.position), (c.source.statement, c.source.position), c.kind, c.carried): c
+        for r, each in found.references.items()
+        for c in each.classes
+    }
+
+
+def hits(distances):
+    return sum(d < 6 for d in distances), sum(6 <= d < 17 for d in distances), sum(d >= 17 for d in distances)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_nests(seed, tmp_path):
-    drawn = nest(seed)
-    n, m = 5 + seed % 4, 7 + seed % 3
-    arguments = {"A": (12, 12), "B": (12, 16), "x": (12,), "n": n, "m": m}
-    program, sizes = program_of(kernel_of(drawn.source, tmp_path), arguments)
-    found = reuse(program.scop, program.scop.schedule, references(program), sizes, placed(program, sizes), LEVELS, 2.0)
-    first, wanted = reuses(events(drawn.traced, n, m, 4))
-    by_class = {}
-    for reference, each in found.references.items():
-        if each.problem:
-            continue
-        me = reference.statement, reference.position
-        assert each.first == first[me]
-        for c in each.classes:
-            by_class[me, (c.source.statement, c.source.position), c.kind, c.carried] = c
-    known = [(r.statement, r.position) for r, each in found.references.items() if not each.problem]
+    found, uses = drawn_nest(seed, 5 + seed % 4, 7 + seed % 3, tmp_path)
+    first, wanted = reuses(uses)
+    whole = {(r.statement, r.position) for r, each in found.references.items() if not each.problem and not each.in_the_middle}
+    for r, each in found.references.items():
+        assert (r.statement, r.position) not in whole or each.first == first[r.statement, r.position]
+    by_class = by_key(found)
+    assert by_class.keys() <= wanted.keys()
+    assert {key for key in by_class if key[0] in whole} == {key for key in wanted if key[0] in whole}
+    for key, c in by_class.items():
+        assert min(wanted[key]) <= c.least <= c.greatest <= max(wanted[key])
+        if key[0] in whole:
+            assert c.uses == len(wanted[key])
+            assert (c.least, c.greatest) == (min(wanted[key]), max(wanted[key]))
+            assert c.hits == hits(wanted[key])
+
+
+def in_the_middle(uses, width):
+    """For each reference its times of about so many values of each coordinate, half way."""
+    found = set()
+    for reference in {use.reference for use in uses}:
+        times = [use.time for use in uses if use.reference == reference]
+        for dim in range(len(times[0])):
+            low, high = min(t[dim] for t in times), max(t[dim] for t in times)
+            if low < high:
+                first = min(t[dim] for t in times if t[dim] >= (low + high) // 2 // width * width) // width * width
+                times = [t for t in times if first <= t[dim] < first + width]
+        found |= {(reference, t) for t in times}
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40, 70))
+def test_random_nests_in_the_middle(seed, tmp_path):
+    found, uses = drawn_nest(seed, 12 + seed % 7, 11 + seed % 9, tmp_path, whole=False)
+    middle = in_the_middle(uses, 4)
+    first, wanted = reuses(uses, middle)
+    by_class = by_key(found)
+    known = {(r.statement, r.position): each for r, each in found.references.items() if not each.problem}
     assert by_class.keys() == {key for key in wanted if key[0] in known}
-    for key, distances in ((key, wanted[key]) for key in by_class):
-        c = by_class[key]
-        assert c.uses == len(distances)
-        assert (c.least, c.greatest) == (min(distances), max(distances))
-        assert c.hits == (sum(d < 6 for d in distances), sum(6 <= d < 17 for d in distances), sum(d >= 17 for d in distances))
+    for key, c in by_class.items():
+        assert known[key[0]].in_the_middle
+        times = Fraction(known[key[0]].uses, sum(reference == key[0] for reference, _ in middle))
+        assert known[key[0]].uses == sum(use.reference == key[0] for use in uses)
+        assert c.uses == round(len(wanted[key]) * times)
+        assert (c.least, c.greatest) == (min(wanted[key]), max(wanted[key]))
+        assert c.hits == tuple(round(number * times) for number in hits(wanted[key]))
+    for reference, each in known.items():
+        size = sum(middle_of == reference for middle_of, _ in middle)
+        assert each.first == round(first[reference] * Fraction(each.uses, size))
