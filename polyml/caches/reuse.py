@@ -94,9 +94,10 @@ def reuse(
     seconds: float = 1.0,
     whole: bool = True,
 ) -> Reuses:
-    """seconds: after how many to stop; what is not found by then says so. whole: look for all uses of each reference when those in
-    the middle are known, which takes most of the time. ScheduleError for a schedule that is not made of loops
-    and sequences.
+    """levels: of lines of one length. seconds: after how many to stop; what is not found by then says so. whole: look for all uses
+    of each reference when those in the middle are known, which takes most of the time.
+
+    Raises ScheduleError for a schedule that is not made of loops and sequences.
     """
     start = time.monotonic()
     deadline = start + seconds
@@ -154,10 +155,10 @@ class _Search:
         try:
             with within(finder.deadline):
                 values = counted(self.sizes, self.units)
-                total = count(polyhedra.fix(used.times, values), finder.deadline).evaluate(values)
+                domain = polyhedra.fix(self.scop.statements[used.reference.statement].domain, self.sizes)
+                total = count(domain, finder.deadline).evaluate(self.sizes)
                 if in_the_middle:
-                    array = self.scop.arrays[used.reference.array]
-                    per_line = max(1, self.line_bytes // array.element.size_bytes)
+                    per_line = self.line_bytes // self.scop.arrays[used.reference.array].element.size_bytes
                     used = used.within(polyhedra.middle(used.times, values, per_line))
                 return self._summary(used.reference, finder.of(used), total, values, finder.deadline, in_the_middle)
         except CannotCount as why:
