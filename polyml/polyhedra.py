@@ -957,7 +957,7 @@ def middle(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
     """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
 
     >>> middle(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
-    Set("[N] -> { [i, j] : i < N and 16 <= i <= 19 and j >= 0 and j <= i and 8 <= j <= 11 }")
+    Set("[N] -> { [i, j] : 16 <= i <= 19 and i < N and 8 <= j <= 11 and j <= i }")
     """
     here = fix(times, sizes)
     if here.is_empty():
