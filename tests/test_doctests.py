@@ -8,7 +8,7 @@ import pytest
 MODULES = (
     "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
     "polyml.hardware", "polyml.machines.units", "polyml.machines.find",
-    "polyml.machines.measure", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
+    "polyml.machines.measure", "polyml.caches.units", "polyml.caches.conflicts", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
 )  # fmt: skip
 
 

@@ -83,6 +83,13 @@ class Reuses:
     unaligned: tuple[str, ...]
     seconds: float
 
+    def misses(self, reference: Reference) -> tuple[int, ...] | None:
+        """By level, of a fully associative cache. None where they are not known; estimates where those in the middle alone are."""
+        each = self.references[reference]
+        if each.problem:
+            return None
+        return tuple(each.first + sum(sum(c.hits[level + 1 :]) for c in each.classes) for level in range(len(self.capacities)))
+
 
 def reuse(
     scop: Scop,

@@ -6,10 +6,11 @@ import pytest
 
 from polyml.caches.placement import placed
 from polyml.caches.reuse import reuse
+from polyml.caches.simulate import simulate
 from polyml.caches.trace import references
 from polyml.machine import CacheLevel
 from tests.caches.nests import events, nest, reuses
-from tests.caches.test_simulate import gemm_ijk, program_of
+from tests.caches.test_simulate import CASES, gemm_ijk, program_of
 
 LEVELS = (CacheLevel(1, 6 * 32, 6, 32, 1), CacheLevel(2, 17 * 32, 17, 32, 1))
 
@@ -45,6 +46,18 @@ def test_product():
         ],
         3: [("temporal", 0, "", n**3, "2", 2, 2, (n**3, 0, 0))],
     }
+
+
+@pytest.mark.parametrize("case", ["gemm, one set", "jacobi, whole lines"])
+def test_misses_equal_the_simulation(case):
+    program, sizes = program_of(*CASES[case])
+    levels = (CacheLevel(1, 1024, 16, 64, 1), CacheLevel(2, 4096, 64, 64, 1))
+    places = placed(program, sizes)
+    found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, levels, 60.0)
+    simulated = simulate(program, sizes, levels)
+    for reference, each in found.references.items():
+        assert not each.in_the_middle
+        assert found.misses(reference) == simulated.counts[reference].far
 
 
 def test_what_is_not_found_in_time_says_so():
