@@ -115,3 +115,12 @@ def reuses(uses: list[Used], chosen: set | None = None) -> tuple[Counter, dict]:
         elements[now.array, now.element].append(now.time)
         stack.append(now.line)
     return first, found
+
+
+def kernel_of(source, folder):
+    """The function, with a file that has its source."""
+    path = folder / "f.py"
+    path.write_text(source)
+    scope = {}
+    exec(compile(source, str(path), "exec"), scope)
+    return scope["f"]

@@ -8,6 +8,7 @@ from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.caches.trace import references
 from polyml.model.counting import CannotCount
+from tests.caches.nests import events, kernel_of, nest, reuses
 from tests.caches.test_simulate import (
     CASES,
     gemm_ijk,
@@ -79,6 +80,28 @@ def test_symbolic_sizes_equal_the_simulation(function, unit):
             assert "no linear function" in str(why)
             continue
         assert formula.evaluate(sizes) == simulated.counts[reference].far[2]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 7, 8, 9, 13, 14, 15, 16, 17, 19])  # the others take some seconds
+def test_random_nests_of_all_sizes(seed, tmp_path):
+    """Misses at sizes, and as formulas where there are any, against stacks in plain Python."""
+    drawn = nest(seed)
+    arguments = {"A": (40, 40), "B": (40, 48), "x": (40,), "n": 9, "m": 8}
+    program, sizes = program_of(kernel_of(drawn.source, tmp_path), arguments)
+    found = distances(program.scop, program.scop.schedule, references(program), {}, None, 32, 120.0, program.scop.checked)
+    for n, m in ((1, 5), (3, 3), (9, 4), (7, 14)):
+        here = sizes | {"n": n, "m": m}
+        first, wanted = reuses(events(drawn.traced, n, m, 4))
+        for reference, each in found.items():
+            me = reference.statement, reference.position
+            for lines in (3, 6, 11):
+                far = sum(distance >= lines for key, known in wanted.items() if key[0] == me for distance in known)
+                assert each.misses(lines, here) == first[me] + far
+                try:
+                    formula = each.formula(lines)
+                except CannotCount:
+                    continue
+                assert formula.evaluate(here) == first[me] + far
 
 
 def test_misses_of_a_product_as_a_formula():

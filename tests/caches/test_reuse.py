@@ -9,7 +9,7 @@ from polyml.caches.reuse import reuse
 from polyml.caches.simulate import simulate
 from polyml.caches.trace import references
 from polyml.machine import CacheLevel
-from tests.caches.nests import events, nest, reuses
+from tests.caches.nests import events, kernel_of, nest, reuses
 from tests.caches.test_simulate import CASES, gemm_ijk, program_of
 
 LEVELS = (CacheLevel(1, 6 * 32, 6, 32, 1), CacheLevel(2, 17 * 32, 17, 32, 1))
@@ -72,15 +72,6 @@ def test_rows_that_begin_within_lines_are_told():
     places = placed(program, sizes)
     found = reuse(program.scop, program.scop.schedule, references(program), sizes, places, LEVELS, 60.0)
     assert found.unaligned == ("A",)
-
-
-def kernel_of(source, tmp_path):
-    """The function, with a file that has its source."""
-    path = tmp_path / "f.py"
-    path.write_text(source)
-    scope = {}
-    exec(compile(source, str(path), "exec"), scope)
-    return scope["f"]
 
 
 def drawn_nest(seed, n, m, tmp_path, **settings):
