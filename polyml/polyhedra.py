@@ -953,10 +953,10 @@ def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
     return uses.apply_range(others.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
 
 
-def middle(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
+def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
     """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
 
-    >>> middle(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
+    >>> half_way(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
     Set("[N] -> { [i, j] : 16 <= i <= 19 and i < N and 8 <= j <= 11 and j <= i }")
     """
     here = fix(times, sizes)

@@ -166,7 +166,7 @@ class _Search:
                 total = count(domain, finder.deadline).evaluate(self.sizes)
                 if in_the_middle:
                     per_line = self.line_bytes // self.scop.arrays[used.reference.array].element.size_bytes
-                    used = used.within(polyhedra.middle(used.times, values, per_line))
+                    used = used.within(polyhedra.half_way(used.times, values, per_line))
                 return self._summary(used.reference, finder.of(used), total, values, finder.deadline, in_the_middle)
         except CannotCount as why:
             return ReferenceReuse(used.reference, problem=str(why))
