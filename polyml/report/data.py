@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from polyml.caches.footprints import Amount, Level
+from polyml.caches.reuse import ReuseClass, Reuses
 from polyml.caches.trace import Reference
 from polyml.hardware import Figure
+from polyml.model import formulas
 from polyml.report.make import FormReport, Report
 from polyml.report.misses import ACCURACY, ENGINE, Misses
 from polyml.report.roofline import Roof, Roofline
@@ -27,6 +29,12 @@ def data(report: Report) -> dict[str, object]:
         "operations": {"by_type": dict(report.operations), "accuracy": "exact"},
         "footprints": [_level(report, level) for level in report.footprints],
         "lower_bound": _bound(report),
+        "reuse": None if report.reuses is None else _reuse(report, report.reuses),
+        "lanes": {
+            "accuracy": "legality exact, efficiency an estimate from the strides",
+            "loops": [{**asdict(each), "legal": each.is_legal} for each in report.lanes],
+        },
+        "advice": [{**asdict(each), "text": str(each)} for each in report.advice],
         "tiles": _tiles(report),
         "forms": [_form(form) for form in report.forms],
         "seconds": report.seconds,
@@ -58,6 +66,35 @@ def _bound(report: Report) -> dict[str, object]:
     elements = [level.size_bytes // size for level in report.levels]
     totals = [report.bound.total(report.sizes, each) for each in elements]
     return {"formula": report.bound.text(), "elements": elements, "totals": totals, "accuracy": "a bound: no order moves less"}
+
+
+def _reuse(report: Report, reuses: Reuses) -> dict[str, object]:
+    form = report.forms[0].form
+    return {
+        "engine": "distances of reuse",
+        "accuracy": "exact for fully associative caches with LRU; estimate where in_the_middle",
+        "assumes": list(reuses.facts),
+        "unaligned": list(reuses.unaligned),
+        "seconds": reuses.seconds,
+        "references": [
+            {
+                "text": reference_text(form, reference),
+                **asdict(reference),
+                "uses": found.uses,
+                "first": found.first,
+                "in_the_middle": found.in_the_middle,
+                "problem": found.problem,
+                "classes": [_reuse_class(each) for each in found.classes],
+            }
+            for reference, found in reuses.references.items()
+        ],
+    }
+
+
+def _reuse_class(each: ReuseClass) -> dict[str, object]:
+    distance = {"formula": formulas.text(each.distance), "usual": each.usual, "least": each.least, "greatest": each.greatest}
+    found = {"source": asdict(each.source), "kind": each.kind, "carried": each.carried, "uses": each.uses}
+    return {**found, "distance": distance, "hits": list(each.hits)}
 
 
 def _tiles(report: Report) -> dict[str, object]:

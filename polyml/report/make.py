@@ -7,17 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyml.caches.footprints import Level, footprints
+from polyml.caches.conflicts import walks
 from polyml.caches.hierarchy import checked
+from polyml.caches.placement import Placed, placed
+from polyml.caches.reuse import Reuses, reuse
+from polyml.caches.trace import references
+from polyml.codegen.ast import Program
 from polyml.errors import PolymlValueError
 from polyml.hardware import Cpu
 from polyml.machine import CacheLevel
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
+from polyml.report.advice import Advice, advice
 from polyml.report.forms import Call, Form, forms, source_schedule
 from polyml.report.misses import Misses, misses
 from polyml.report.roofline import Roofline, roofline
 from polyml.report.tiles import Tiles, tiles
+from polyml.report.vectors import Lanes, lanes
 from polyml.report.work import operations
+
+
+REUSE_SECONDS = 0.5  # to look for reuse
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,8 @@ class FormReport:
 @dataclass(frozen=True)
 class Report:
     """sizes: of the kernel's parameters. levels: the caches. operations: by type. footprints: of the source's loops. bound: on what
-    any order moves. tiles: of the source's loops, those that cost least. seconds: what all of it took.
+    any order moves. reuses, lanes, advice, tiles: of the source's loops; reuses None where data decide what is used. seconds: what
+    all of it took.
     """
 
     kernel: str
@@ -45,6 +56,9 @@ class Report:
     operations: Mapping[str, int]
     footprints: tuple[Level, ...]
     bound: LowerBound
+    reuses: Reuses | None
+    lanes: tuple[Lanes, ...]
+    advice: tuple[Advice, ...]
     tiles: Tiles
     forms: tuple[FormReport, ...]
     seconds: float = field(compare=False)
@@ -84,9 +98,26 @@ def report(
     scop = compared[0].scop
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     found = tuple(_of(form, sizes, caches, machine, used) for form in compared)
-    best = tiles(source_schedule(call), sizes, caches, _weights(caches, machine, used))
+    source = source_schedule(call)
+    best = tiles(source, sizes, caches, _weights(caches, machine, used))
+    places = placed(compared[0].program, sizes)
+    reuses, crowded = _reuse(compared[0], sizes, places, caches)
+    together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
     bound, seconds = lower_bound(scop), time.perf_counter() - start
-    return Report(call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, best, found, seconds)
+    return Report(
+        call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, reuses, together, crowded, best, found, seconds
+    )
+
+
+def _reuse(
+    form: Form, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
+) -> tuple[Reuses | None, tuple[Advice, ...]]:
+    try:
+        used = references(form.program)
+    except PolymlValueError:
+        return None, ()
+    given = form.scop, form.scop.schedule, used, sizes, places, levels
+    return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(advice(walks(*given)))
 
 
 def _weights(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from polyml.hardware import Figure
 from polyml.machine import CacheLevel
 from polyml.machines.units import shown
+from polyml.model import formulas
 from polyml.model.text import access_text
 from polyml.codegen.accesses import reads_and_write
 from polyml.caches.footprints import Amount
@@ -55,6 +56,8 @@ def parts(report: Report) -> Iterator[str | Table]:
     yield f"work     {work or 'no'} operations"
     yield ""
     yield from _footprints(report)
+    yield from _reuse(report)
+    yield from _lanes(report)
     for form in report.forms:
         yield from _form(report, form)
         yield ""
@@ -84,6 +87,43 @@ def _footprints(report: Report) -> Iterator[str | Table]:
     for level in report.levels:
         elements = level.size_bytes // size
         yield f"  into L{level.level}, S = {elements:,}: {report.bound.total(report.sizes, elements):,}"
+    yield ""
+
+
+def _reuse(report: Report) -> Iterator[str | Table]:
+    if report.reuses is None:
+        return
+    yield "── reuse in the source's loops ".ljust(WIDTH, "─")
+    form, rows = report.forms[0].form, []
+    for reference, found in report.reuses.references.items():
+        name = reference_text(form, reference)
+        if found.problem:
+            rows.append((name, found.problem, "", "", "", "", ""))
+        for each in found.classes:
+            carried = each.carried or "the same iteration"
+            distance = f"{formulas.text(each.distance)}" + (f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}")
+            hits = [f"L{level.level}" for level, hit in zip(report.levels, each.hits) if hit] + (["memory"] if each.hits[-1] else [])
+            rows.append((name, reference_text(form, each.source), each.kind, carried, f"{each.uses:,}", distance, ", ".join(hits)))
+    heads = ("reference", "used last by", "kind", "carried by", "uses", "lines between", "found in")
+    yield Table(heads, tuple(rows), left=4)
+    estimated = any(found.in_the_middle for found in report.reuses.references.values())
+    yield "  exact for fully associative caches with LRU" + (", of iterations in the middle; counts are estimates" if estimated else "")
+    yield from (f"  {reference_text(form, each.reference)}: {each}" for each in report.advice)
+    yield ""
+
+
+def _lanes(report: Report) -> Iterator[str | Table]:
+    yield "── lanes in the source's loops ".ljust(WIDTH, "─")
+    form, rows = report.forms[0].form, []
+    for each in report.lanes:
+        kinds: dict[str, list[str]] = {}
+        for move in each.moves:
+            kind = move.kind if move.kind != "strided" else f"strided {move.bytes:,} bytes"
+            kinds.setdefault(kind, []).append(move.reference.array)
+        moves = "; ".join(f"{kind}: {', '.join(dict.fromkeys(arrays))}" for kind, arrays in kinds.items())
+        rows.append((each.loop, "yes" if each.is_legal else "no", f"{each.efficiency:.0%}", moves, each.reason))
+    yield Table(("loop", "lanes", "efficiency", "strides", "because"), tuple(rows), left=5)
+    yield "  legality is exact; efficiency is an estimate from the strides"
     yield ""
 
 

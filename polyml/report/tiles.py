@@ -52,11 +52,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tiles:
-    """loops: of the nest that is tiled, outermost first. best first; problem: why there are none, "" where there are.
+    """loops: of the nest that is tiled, outermost first. nests: how they are called in each nest that is tiled alike; extents: how
+    many iterations they have at most. simulated: the best first; problem: why there are none, "" where there are.
     considered: how many by their footprints. window: instances that were simulated of each.
     """
 
     loops: tuple[str, ...] = ()
+    nests: tuple[tuple[str, ...], ...] = ()
+    extents: tuple[int, ...] = ()
     simulated: tuple[Candidate, ...] = ()
     considered: int = 0
     window: int = 0
@@ -87,7 +90,8 @@ def tiles(
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(search.loops, problem=reason.message)
     found = search.run()
-    return Tiles(search.loops, found, len(search.candidates), search.window, time.perf_counter() - start)
+    nests, extents = tuple(map(tuple, search.nests)), tuple(search.extents)
+    return Tiles(search.loops, nests, extents, found, len(search.candidates), search.window, time.perf_counter() - start)
 
 
 class _Search:
@@ -99,7 +103,7 @@ class _Search:
         extents = self._ranges(nests)
         long = [k for k, extent in enumerate(extents) if extent > SHORT]
         first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
-        self.nests, self._extents = [names[first:] for names in nests], extents[first:]
+        self.nests, self.extents = [names[first:] for names in nests], extents[first:]
         self._models = [self._model(self._counts(names)) for names in self.nests]
         pieces = polyhedra.pieces(self._scop.domain)
         self._instances = sum(count(piece).evaluate(sizes) for piece in pieces)
@@ -179,7 +183,7 @@ class _Search:
         """Lines' multiples, and what divides a loop evenly."""
         line = self._levels[0].line_bytes // max(a.element.size_bytes for a in self._scop.arrays.values())
         for few in (32, 16, 8, 4):
-            choices = [self._sizes_of(extent, line, few) for extent in self._extents]
+            choices = [self._sizes_of(extent, line, few) for extent in self.extents]
             if prod(map(len, choices)) <= MOST_CANDIDATES:
                 break
         return product(*choices)
@@ -214,7 +218,7 @@ class _Search:
         """Where a tile in the middle begins, in iterations and in lines, where its lines depend on that."""
         named = frozenset().union(*(each.names for each in counts))
         found = {}
-        for name, extent in ((_name(a), e) for names in self.nests for a, e in zip(names, self._extents)):
+        for name, extent in ((_name(a), e) for names in self.nests for a, e in zip(names, self.extents)):
             for each in named:
                 if each == name or re.fullmatch(rf"{name}_\d+", each):
                     found[each] = extent // 2 // int(each.rpartition("_")[2] if each != name else 1)
@@ -223,9 +227,9 @@ class _Search:
     def _estimated(self, sizes: tuple[int, ...]) -> Candidate:
         """What the tiles cost by their footprints."""
         capacities = [FILL * level.size_bytes / level.line_bytes for level in self._levels]
-        boxes = [(*sizes[:k], *self._extents[k:]) for k in range(len(sizes))]  # one iteration of so many loops over tiles
+        boxes = [(*sizes[:k], *self.extents[k:]) for k in range(len(sizes))]  # one iteration of so many loops over tiles
         boxes += [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
-        counts = [ceil(extent / size) for extent, size in zip(self._extents, sizes)] + [*sizes]
+        counts = [ceil(extent / size) for extent, size in zip(self.extents, sizes)] + [*sizes]
         cost, most = 0.0, 0
         for lines in self._models:
             each = [lines(box) for box in boxes]
@@ -248,9 +252,9 @@ class _Search:
         for k, size in enumerate(sizes):
             if total <= WINDOW:
                 break
-            kept = max(size, self._extents[k] * WINDOW // total // size * size)
+            kept = max(size, self.extents[k] * WINDOW // total // size * size)
             domain = domain.intersect(self._first(k, kept))
-            total = total * min(kept, self._extents[k]) // self._extents[k]
+            total = total * min(kept, self.extents[k]) // self.extents[k]
         return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions)
 
     def _first(self, k: int, count: int) -> isl.UnionSet:

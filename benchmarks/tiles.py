@@ -1,0 +1,173 @@
+"""How good the tiles are that a report chooses: against all tiles of a grid, in simulated misses and in run time.
+
+    python -m benchmarks.tiles [CASE ...] [--run] [--grid 8,16,32,...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+import polyml
+from polyml.caches.hierarchy import parse
+from polyml.caches.placement import placed
+from polyml.caches.simulate import simulate
+from polyml.codegen.build import build
+from polyml.errors import PolymlError
+from polyml.model.interface import value
+from polyml.report.tiles import Tiles, tiles
+from polyml.schedule.script import Schedule
+
+CACHES = "32K:8:64"
+GRID = (8, 16, 24, 32, 48, 64, 96, 128)
+REPEAT = 5
+
+
+def gemm(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+
+def syrk(A, C):
+    for i in range(C.shape[0]):
+        for j in range(i + 1):
+            for k in range(A.shape[1]):
+                C[i, j] = C[i, j] + A[i, k] * A[j, k]
+
+
+def conv2d(image, filters, out):
+    for o in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            for x in range(out.shape[2]):
+                for c in range(image.shape[0]):
+                    for p in range(3):
+                        for q in range(3):
+                            out[o, y, x] = out[o, y, x] + image[c, y + p, x + q] * filters[o, c, p, q]
+
+
+def jacobi_2d(A, B, T: int):
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                B[i, j] = 0.2 * (A[i, j] + A[i, j - 1] + A[i, j + 1] + A[i + 1, j] + A[i - 1, j])
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = 0.2 * (B[i, j] + B[i, j - 1] + B[i, j + 1] + B[i + 1, j] + B[i - 1, j])
+
+
+CASES = {
+    "gemm 200": (gemm, ((200, 200),) * 3),
+    "gemm 256": (gemm, ((256, 256),) * 3),
+    "syrk 240": (syrk, ((240, 200), (240, 240))),
+    "conv2d 64": (conv2d, ((16, 66, 66), (16, 16, 3, 3), (16, 64, 64))),
+    "jacobi_2d 500": (jacobi_2d, ((500, 500), (500, 500), 2)),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    function: Callable
+    arguments: tuple
+    source: Schedule
+    sizes: dict[str, int]
+
+    def tiled(self, chosen: Tiles, sizes: tuple[int, ...]) -> Schedule:
+        """The source's order in tiles, each nest of these loops alike."""
+        schedule = self.source
+        for nest in chosen.nests:
+            schedule = schedule.tile(dict(zip(nest, sizes)))
+        return schedule
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", default=[], metavar="CASE", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--run", action="store_true", help="also time every tile of the grid")
+    parser.add_argument("--grid", default=",".join(map(str, GRID)), help="sizes of tiles that are tried")
+    given = parser.parse_args()
+    grid = tuple(map(int, given.grid.split(",")))
+    print(f"{'case':16} {'chosen':>20} {'misses':>12} {'best of grid':>20} {'misses':>12} {'ratio':>6} {'seconds':>8}")
+    for name in given.cases or CASES:
+        case = _case(name)
+        chosen = tiles(case.source, case.sizes, parse(CACHES))
+        swept = {sizes: _misses(case, chosen, sizes) for sizes in _grid(chosen, grid)}
+        best = min(swept, key=swept.get)
+        own = _misses(case, chosen, chosen.best.sizes)
+        print(
+            f"{name:16} {_text(chosen.best.sizes):>20} {own:12,} {_text(best):>20} {swept[best]:12,} {own / swept[best]:6.3f} "
+            f"{chosen.seconds:8.2f}"
+        )
+        if given.run:
+            _print_times(case, chosen, swept)
+
+
+def _case(name: str) -> Case:
+    function, shapes = CASES[name]
+    arguments = tuple(np.random.default_rng(0).random(s) if isinstance(s, tuple) else s for s in shapes)
+    kernel = polyml.kernel(function, cache=False, threads=1)
+    source = kernel.schedule("source", *arguments)
+    named = dict(zip(function.__code__.co_varnames, arguments))
+    return Case(name, function, arguments, source, {p.name: value(p, named) for p in source.problem.scop.parameters})
+
+
+def _grid(chosen: Tiles, grid: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Every combination, and whole loops; short loops are always whole."""
+    sizes = [[extent] if extent <= 8 else sorted({*(g for g in grid if g < extent), extent}) for extent in chosen.extents]
+    yield from product(*sizes)
+
+
+def _misses(case: Case, chosen: Tiles, sizes: tuple[int, ...]) -> int:
+    schedule = case.tiled(chosen, sizes)
+    problem = schedule.problem
+    program = build(problem.scop, schedule.tree, problem.reductions)
+    found = simulate(program, case.sizes, parse(CACHES), classify=False, places=placed(program, case.sizes))
+    return sum(counts.misses[0] for counts in found.counts.values())
+
+
+def _print_times(case: Case, chosen: Tiles, swept: dict) -> None:
+    times = {sizes: _seconds(case, chosen, sizes) for sizes in {*swept, chosen.best.sizes}}
+    times = {sizes: seconds for sizes, seconds in times.items() if seconds is not None}
+    best = min(times, key=times.get)
+    known = [sizes for sizes in swept if sizes in times]
+    rank = _rank_correlation([swept[s] for s in known], [times[s] for s in known])
+    own = times[chosen.best.sizes]
+    print(f"  run: chosen {own * 1e3:.3g} ms, best {_text(best)} {times[best] * 1e3:.3g} ms, ratio {own / times[best]:.2f}, rank correlation {rank:.2f}")
+
+
+def _seconds(case: Case, chosen: Tiles, sizes: tuple[int, ...]) -> float | None:
+    """The median of some calls; None where the tiles are refused."""
+    arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in case.arguments]
+    try:
+        kernel = polyml.kernel(case.function, cache=False, threads=1).with_schedule(case.tiled(chosen, sizes))
+        kernel(*arguments)
+    except PolymlError:
+        return None
+    found = []
+    for _ in range(REPEAT):
+        start = time.perf_counter()
+        kernel(*arguments)
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
+
+
+def _rank_correlation(first: list[float], second: list[float]) -> float:
+    """Spearman's."""
+    ranks = [np.argsort(np.argsort(values)) for values in (first, second)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def _text(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))
+
+
+if __name__ == "__main__":
+    main()
