@@ -5,7 +5,7 @@ All isl objects of the project live in one context, `CONTEXT`, since objects of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -859,6 +859,17 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
     return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
 
 
+def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool:
+    """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
+    names: dict[Hashable, str] = {}
+    parts = []
+    for rows_, op in ((equal, "="), (least, ">=")):
+        for terms, constant in rows_:
+            products = (f"{c} {names.setdefault(name, f'x{len(names)}')}" for name, c in terms.items())
+            parts.append(f"{' + '.join([*products, str(constant)])} {op} 0")
+    return not isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join(parts)} }}").is_empty()
+
+
 def disjoint(domain: isl.Set) -> list[isl.Set]:
     """Parts of the set, no two with a point in common, none with alternatives."""
     return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
@@ -898,10 +909,17 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
     >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
     ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
     """
-    pieces_ = value.get_pieces()
-    if len(pieces_) != 1:
-        return None
-    aff = pieces_[0][1]
+    found = rows_by_piece(value)
+    return found[0][1] if found is not None and len(found) == 1 else None
+
+
+def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow]] | None:
+    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets and rows; None where some of its values are no integers."""
+    found = [(where, _aff_row(aff)) for where, aff in value.get_pieces()]
+    return None if any(row is None for _, row in found) else found
+
+
+def _aff_row(aff: isl.Aff) -> LinearRow | None:
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):
         names.append(_quotient(aff.get_div(k), names))
