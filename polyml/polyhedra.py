@@ -910,21 +910,20 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
     ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
     """
     found = rows_by_piece(value)
-    return found[0][1] if found is not None and len(found) == 1 else None
+    return found[0][1] if len(found) == 1 and found[0][2] == 1 else None
 
 
-def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow]] | None:
-    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets and rows; None where some of its values are no integers."""
-    found = [(where, _aff_row(aff)) for where, aff in value.get_pieces()]
-    return None if any(row is None for _, row in found) else found
+def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
+    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets, rows, and the numbers that the rows are divided by."""
+    return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 
 
-def _aff_row(aff: isl.Aff) -> LinearRow | None:
+def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):
         names.append(_quotient(aff.get_div(k), names))
     terms, constant, divisor = _numerator(aff, names)
-    return (terms, constant) if divisor == 1 else None
+    return (terms, constant), divisor
 
 
 def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:

@@ -540,19 +540,27 @@ def _below(
 
 def _alternatives(domain: isl.Set, members: Sequence[isl.PwAff]) -> Iterator[_Alternative]:
     """The domain in parts that are conjunctions, in each of which every member is one expression."""
-    parts: list[tuple[isl.Set, tuple[Row, ...]]] = [(domain, ())]
+    parts: list[tuple[isl.Set, tuple[Row, ...], tuple[Row, ...]]] = [(domain, (), ())]
     for member in members:
         pieces = polyhedra.rows_by_piece(member)
-        if pieces is None:
-            raise _Unproved
-        if len(pieces) == 1:
-            parts = [(part, (*times, pieces[0][1])) for part, times in parts]
-        else:
-            parts = [(part.intersect(where), (*times, row)) for part, times in parts for where, row in pieces]
-    for part, times in parts:
-        whole = polyhedra.integer_rows(part)
-        found = [whole] if whole is not None else [polyhedra.integer_rows(each) for each in polyhedra.disjoint(part)]
-        for rows in found:
-            if rows is None:
+        parts = [
+            (part if len(pieces) == 1 else part.intersect(where), (*times, time), (*whole, *exact))
+            for part, times, whole in parts
+            for where, row, divisor in pieces
+            for time, exact in [_divided(row, divisor)]
+        ]
+    for part, times, whole in parts:
+        rows = polyhedra.integer_rows(part)
+        found = [rows] if rows is not None else [polyhedra.integer_rows(each) for each in polyhedra.disjoint(part)]
+        for each in found:
+            if each is None:
                 raise _Unproved
-            yield _Alternative(tuple(rows[0]), tuple(rows[1]), times)
+            yield _Alternative((*each[0], *whole), tuple(each[1]), times)
+
+
+def _divided(row: Row, divisor: int) -> tuple[Row, tuple[Row, ...]]:
+    """(a quotient as a row, what is 0 where it is a whole number, which times are)"""
+    if divisor == 1:
+        return row, ()
+    quotient = Quotient(frozenset(row[0].items()), row[1], divisor)
+    return ({quotient: 1}, 0), (({**row[0], quotient: -divisor}, row[1]),)

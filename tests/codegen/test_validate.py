@@ -198,3 +198,11 @@ def test_loops_in_another_order_are_not_proved():
     assert not is_proved(schedule, CONTEXT, [replace(inner, body=(replace(outer, body=inner.body),))])
     around = replace(inner, var="c0", body=(replace(outer, var="c1", body=(Instance("S", inner.body[0].point[::-1]),)),))
     assert not is_proved(schedule, CONTEXT, [around])
+
+
+def test_times_that_divide_what_the_domain_makes_a_multiple():
+    halves = "S[i] -> [((N - 1)/2)]; T[i] -> [(i)]"
+    schedule = schedule_of("S[i] : 2i = N - 1; T[i] : 0 <= i < N and 2i > N - 1", band(halves))
+    made = of_isl(schedule, CONTEXT)
+    assert is_proved(schedule, CONTEXT, made) and is_right(made, schedule)
+    assert not is_proved(schedule, CONTEXT, made[::-1]) and not is_proved(schedule, CONTEXT, made[1:])
