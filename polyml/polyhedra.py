@@ -5,7 +5,7 @@ All isl objects of the project live in one context, `CONTEXT`, since objects of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -859,6 +859,7 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
     return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
 
 
+<<<<<<< HEAD
 def set_of_rows(
     parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[LinearRow], least: Sequence[LinearRow]
 ) -> isl.Set:
@@ -889,6 +890,17 @@ def _matrix(rows: Sequence[LinearRow], columns: Mapping[str, int]) -> isl.Mat:
             if value:
                 matrix = matrix.set_element_val(number, column, isl.Val(value))
     return matrix
+=======
+def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool:
+    """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
+    names: dict[Hashable, str] = {}
+    parts = []
+    for rows_, op in ((equal, "="), (least, ">=")):
+        for terms, constant in rows_:
+            products = (f"{c} {names.setdefault(name, f'x{len(names)}')}" for name, c in terms.items())
+            parts.append(f"{' + '.join([*products, str(constant)])} {op} 0")
+    return not isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join(parts)} }}").is_empty()
+>>>>>>> main
 
 
 def disjoint(domain: isl.Set) -> list[isl.Set]:
@@ -930,15 +942,21 @@ def linear_row(value: isl.PwAff) -> LinearRow | None:
     >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
     ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
     """
-    pieces_ = value.get_pieces()
-    if len(pieces_) != 1:
-        return None
-    aff = pieces_[0][1]
+    found = rows_by_piece(value)
+    return found[0][1] if len(found) == 1 and found[0][2] == 1 else None
+
+
+def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
+    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets, rows, and the numbers that the rows are divided by."""
+    return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
+
+
+def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):
         names.append(_quotient(aff.get_div(k), names))
     terms, constant, divisor = _numerator(aff, names)
-    return (terms, constant) if divisor == 1 else None
+    return (terms, constant), divisor
 
 
 def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:

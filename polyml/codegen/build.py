@@ -1,4 +1,4 @@
-"""Schedule tree -> Program, by isl's AST generator.
+"""Schedule tree -> Program, by isl's AST generator, whose loops are taken where they are proved to run the schedule.
 
 Grosser, Verdoolaege, Cohen: "Polyhedral AST generation is more than scanning polyhedra", ACM TOPLAS 37(4), 2015.
 """
@@ -30,6 +30,7 @@ from polyml.codegen.integers import (
 from polyml.codegen.marks import Marked
 from polyml.codegen.scan import scan
 from polyml.codegen.tileloops import apart
+from polyml.codegen.validate import is_proved
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Scop
 from polyml.polyhedra import CONTEXT, BudgetExceeded, budget, set_names
@@ -40,15 +41,17 @@ MOST_LOOPS = 24  # around each other inside a tile
 OPERATIONS = 300_000  # of isl for the loops of one component, and OPERATIONS_PER_STATEMENT: twice what PolyBench needs
 OPERATIONS_PER_STATEMENT = 60_000
 LAST_OPERATIONS = 1_500_000  # where a scan takes no such tree either
+UNPROVED = "the loops that isl makes are not proved to run the schedule"
 
 
 def build(scop: Scop, schedule: isl.Schedule, reductions: dict[str, Reduction] | None = None) -> Program:
     """The loops that run `schedule`, under the scop's context."""
-    nodes = tuple(n for part in components(schedule) for n in _part(part, scop.checked))
+    nodes = tuple(n for part in components(schedule) for n in nodes_of(part, scop.checked))
     return Program(scop, nodes, reductions or {})
 
 
-def _part(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
+def nodes_of(schedule: isl.Schedule, context: isl.Set) -> Sequence[Node]:
+    """The loops that run a component of a schedule. context: facts about parameters. Raises BudgetExceeded without any."""
     simple = scan(schedule, context)
     if simple is not None:
         return simple
@@ -67,7 +70,7 @@ class _Component:
 
 def _not_simple(part: _Component) -> tuple[Node, ...]:
     """isl's loops, which have fewer tests than those of a scan where domains are not plain conjunctions; but for tiles of tiles,
-    and tiles that lean, it may take seconds to hours to make them.
+    and tiles that lean, it may take seconds to hours to make them, and those of strided domains in such tiles may be wrong.
     """
     made = _once(part)
     if isinstance(made, str):
@@ -78,22 +81,28 @@ def _not_simple(part: _Component) -> tuple[Node, ...]:
 @lru_cache(maxsize=64)  # a script's next step leaves most parts as they are
 def _once(part: _Component) -> tuple[Node, ...] | str:
     """The loops, or why there are none."""
-    operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain()))
-    try:
-        with budget(operations):
-            return tuple(_of_isl(part.schedule, part.context))
-    except BudgetExceeded:
-        scanned = scan(part.schedule, part.context, every=True)
+    first = _proved(part, OPERATIONS + OPERATIONS_PER_STATEMENT * len(set_names(part.schedule.get_domain())))
+    if not isinstance(first, str):
+        return first
+    scanned = scan(part.schedule, part.context, every=True)
     if scanned is not None:
         return tuple(scanned)
+    return first if first == UNPROVED else _proved(part, LAST_OPERATIONS)
+
+
+def _proved(part: _Component, operations: int) -> tuple[Node, ...] | str:
+    """isl's loops where they are proved to be right, or why there are none."""
     try:
-        with budget(LAST_OPERATIONS):
-            return tuple(_of_isl(part.schedule, part.context))
+        with budget(operations):
+            made = tuple(of_isl(part.schedule, part.context))
+        with budget(operations):
+            return made if is_proved(part.schedule, part.context, made) else UNPROVED
     except BudgetExceeded as exceeded:
         return str(exceeded)
 
 
-def _of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
+def of_isl(schedule: isl.Schedule, context: isl.Set) -> list[Node]:
+    """isl's loops, right or wrong."""
     found = apart(schedule, context)
     if found is None:
         return _nodes(isl.AstBuild.from_context(context).node_from_schedule(schedule), Marked())

@@ -176,11 +176,23 @@ class _Rows:
                     self._held.append((terms, constant))
                     continue
                 name = units[0]
+            if name is None and self._kept.isdisjoint(terms):
+                self._reduce(terms, constant)
+                continue
             if name is None:  # what it says of kept names modulo a coefficient is not said here
                 self._is_exact = False
                 self._weaken(terms, constant)
                 continue
             self._replace(name, terms, constant)
+
+    def _reduce(self, terms: dict[Name, int], constant: int) -> None:
+        """Put another name for one with what can be divided off by its coefficient: 4x + 6y = 2 is 4z + 2y = 2 with z = x + y."""
+        name = min(terms, key=lambda name: abs(terms[name]))
+        factor = terms[name]
+        new = ("new", len(self._eliminated))
+        divided = {n: -(c // factor) for n, c in terms.items() if n != name and c // factor}
+        self._equal.append((terms, constant))
+        self._replace(name, {new: 1, name: -1, **divided}, -(constant // factor))
 
     def _weaken(self, terms: dict[Name, int], constant: int) -> None:
         """Both inequalities, side by side, since together they would be the equation again."""

@@ -2,35 +2,10 @@
 
 import random
 
-import islpy as isl
 import pytest
 
-from polyml import polyhedra
-from polyml.codegen.ast import Guard, Instance, Loop
 from polyml.codegen.scan import scan
-
-CONTEXT = isl.Set("[N, M] -> { : N >= 0 and M >= 0 }")
-
-
-def run(nodes, values):
-    """The instances in the order in which the loops reach them."""
-    for node in nodes:
-        if isinstance(node, Instance):
-            yield node.statement, tuple(e.evaluate(values) for e in node.point)
-        elif isinstance(node, Guard):
-            if node.condition.evaluate(values):
-                yield from run(node.body, values)
-        else:
-            assert isinstance(node, Loop)
-            low, high = max(e.evaluate(values) for e in node.lower), min(e.evaluate(values) for e in node.upper)
-            for value in range(low, high + 1, node.step):
-                yield from run(node.body, {**values, node.var: value})
-
-
-def in_order(schedule, sizes):
-    """The instances, sorted by their times."""
-    times = dict(polyhedra.points(schedule.get_map().intersect_domain(schedule.get_domain()), **sizes))
-    return [instance for instance, _ in sorted(times.items(), key=lambda pair: pair[1][1])]
+from tests.codegen.trees import CONTEXT, band, in_order, random_schedule, run, schedule_of, sequence
 
 
 def check(schedule, sizes_of=((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9)), context=CONTEXT, every=False):
@@ -42,21 +17,6 @@ def check(schedule, sizes_of=((0, 0), (1, 1), (2, 5), (5, 2), (7, 6), (9, 9)), c
         sizes = {"N": n, "M": m}
         assert [*run(made, sizes)] == in_order(schedule, sizes), (sizes, str(schedule))
     return True
-
-
-def schedule_of(domain, child):
-    return isl.Schedule(f'{{ domain: "[N, M] -> {{ {domain} }}", child: {child} }}')
-
-
-def band(*members, options="", child=None):
-    inner = f", child: {child}" if child else ""
-    chosen = f', options: "{{ {options} }}"' if options else ""
-    return f'{{ schedule: "[N, M] -> [{", ".join("{ " + m + " }" for m in members)}]"{chosen}{inner} }}'
-
-
-def sequence(*children):
-    parts = (f'{{ filter: "[N, M] -> {{ {part} }}"{", child: " + child if child else ""} }}' for part, child in children)
-    return f"{{ sequence: [ {', '.join(parts)} ] }}"
 
 
 @pytest.mark.parametrize("domain", ["0 <= i < N and 0 <= j < M", "0 <= j <= i < N", "0 <= i < N and i < j < M", "0 <= i < N and j = i",
@@ -153,80 +113,6 @@ def test_of_many_bounds_some_are_taken():
     domain = "S[t, i, j, k] : 0 <= t <= 1 and 0 < i < N - 1 and 0 < j < M - 1 and 0 < k < M - 1"
     schedule = schedule_of(domain, band(*(f"S[t, i, j, k] -> [({e})]" for e in members)))
     assert check(schedule, ((0, 0), (3, 3), (5, 4), (4, 6)), every=True)
-
-
-def random_domain(rng, names, every=False):
-    bounds = []
-    for k, name in enumerate(names):
-        low = rng.choice(["0", "0", "1", *(names[:k]), *(f"{n} + 1" for n in names[:k])])
-        high = rng.choice(["N", "M", "N - 1", "M - 2", *(names[:k]), *(f"{n} + 3" for n in names[:k])])
-        bounds.append(f"{low} <= {name} < {high}")
-    if rng.random() < 0.2:
-        bounds.append(rng.choice(["N > 2", f"{names[0]} + {names[-1]} < N + 1", f"2{names[0]} <= M + {names[-1]}"]))
-    if every and rng.random() < 0.5:
-        name = rng.choice(names)
-        bounds.append(rng.choice([f"({name} + N) mod 2 = 0", f"({name} < 2 or {name} > M - 3)", f"{name} mod 3 <= 1"]))
-    return " and ".join(bounds)
-
-
-def random_member(rng, names, of):
-    """A member by which no later one is lost: each has one iterator more."""
-    others = [n for n in names if n != of]
-    skew = rng.choice(["", "", f" + {rng.choice([1, 2])}*{rng.choice(others)}"]) if others else ""
-    return rng.choice([f"{of}{skew}", f"{of}{skew}", f"{of}{skew} + {rng.randint(-2, 3)}", f"-{of}"])
-
-
-TILES_OF_TILES = [
-    "floor(({a})/4) + floor(({b})/3) + floor((1 + {a} - floor(({b})/3))/4)",
-    "floor((floor(({b})/2) - 3*floor(({a})/5))/2)",
-    "({a}) - ({a}) mod 8 - (-3*floor(({a})/8)) mod 5",
-]
-
-
-def random_schedule(rng, every=False):
-    names = ["i", "j", "k"][: rng.randint(1, 3)]
-    point = f"[{', '.join(names)}]"
-    statements = ["S"] if rng.random() < 0.5 else ["S", "T"]
-    domain = random_domain(rng, names, every)
-    domains = {s: domain if rng.random() < 0.7 else random_domain(rng, names, every) for s in statements}
-    order = rng.sample(names, len(names))
-    shared = rng.randint(0, len(names)) if len(statements) > 1 else 0
-    own = {s: [random_member(rng, names[:k] + [of], of) for k, of in enumerate(order)] for s in statements}
-    if rng.random() < 0.6:
-        own = {s: [m if "-" in m or len(m) > 3 else of for m, of in zip(own["S"], order)] for s in statements}
-
-    def member(k, make):
-        return "; ".join(f"{s}{point} -> [({make(own[s][k], s)})]" for s in statements)
-
-    def tile(size):
-        return lambda e, _: rng_tile.format(e=e, size=size)
-
-    rng_tile = rng.choice(["{e} - ({e}) mod {size}", "floor(({e})/{size})"])
-    options = rng.choice(["", "atomic[x]"]) if len(statements) > 1 else ""
-
-    def child_of(s, start):
-        members = [f"{s}{point} -> [({own[s][k]})]" for k in range(start, len(names))]
-        if not members or rng.random() < 0.6:
-            return band(*members) if members else ""
-        of, low, high = rng.choice(names), rng.choice(["0", "1", "N - 2", "M"]), rng.choice(["0", "2", "N - 1", "M + 1"])
-        parts = [f"{of} < {low}", f"{low} <= {of} <= {high}", f"{of} >= {low} and {of} > {high}"]
-        return sequence(*((f"{s}{point} : {part}", band(*members)) for part in parts))
-
-    if len(statements) == 1:
-        tree = child_of("S", 0)
-    else:
-        tree = sequence(*((f"{s}{point}", child_of(s, shared)) for s in statements))
-        for k in reversed(range(shared)):
-            tree = band(member(k, lambda e, _: e), options=options, child=tree)
-    for k in rng.sample(range(len(names)), rng.randint(0, len(names))):
-        tree = band(member(k, tile(rng.choice([2, 3, 4, 6]))), options=options, child=tree)
-    if len(names) > 1 and rng.random() < 0.2:
-        lean = "floor(({a})/3) + floor(({b})/3)"
-        tree = band(member(0, lambda e, s: lean.format(a=e, b=own[s][1])), options=options, child=tree)
-    if every and len(names) > 1 and rng.random() < 0.4:
-        leaning = rng.choice(TILES_OF_TILES)
-        tree = band(member(0, lambda e, s: leaning.format(a=e, b=own[s][1])), options=options, child=tree)
-    return schedule_of("; ".join(f"{s}{point} : {d}" for s, d in domains.items()), tree)
 
 
 @pytest.mark.parametrize("seed", range(300))
