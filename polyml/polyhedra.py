@@ -859,7 +859,6 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
     return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
 
 
-<<<<<<< HEAD
 def set_of_rows(
     parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[LinearRow], least: Sequence[LinearRow]
 ) -> isl.Set:
@@ -890,7 +889,8 @@ def _matrix(rows: Sequence[LinearRow], columns: Mapping[str, int]) -> isl.Mat:
             if value:
                 matrix = matrix.set_element_val(number, column, isl.Val(value))
     return matrix
-=======
+
+
 def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool:
     """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
     names: dict[Hashable, str] = {}
@@ -900,7 +900,6 @@ def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool
             products = (f"{c} {names.setdefault(name, f'x{len(names)}')}" for name, c in terms.items())
             parts.append(f"{' + '.join([*products, str(constant)])} {op} 0")
     return not isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join(parts)} }}").is_empty()
->>>>>>> main
 
 
 def disjoint(domain: isl.Set) -> list[isl.Set]:
