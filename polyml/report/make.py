@@ -11,7 +11,7 @@ from polyml.caches.conflicts import walks
 from polyml.caches.hierarchy import checked
 from polyml.caches.placement import Placed, placed
 from polyml.caches.reuse import Reuses, reuse
-from polyml.caches.trace import references
+from polyml.caches.simulate import Counts
 from polyml.codegen.ast import Program
 from polyml.errors import PolymlValueError
 from polyml.hardware import Cpu
@@ -101,7 +101,7 @@ def report(
     source = source_schedule(call)
     best = tiles(source, sizes, caches, _weights(caches, machine, used))
     places = placed(compared[0].program, sizes)
-    reuses, crowded = _reuse(compared[0], sizes, places, caches)
+    reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
     bound, seconds = lower_bound(scop), time.perf_counter() - start
     return Report(
@@ -110,14 +110,19 @@ def report(
 
 
 def _reuse(
-    form: Form, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
+    source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
-    try:
-        used = references(form.program)
-    except PolymlValueError:
+    """The reuse, and what to do about references whose misses are conflicts for the most part."""
+    if source.misses is None:
         return None, ()
-    given = form.scop, form.scop.schedule, used, sizes, places, levels
-    return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(advice(walks(*given)))
+    form, counts = source.form, source.misses.counts
+    given = form.scop, form.scop.schedule, tuple(counts), sizes, places, levels
+    found = (each for each in advice(walks(*given)) if _are_conflicts(counts[each.reference], levels.index(each.level)))
+    return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(found)
+
+
+def _are_conflicts(counts: Counts, level: int) -> bool:
+    return 2 * counts.conflict(level) > counts.misses[level]
 
 
 def _weights(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> tuple[float, ...]:

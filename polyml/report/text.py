@@ -114,7 +114,7 @@ def _reuse(report: Report) -> Iterator[str | Table]:
 
 def _lanes(report: Report) -> Iterator[str | Table]:
     yield "── lanes in the source's loops ".ljust(WIDTH, "─")
-    form, rows = report.forms[0].form, []
+    rows = []
     for each in report.lanes:
         kinds: dict[str, list[str]] = {}
         for move in each.moves:

@@ -102,6 +102,34 @@ def test_tiles_miss_as_their_programs_do(report):
     assert tiled.total(0).misses < form(again, "source").misses.total(0).misses / 4
 
 
+def test_advice_is_for_conflicts(report):
+    """Rows of 1,024 bytes: 4 sets of 8 ways for a column of 128 lines. Columns of 64 lines of 512 bytes fit 8 sets."""
+    assert report.advice == ()
+    found = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 128, 128)), machine=find.find("zen4"), caches=CACHES)
+    column = next(each for each in found.advice if each.reference.array == "B")
+    assert (column.loop, column.level.level, column.lines, column.sets, column.padding_bytes) == ("k", 1, 128, 4, 64)
+    assert "64 bytes more between them" in str(found)
+
+
+def test_loops_run_in_lanes_where_nothing_depends():
+    def swept(A):
+        for i in range(1, A.shape[0]):
+            for j in range(A.shape[1]):
+                A[i, j] = A[i - 1, j] + A[i, j]
+
+    found = polyml.kernel(swept, cache=False).report(np.zeros((20, 30)), machine=find.find("zen4"))
+    outer, inner = found.lanes
+    assert not outer.is_legal and "depends on" in outer.reason and inner.is_legal
+    assert {move.kind for move in inner.moves} == {"contiguous"} and {move.bytes for move in outer.moves} == {240}
+    assert inner.efficiency == 1 and outer.efficiency < 0.5
+
+
+def test_reuse_is_that_of_the_loops(report):
+    by_text = {f"{r.array} {each.kind} {each.carried}": each for r, f in report.reuses.references.items() for each in f.classes}
+    assert by_text["B spatial j"].greatest <= 512 and by_text["C temporal k"].distance.is_number
+    assert by_text["B temporal i"].least > 64 * 8  # all of B lies between
+
+
 def test_pictures_and_pages_are_well_formed(report):
     picture = roofline_svg(report)
     root = ElementTree.fromstring(picture)
