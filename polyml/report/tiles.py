@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from heapq import heapify, heappop, heappush
 from itertools import product
 from math import ceil, prod
 
@@ -26,12 +27,15 @@ from polyml.codegen.build import build
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.machine import CacheLevel
 from polyml.model.counting import Count, count
+from polyml.report.crowding import Walked, crowded, walked
+from polyml.report.vectors import counted_by
 from polyml.schedule import loops, transform
 from polyml.schedule.loops import Block, Leaf, Loop, Node
 from polyml.schedule.script import Schedule
 
 FILL = 0.8  # of a level's lines that one iteration may have
 WINDOW = 1_000_000  # instances that are simulated of a candidate
+MARGIN = 1.5  # by which estimates may be too high
 FIRST = 12  # candidates that are simulated before their neighbours are
 MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
 SHORT = 8  # iterations of loops whose tiles are always whole
@@ -107,15 +111,27 @@ class _Search:
         self._models = [self._model(self._counts(names)) for names in self.nests]
         pieces = polyhedra.pieces(self._scop.domain)
         self._instances = sum(count(piece).evaluate(sizes) for piece in pieces)
+        self._places = placed(Program(self._scop, ()), sizes)
+        self._walked = [self._references(names) for names in self.nests]
         self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried())}
-        self._places = placed(build(self._scop, source.tree, source.problem.reductions), sizes)
 
     def run(self) -> tuple[Candidate, ...]:
-        """The candidates that were simulated, the one that costs least first."""
-        ranked = sorted(self.candidates.values(), key=lambda c: (c.estimate, -prod(c.sizes)))
+        """The candidates that were simulated, the one that costs least first: those of the least estimates, which know of sets
+        when they are about to be simulated, and the neighbours of the best.
+        """
+        queue = [(c.estimate, -prod(c.sizes), c.sizes, False) for c in self.candidates.values()]
+        heapify(queue)
         found: dict[tuple[int, ...], Candidate] = {}
-        for candidate in ranked[:FIRST]:
-            self._simulate(candidate, found)
+        while queue and len(found) < FIRST and time.perf_counter() < self._deadline:
+            estimate, larger, sizes, knows_sets = heappop(queue)
+            if found and estimate > MARGIN * self._instances * min(map(self._cost, found.values())):
+                break
+            if knows_sets:
+                self._simulate(replace(self.candidates[sizes], estimate=estimate), found)
+            else:
+                heappush(queue, (self._estimated(sizes, sets=True).estimate, larger, sizes, True))
+        if not found:
+            self._simulate(self.candidates[queue[0][2]], found)
         looked_at: set[tuple[int, ...]] = set()
         while time.perf_counter() < self._deadline:
             best = min(found.values(), key=lambda c: (self._cost(c), -prod(c.sizes)))
@@ -196,6 +212,20 @@ class _Search:
         even = {ceil(extent / count) for count in range(1, parts // 4 + 1)}
         return sorted({4, *multiples, *even} & {*range(1, extent)} | {extent})
 
+    def _references(self, names: Sequence[str]) -> list[Walked]:
+        """The references of a nest's statements, as its loops move them."""
+        nest = [transform.at(self._source.loops, transform.find(self._source.loops, name)) for name in names]
+        found = []
+        for statement in loops.statements(nest[0]):
+            members = [next(m for m in loops.pieces(loop.member) if m.domain().get_tuple_name() == statement) for loop in nest]
+            iterators = [counted[0] if (counted := counted_by(member)) else None for member in members]
+            domain = polyhedra.fix(self._scop.statements[statement].domain, self._sizes)
+            count_ = len(self._scop.statements[statement].iterators)
+            ends = [(domain.dim_min_val(k).to_python(), domain.dim_max_val(k).to_python()) for k in range(count_)]
+            middles = [(low + high) // 2 for low, high in ends]
+            found += walked(self._scop, statement, iterators, middles, self._sizes, self._places)
+        return found
+
     def _counts(self, names: Sequence[str]) -> list[Count]:
         """The lines of a tile, by array, for tile sizes T0, T1, ..."""
         symbols = {_name(address): f"T{k}" for k, address in enumerate(names)}
@@ -224,48 +254,53 @@ class _Search:
                     found[each] = extent // 2 // int(each.rpartition("_")[2] if each != name else 1)
         return found
 
-    def _estimated(self, sizes: tuple[int, ...]) -> Candidate:
-        """What the tiles cost by their footprints."""
-        capacities = [FILL * level.size_bytes / level.line_bytes for level in self._levels]
+    def _estimated(self, sizes: tuple[int, ...], sets: bool = False) -> Candidate:
+        """What the tiles cost by their footprints. sets: lines in sets with more of them than ways are fetched each time."""
         boxes = [(*sizes[:k], *self.extents[k:]) for k in range(len(sizes))]  # one iteration of so many loops over tiles
         boxes += [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
         counts = [ceil(extent / size) for extent, size in zip(self.extents, sizes)] + [*sizes]
         cost, most = 0.0, 0
-        for lines in self._models:
+        for lines, references in zip(self._models, self._walked):
             each = [lines(box) for box in boxes]
             most = max(most, each[len(sizes)])
-            for capacity, weight in zip(capacities, self._weights):
-                times = 1
-                for level, count_ in enumerate(counts):
-                    if each[level + 1] <= capacity:
-                        break
-                    times *= count_
-                cost += weight * times * each[level]
+            for level, weight in zip(self._levels, self._weights):
+                capacity = FILL * level.size_bytes / level.line_bytes
+                fetched = float(each[-1])
+                for depth in reversed(range(len(counts))):
+                    again = counts[depth] * fetched
+                    if each[depth + 1] > capacity:
+                        fetched = again
+                        continue
+                    lost = crowded(references, boxes[depth + 1], level) if sets and each[depth + 1] > level.ways else 0.0
+                    fetched = each[depth] + lost * max(0.0, again - each[depth])
+                cost += weight * fetched
         return Candidate(sizes, most, cost)
 
     # what is simulated
 
     def _windowed(self, sizes: tuple[int, ...]) -> Program:
-        """The program of these tiles, of its first ones alone where there are many instances."""
+        """The program of these tiles, of some in the middle alone where there are many instances."""
         tree = _tiled(self._source, self.nests, sizes)
         domain, total = self._scop.domain, self._instances
         for k, size in enumerate(sizes):
             if total <= WINDOW:
                 break
             kept = max(size, self.extents[k] * WINDOW // total // size * size)
-            domain = domain.intersect(self._first(k, kept))
+            domain = domain.intersect(self._in_the_middle(k, kept, size))
             total = total * min(kept, self.extents[k]) // self.extents[k]
         return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions)
 
-    def _first(self, k: int, count: int) -> isl.UnionSet:
-        """The instances in the first iterations of the k-th tiled loop."""
+    def _in_the_middle(self, k: int, count_: int, size: int) -> isl.UnionSet:
+        """The instances in so many iterations of the k-th tiled loop, from one on at which a tile of this size begins."""
         found = None
         for names in self.nests:
-            low, _ = self._ends(names[k])
+            low, high = self._ends(names[k])
+            first = low + max(0, high - low + 1 - count_) // 2
+            first -= first % size  # tiles begin at multiples of their sizes
             loop = transform.at(self._source.loops, transform.find(self._source.loops, names[k]))
             for member in loops.pieces(loop.member):
-                limit = member.domain().intersect(member.le_set(_constant(member, low + count - 1)))
-                part = isl.UnionSet.from_set(limit)
+                inside = member.ge_set(_constant(member, first)).intersect(member.le_set(_constant(member, first + count_ - 1)))
+                part = isl.UnionSet.from_set(member.domain().intersect(inside))
                 found = part if found is None else found.union(part)
         others = self._scop.domain.subtract(isl.UnionSet.universe(found))
         return found.union(others)

@@ -73,14 +73,14 @@ def _refusal(source: Schedule, address: str) -> str:
 def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Move]:
     for piece in loops.pieces(loop.member):
         statement = scop.statements[piece.domain().get_tuple_name()]
-        counted = _counted(piece)
+        counted = counted_by(piece)
         for position, access in enumerate(reads_and_write(statement)):
             if access.array in places:
                 reference = Reference(statement.name, position, access.array, position == len(statement.reads))
                 yield _move(reference, access, places[access.array], counted, scop.arrays[access.array].element.size_bytes)
 
 
-def _counted(member: isl.PwAff) -> tuple[int, int] | None:
+def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
     """(the iterator that a loop counts, 1 or -1); None for another loop."""
     rows = set(iterator_coefficients(member))
     if len(rows) != 1:
