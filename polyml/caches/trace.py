@@ -12,15 +12,13 @@ from dataclasses import dataclass
 
 from polyml.caches import levels, stack
 from polyml.caches.layout import Layout, counter
+from polyml.caches.numbers import Numbered
 from polyml.caches.placement import Placed, in_memory
 from polyml.caches.turns import in_turn
 from polyml.codegen.accesses import reads_and_write
 from polyml.codegen.ast import Instance, Loop, Program, instances
-from polyml.codegen.body import LINE_BYTES, Body, Module
-from polyml.codegen.integers import extremum
 from polyml.codegen.ir import Function, Unit
 from polyml.errors import PolymlValueError
-from polyml.frontend.syntax import ArrayType
 from polyml.model.nest import subvalues
 from polyml.model.scop import Gather
 
@@ -56,71 +54,30 @@ def trace(
 ) -> tuple[Unit, ...]:
     """`i64 @polyml_trace(ptr state, ptr lines, ptr counters)` and the functions of the caches."""
     tracer = _Tracer(program, sizes, places, layout)
-    tracer.define()
-    functions = [*tracer.module.units, *levels.units(layout)]
+    functions = [*tracer.define(in_turn(program.body)), *levels.units(layout)]
     return (*functions, stack.unit(layout)) if layout.capacities else tuple(functions)
 
 
-@dataclass(frozen=True)
-class _Strides:
-    """Of the arrays, in place of what a call tells."""
-
-    places: Mapping[str, Placed]
-
-    def strides(self, array: str) -> tuple[int, ...]:
-        return self.places[array].strides
-
-
-class _Tracer(Body):
+class _Tracer(Numbered):
     """The loops; what they compute are addresses alone."""
 
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout):
-        count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
-        module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
-        module.slots = _Strides(places)
-        super().__init__(module, ENTRY, "i64 @{}(ptr %state, ptr %lines, ptr %counters)")
-        self.layout, self._sizes, self._places = layout, sizes, places
+        super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %lines, ptr %counters)")
+        self.layout = layout
         self.is_counted = False  # whether a loop around has counted what is used
         self.values = _Uses(self)
-
-    def define(self) -> None:
-        start = self.fn.block("start")
-        self.fn.jump(start)
-        self.fn.current = start
-        self.nodes(in_turn(self.module.program.body))
-        self.fn.current.terminator = "ret i64 0"
-        self.finish()
-
-    def parameter(self, name: str) -> str:
-        program = self.module.program
-        if name in program.phases:
-            array = program.phases[name]
-            return str(self._places[array].address % LINE_BYTES // self.scop.arrays[array].element.size_bytes)
-        known = {program.threads: "1", program.thread: self.thread}
-        return known[name] if name in known else str(self._sizes[name])
 
     def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> str | None:
         """What an innermost loop uses is counted before it."""
         counted = self.is_counted
         if not counted and all(isinstance(inside, Instance) for inside in node.body):
-            self._count_iterations(node, begin)
+            many = self.iterations(node, begin)
+            for inside in node.body:
+                self.values.count(inside, many)
             self.is_counted = True
         end = super().loop(node, following, begin)
         self.is_counted = counted
         return end
-
-    def _count_iterations(self, node: Loop, begin: str | None) -> None:
-        fn = self.fn
-        lower, upper = begin or self.integer(extremum("max", node.lower)), self.integer(extremum("min", node.upper))
-        length = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
-        iterations = fn.emit(f"sdiv i64 {length}, {node.step}")  # not more than 0 where there are none
-        self.declared.setdefault("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
-        many = fn.emit(f"call i64 @llvm.smax.i64(i64 {iterations}, i64 0)")
-        for inside in node.body:
-            self.values.count(inside, many)
-
-    def base(self, array: str) -> str:
-        return f"inttoptr (i64 {self._places[array].address} to ptr)"
 
 
 class _Uses:

@@ -283,7 +283,7 @@ class Innermost:
     waits: float
 
 
-def _names(index: Index, instance: Instance) -> frozenset[str]:
+def index_names(index: Index, instance: Instance) -> frozenset[str]:
     """The loop variables that an affine integer changes with."""
     used = polyhedra.used_iterators(index.value)
     return frozenset().union(*(instance.point[k].names for k in used))
@@ -338,7 +338,7 @@ class CostModel:
         mine = [r for r in self.reaches if r.touch.instance is instance and not r.touch.writes]
         for index in operation.loads:
             moved |= {v for v, move in enumerate(mine[index].moves) if move != 0}
-        names = {name for index in operation.indices for name in _names(index, instance)}
+        names = {name for index in operation.indices for name in index_names(index, instance)}
         return frozenset(moved | {v for v, loop in enumerate(self.nest.chain) if loop.var in names})
 
     def may_be_lanes(self, loop: int) -> bool:
