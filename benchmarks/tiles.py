@@ -15,6 +15,7 @@ from itertools import product
 import numpy as np
 
 import polyml
+from benchmarks.ranks import rank_correlation
 from polyml.caches.hierarchy import parse
 from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
@@ -138,7 +139,7 @@ def _print_times(case: Case, chosen: Tiles, swept: dict) -> None:
     times = {sizes: seconds for sizes, seconds in times.items() if seconds is not None}
     best = min(times, key=times.get)
     known = [sizes for sizes in swept if sizes in times]
-    rank = _rank_correlation([swept[s] for s in known], [times[s] for s in known])
+    rank = rank_correlation([swept[s] for s in known], [times[s] for s in known])
     own = times[chosen.best.sizes]
     print(f"  run: chosen {own * 1e3:.3g} ms, best {_text(best)} {times[best] * 1e3:.3g} ms, ratio {own / times[best]:.2f}, rank correlation {rank:.2f}")
 
@@ -157,12 +158,6 @@ def _seconds(case: Case, chosen: Tiles, sizes: tuple[int, ...]) -> float | None:
         kernel(*arguments)
         found.append(time.perf_counter() - start)
     return statistics.median(found)
-
-
-def _rank_correlation(first: list[float], second: list[float]) -> float:
-    """Spearman's."""
-    ranks = [np.argsort(np.argsort(values)) for values in (first, second)]
-    return float(np.corrcoef(*ranks)[0, 1])
 
 
 def _text(sizes: tuple[int, ...]) -> str:

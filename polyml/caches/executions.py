@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,32 +24,36 @@ class Site:
     """Straight code: the instances that a loop, a condition or the program holds in no loop or condition further in.
 
     node: that loop or condition, None for the program. instances: each with the jams and unrolled loops around it, outermost
-    first: also those around the node, since it runs once for all of their iterations. starts: how often the node is come to.
-    iterations: how often the code runs.
+    first: also those around the node, since it runs once for all of their iterations. is_shared: whether threads may share a
+    loop around. starts: how often the node is come to. iterations: how often the code runs.
     """
 
     node: Loop | Guard | None
     instances: tuple[tuple[Instance, tuple[Jam | Unroll, ...]], ...]
+    is_shared: bool
     starts: int
     iterations: int
 
 
 def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> tuple[Site, ...]:
     """Of the program for these sizes, on one thread; places: of its arrays."""
-    nodes = [*_holders(program.body)]
-    counts = _counted(program, nodes, sizes, places)
-    inside = [(None, program.body, (), 1, 1), *((n, n.body, around, *map(int, row)) for (n, around), row in zip(nodes, counts))]
-    sites = (Site(node, tuple(_straight(body, around)), *row) for node, body, around, *row in inside)
+    sites, nodes = [], [*_holders(program.body)]
+    counts = _counted(program, [node for node, _ in nodes], sizes, places)
+    held = [(None, (), program.body, (1, 1)), *((node, path, node.body, row) for (node, path), row in zip(nodes, counts))]
+    for node, path, body, row in held:
+        around = tuple(other for other in path if isinstance(other, (Jam, Unroll)))
+        is_shared = any(isinstance(other, Loop) and other.parallel and not other.partial for other in (*path, node))
+        sites.append(Site(node, tuple(_straight(body, around)), is_shared, *map(int, row)))
     return tuple(site for site in sites if site.instances)
 
 
-def _holders(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...] = ()) -> Iterator[tuple[Loop | Guard, tuple[Jam | Unroll, ...]]]:
-    """Loops and conditions, each with the jams around it, outer before inner."""
+def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Loop | Guard, tuple[Node, ...]]]:
+    """Loops and conditions, each with what is around it, outer before inner."""
     for node in nodes:
         if isinstance(node, (Loop, Guard)):
-            yield node, around
+            yield node, path
         if not isinstance(node, Instance):
-            yield from _holders(node.body, (*around, node) if isinstance(node, (Jam, Unroll)) else around)
+            yield from _holders(node.body, (*path, node))
 
 
 def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
@@ -60,10 +64,10 @@ def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iter
             yield from _straight(node.body, (*around, node))
 
 
-def _counted(program: Program, nodes: list, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> np.ndarray:
+def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str, int], places: Mapping[str, Placed]) -> np.ndarray:
     """By loop and condition, how often it is come to and how often its body runs."""
     counts = np.zeros((len(nodes), 2), np.int64)
-    body = _Counting(program, sizes, places, {id(node): number for number, (node, _) in enumerate(nodes)})
+    body = _Counting(program, sizes, places, {id(node): number for number, node in enumerate(nodes)})
     text = ir.text(body.define(program.body))
     host = machine.host()
     code = load(assemble_together([text], cpu=host.cpu_name, features=host.features), ENTRY)

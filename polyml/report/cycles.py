@@ -26,10 +26,24 @@ GATHERED, SCATTERED = 1.5, 2.5  # loads and stores of one lane on its own
 Around = tuple[Jam | Unroll, ...]
 
 
-def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> float:
-    """Of the program on one thread, where every element is in the first cache: an estimate."""
-    table = AccessTable(program.scop.context)
-    return sum(_Stretch(program, table, places, vector_bytes, site).cycles for site in executions(program, sizes, places))
+@dataclass(frozen=True)
+class Cycles:
+    """shared: of what threads share; alone: of the rest."""
+
+    alone: float
+    shared: float
+
+    def on(self, threads: int) -> float:
+        """Of so many threads, of which none waits."""
+        return self.alone + self.shared / threads
+
+
+def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
+    """Of the program where every element is in the first cache: an estimate."""
+    table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
+    for site in executions(program, sizes, places):
+        found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles
+    return Cycles(found[False], found[True])
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,12 @@ def _form(each: FormReport) -> dict[str, object]:
     found: dict[str, object] = {"name": each.form.name, "notes": list(each.form.notes)}
     if each.misses is None or each.roofline is None:
         return {**found, "problem": each.problem}
-    return {**found, "misses": _misses(each), "roofline": _roofline(each.roofline)}
+    return {**found, "misses": _misses(each), "roofline": _roofline(each.roofline), "prediction": _prediction(each)}
+
+
+def _prediction(each: FormReport) -> dict[str, object] | None:
+    found = each.prediction
+    return found and {**asdict(found), "seconds": found.seconds, "accuracy": "estimate: instructions and moves one after the other"}
 
 
 def _misses(each: FormReport) -> dict[str, object]:
@@ -151,7 +156,7 @@ def _roofline(found: Roofline) -> dict[str, object]:
         "traffic": [{**_roof(roof), "operations_per_byte": found.intensity(roof.place)} for roof in found.traffic],
         "bound": found.bound,
         "seconds": found.seconds,
-        "accuracy": "estimate: the highest roof",
+        "accuracy": "bound: the highest roof",
     }
 
 

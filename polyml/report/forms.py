@@ -55,8 +55,13 @@ def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
     if tile:
         yield _tiled(call, tuple(tile))
     compiled = pipeline.compile(call.kernel, call.types, call.layouts, call.options, False, call.sizes)
-    notes = compiled.artifact.notes
-    yield Form("polyml", compiled.scop, compiled.schedule, compiled.program, _lanes(compiled.program), notes)
+    yield form_of("polyml", compiled)
+
+
+def form_of(name: str, compiled: pipeline.Compiled) -> Form:
+    """What runs."""
+    program = compiled.program
+    return Form(name, compiled.scop, compiled.schedule, program, _lanes(program), compiled.artifact.notes)
 
 
 def source_schedule(call: Call) -> Schedule:

@@ -21,6 +21,7 @@ from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.advice import Advice, advice
 from polyml.report.forms import Call, Form, forms, source_schedule
 from polyml.report.misses import Misses, misses
+from polyml.report.prediction import Prediction, prediction
 from polyml.report.roofline import Roofline, roofline
 from polyml.report.tiles import Tiles, tiles
 from polyml.report.vectors import Lanes, lanes
@@ -32,11 +33,12 @@ REUSE_SECONDS = 0.5  # to look for reuse
 
 @dataclass(frozen=True)
 class FormReport:
-    """problem: why nothing is known of its misses, "" where it is."""
+    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known."""
 
     form: Form
     misses: Misses | None
     roofline: Roofline | None
+    prediction: Prediction | None
     problem: str = ""
 
 
@@ -136,6 +138,8 @@ def _of(form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], ma
     try:
         found = misses(form, sizes, levels)
     except PolymlValueError as problem:
-        return FormReport(form, None, None, problem.message)
+        return FormReport(form, None, None, None, problem.message)
     lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}
-    return FormReport(form, found, roofline(form, found, sizes, machine, threads, lanes))
+    bound = roofline(form, found, sizes, machine, threads, lanes)
+    expected = prediction(form, bound, sizes, found.simulation.places, machine, threads)
+    return FormReport(form, found, bound, expected)

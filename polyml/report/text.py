@@ -16,6 +16,7 @@ from polyml.caches.trace import Reference
 from polyml.report.forms import Form
 from polyml.report.make import FormReport, Report
 from polyml.report.misses import ACCURACY, ENGINE, Total
+from polyml.report.prediction import Prediction
 from polyml.report.roofline import Roof, Roofline
 
 WIDTH = 80  # of headings
@@ -174,6 +175,7 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
     yield f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s"
     yield ""
     yield from _roofline(each.roofline)
+    yield from _prediction(each.prediction)
 
 
 def _title(form: Form) -> str:
@@ -200,7 +202,13 @@ def _roofline(found: Roofline) -> Iterator[str | Table]:
     if found.seconds is None:
         yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
     else:
-        yield f"  bound by {found.bound}: {_time(found.seconds)}, an estimate: the highest roof"
+        yield f"  bound by {found.bound}: at least {_time(found.seconds)}, the highest roof"
+
+
+def _prediction(found: Prediction | None) -> Iterator[str]:
+    if found is not None:
+        moves = "".join(f", {place} {_time(seconds)}" for place, seconds in found.moves.items())
+        yield f"  predicted {_time(found.seconds)}: instructions {_time(found.instructions)}{moves}; an estimate"
 
 
 def _rate(roof: Roof, kind: str) -> str:

@@ -83,7 +83,7 @@ def tiles(
     """
     start = time.perf_counter()
     problem = source.problem
-    nests = [names for names in _nests(source.loops) if len(names) > 1]
+    nests = [names for names in nests_of(source.loops) if len(names) > 1]
     if not nests:
         return Tiles(problem="no loops are directly around each other")
     depth = max(map(len, nests))
@@ -98,16 +98,54 @@ def tiles(
     return Tiles(search.loops, nests, extents, found, len(search.candidates), search.window, time.perf_counter() - start)
 
 
+def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
+    """How loops around each other and nothing else are called, of each nest as far in as it goes."""
+    if isinstance(node, Block):
+        for part in node.parts:
+            yield from nests_of(part.body)
+    elif isinstance(node, Loop):
+        names = [node.name]
+        while isinstance(node.body, Loop):
+            node = node.body
+            names.append(node.name)
+        if not isinstance(node.body, Leaf):
+            yield from nests_of(node.body)
+        else:
+            yield tuple(f"{node.body.statements[0]}.{name}" for name in names)
+
+
+def extents(source: Schedule, nests: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """How many iterations each loop has at most, over all nests."""
+    found = [1] * len(nests[0])
+    for names in nests:
+        for k, name in enumerate(names):
+            low, high = _ends(source, name, sizes)
+            found[k] = max(found[k], high - low + 1)
+    return tuple(found)
+
+
+def _ends(source: Schedule, name: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """The first and the last value of a loop of the source, over all iterations around it."""
+    loop = transform.at(source.loops, transform.find(source.loops, name))
+    statements = source.problem.scop.statements
+    times = (isl.Map.from_pw_aff(member).intersect_domain(statements[member.domain().get_tuple_name()].domain) for member in loops.pieces(loop.member))
+    values = [polyhedra.fix(each, sizes).range() for each in times]
+    values = [each for each in values if not each.is_empty()]
+    if not values:
+        return 0, -1
+    return min(v.dim_min_val(0).to_python() for v in values), max(v.dim_max_val(0).to_python() for v in values)
+
+
 class _Search:
     def __init__(self, source: Schedule, nests, sizes, levels, weights, deadline: float):
         self._source, self._sizes, self._levels = source, sizes, levels
         self._weights, self._deadline = weights, deadline
         self._scop = source.problem.scop
         self.window = 0
-        extents = self._ranges(nests)
-        long = [k for k, extent in enumerate(extents) if extent > SHORT]
+        found = extents(source, nests, sizes)
+        long = [k for k, extent in enumerate(found) if extent > SHORT]
         first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
-        self.nests, self.extents = [names[first:] for names in nests], extents[first:]
+        self.nests, self.extents = [names[first:] for names in nests], found[first:]
         self._models = [self._model(self._counts(names)) for names in self.nests]
         pieces = polyhedra.pieces(self._scop.domain)
         self._instances = sum(count(piece).evaluate(sizes) for piece in pieces)
@@ -171,29 +209,6 @@ class _Search:
     @property
     def loops(self) -> tuple[str, ...]:
         return tuple(map(_name, self.nests[0]))
-
-    def _ranges(self, nests: Sequence[Sequence[str]]) -> list[int]:
-        """How many iterations each loop has at most, over all nests."""
-        found = [1] * len(nests[0])
-        for names in nests:
-            for k, name in enumerate(names):
-                low, high = self._ends(name)
-                found[k] = max(found[k], high - low + 1)
-        return found
-
-    def _ends(self, name: str) -> tuple[int, int]:
-        """The first and the last value of a loop of the source, over all iterations around it."""
-        loop = transform.at(self._source.loops, transform.find(self._source.loops, name))
-        values = [self._values(piece) for piece in loops.pieces(loop.member)]
-        values = [v for v in values if not v.is_empty()]
-        if not values:
-            return 0, -1
-        lows = [v.dim_min_val(0).to_python() for v in values]
-        return min(lows), max(v.dim_max_val(0).to_python() for v in values)
-
-    def _values(self, member: isl.PwAff) -> isl.Set:
-        domain = self._scop.statements[member.domain().get_tuple_name()].domain
-        return polyhedra.fix(domain, self._sizes).apply(polyhedra.fix(isl.Map.from_pw_aff(member), self._sizes))
 
     def _sizes_tried(self) -> Iterable[tuple[int, ...]]:
         """Lines' multiples, and what divides a loop evenly."""
@@ -294,7 +309,7 @@ class _Search:
         """The instances in so many iterations of the k-th tiled loop, from one on at which a tile of this size begins."""
         found = None
         for names in self.nests:
-            low, high = self._ends(names[k])
+            low, high = _ends(self._source, names[k], self._sizes)
             first = low + max(0, high - low + 1 - count_) // 2
             first -= first % size  # tiles begin at multiples of their sizes
             loop = transform.at(self._source.loops, transform.find(self._source.loops, names[k]))
@@ -320,19 +335,3 @@ def _tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int
     for names in nests:
         tree = transform.tile(tree, dict(zip(names, sizes)))
     return loops.write(source.problem.scop.domain, tree)
-
-
-def _nests(node: Node) -> Iterator[tuple[str, ...]]:
-    """How loops around each other and nothing else are called, of each nest as far in as it goes."""
-    if isinstance(node, Block):
-        for part in node.parts:
-            yield from _nests(part.body)
-    elif isinstance(node, Loop):
-        names = [node.name]
-        while isinstance(node.body, Loop):
-            node = node.body
-            names.append(node.name)
-        if not isinstance(node.body, Leaf):
-            yield from _nests(node.body)
-        else:
-            yield tuple(f"{node.body.statements[0]}.{name}" for name in names)
