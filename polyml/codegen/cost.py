@@ -381,7 +381,7 @@ class CostModel:
             lane_move = 0 if shape.vector is None else reach.moves[shape.vector]
             if shape.vector is not None and lane_move != 0:
                 number *= shape.vectors
-                lines *= shape.vectors
+                lines *= shape.vectors * (shape.lanes if self._leaves_rows(reach, shape) else 1)
             each = 1.0
             if lane_move is not None and lane_move > 2 and not touch.writes:
                 each = lane_move - 1.5  # loads, and a shuffle beside them
@@ -432,6 +432,13 @@ class CostModel:
             instances=shape.copies,
             used=self._used(shape),
         )
+
+    def _leaves_rows(self, reach: Reach, shape: Shape) -> bool:
+        """Whether each lane is in a row of its own, of which another loop inside would go along the elements."""
+        if shape.vector != shape.innermost or reach.moves[shape.vector] != FAR:
+            return False
+        along = (v for v, move in enumerate(reach.moves) if move in (1, -1))
+        return any(self.nest.free(v, tuple(range(v))) for v in along)
 
     def _scans(self) -> int:
         """How many statements may be scans."""

@@ -167,6 +167,27 @@ def test_lanes_run_along_the_dimension_whose_elements_are_neighbours(layout, dim
     assert lanes and lanes <= {name for node in instances(changed.body) for name in node.point[dimension].names}
 
 
+def test_gathered_rows_are_gone_along_by_the_loop_inside():
+    """Lanes in rows of their own use eight lines, of which the next iteration needs the next elements."""
+
+    def transposed(A, B):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                B[j, i] = A[i, j]
+
+    def added(A, B, C):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                C[i, j] = A[i, j] + B[j, i]
+
+    for function, names in ((transposed, "AB"), (added, "ABC")):
+        scop = scop_of(function, {name: np.zeros((3, 3)) for name in names})
+        changed = vectorize(build(scop, scop.schedule), machine.preset("avx512"), ("C",) * len(names))
+        (lanes,) = {jam.var for jam in together(changed.body) if isinstance(jam, Jam) and jam.lanes > 1}
+        innermost = {loop.var for loop in loops(changed.body) if not [*loops(loop.body)]}
+        assert lanes not in {name.partition("_")[0] for name in innermost}
+
+
 def test_the_next_best_shape_is_taken_where_the_bounds_do_not_allow_the_best():
     """Unrolling i would be cheapest, but the rows of a triangle start elsewhere."""
     program = programs(upper)["source"]
