@@ -276,8 +276,8 @@ def _problem(
     related: tuple[str, ...],
     alone: Callable[[], AbstractContextManager],
 ) -> Problem:
-    def generate(tree: isl.Schedule) -> None:
-        _generate_given(problem, model, tree, layouts, options, _Clock({}))
+    def generate(tree: isl.Schedule) -> Program:
+        return _generate_given(problem, model, tree, layouts, options, _Clock({})).program
 
     sizes = model.typical if sized or model.expands else None
     types = model.typed.types

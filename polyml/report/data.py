@@ -102,6 +102,7 @@ def _tiles(report: Report) -> dict[str, object]:
     return {
         "loops": list(found.loops),
         "candidates": [asdict(candidate) for candidate in found.simulated],
+        "fastest": found.fastest and list(found.fastest.sizes),
         "considered": found.considered,
         "window": found.window,
         "problem": found.problem,

@@ -23,7 +23,7 @@ from polyml.report.forms import Call, Form, forms, source_schedule
 from polyml.report.misses import Misses, misses
 from polyml.report.prediction import Prediction, prediction
 from polyml.report.roofline import Roofline, roofline
-from polyml.report.tiles import Tiles, tiles
+from polyml.report.tiles import Rates, Tiles, tiles
 from polyml.report.vectors import Lanes, lanes
 from polyml.report.work import operations
 
@@ -101,7 +101,7 @@ def report(
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     found = tuple(_of(form, sizes, caches, machine, used) for form in compared)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, _weights(caches, machine, used))
+    best = tiles(source, sizes, caches, rates(caches, machine, used))
     places = placed(compared[0].program, sizes)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
@@ -127,11 +127,14 @@ def _are_conflicts(counts: Counts, level: int) -> bool:
     return 2 * counts.conflict(level) > counts.misses[level]
 
 
-def _weights(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> tuple[float, ...]:
-    """Seconds that a miss of each level takes, by the bandwidth of the next; () where that is not known."""
+def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | None:
+    """A miss of each level takes what the next one's bandwidth says; None where that or the clock is not known."""
     places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
-    rates = [machine.read(place, threads) for place in places]
-    return () if None in rates else tuple(level.line_bytes / rate.value for level, rate in zip(levels, rates))
+    read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
+    if clock is None or None in read:
+        return None
+    misses = tuple(level.line_bytes / rate.value for level, rate in zip(levels, read))
+    return Rates(misses, clock.value, machine.machine.vector_bytes)
 
 
 def _of(form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int) -> FormReport:

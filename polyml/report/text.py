@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from polyml.hardware import Figure
@@ -18,6 +18,7 @@ from polyml.report.make import FormReport, Report
 from polyml.report.misses import ACCURACY, ENGINE, Total
 from polyml.report.prediction import Prediction
 from polyml.report.roofline import Roof, Roofline
+from polyml.report.tiles import Tiles
 
 WIDTH = 80  # of headings
 _COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", "written back")
@@ -144,15 +145,24 @@ def _tiles(report: Report) -> Iterator[str | Table]:
     if found.best is None:
         yield f"none: {found.problem}"
         return
+    shown_ = [*dict.fromkeys([*found.simulated[:3], *([found.fastest] if found.fastest else [])])]
     rows = [
-        (", ".join(map(str, each.sizes)), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses)) for each in found.simulated[:3]
+        (", ".join(map(str, each.sizes)), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), _time(each.seconds))
+        for each in shown_
     ]
-    heads = (f"sizes of {', '.join(found.loops)}", "lines", *(f"L{c.level} misses per instance" for c in report.levels))
+    heads = (f"sizes of {', '.join(found.loops)}", "lines", *(f"L{c.level} misses per instance" for c in report.levels), "predicted")
     yield Table(heads, tuple(rows))
     yield (
         f"  {len(found.simulated)} of {found.considered:,} candidates simulated, {found.window:,} instances at most; "
-        f"the cheapest by the levels' bandwidths; {found.seconds:.2f} s"
+        f"fewest misses, by the levels' bandwidths, first; {found.seconds:.2f} s"
     )
+    yield f"  {tiling(found, (found.fastest or found.best).sizes)}"
+
+
+def tiling(found: Tiles, sizes: Sequence[int]) -> str:
+    """The steps that make these tiles."""
+    steps = (f".tile({dict(zip(nest, sizes))})" for nest in found.nests)
+    return f'k.schedule("source", ...){"".join(steps)}'
 
 
 def _form(report: Report, each: FormReport) -> Iterator[str | Table]:

@@ -28,6 +28,7 @@ from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.machine import CacheLevel
 from polyml.model.counting import Count, count
 from polyml.report.crowding import Walked, crowded, walked
+from polyml.report.cycles import cycles
 from polyml.report.vectors import counted_by
 from polyml.schedule import loops, transform
 from polyml.schedule.loops import Block, Leaf, Loop, Node
@@ -38,20 +39,25 @@ WINDOW = 1_000_000  # instances that are simulated of a candidate
 MARGIN = 1.5  # by which estimates may be too high
 FIRST = 12  # candidates that are simulated before their neighbours are
 MOST_LOOPS = 4  # of a nest, that have tiles of several sizes
+ALIKE = 1.02  # times the least misses, that count as few: longer innermost loops decide
 SHORT = 8  # iterations of loops whose tiles are always whole
+SEARCH = 0.6  # of the time is for misses, where times are predicted too
+PREDICTED = 4  # of the fewest misses, whose times are predicted before their neighbours' are
 MOST_CANDIDATES = 4000  # whose footprints are looked at
 
 
 @dataclass(frozen=True)
 class Candidate:
     """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimate: what misses cost by footprints.
-    misses: of each level per instance, in the window; None: not simulated.
+    misses: of each level per instance, in the window; None: not simulated. seconds: of the whole, as predicted of the code that
+    these tiles become; None: not looked at, or refused.
     """
 
     sizes: tuple[int, ...]
     lines: int
     estimate: float
     misses: tuple[float, ...] | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,14 +78,30 @@ class Tiles:
 
     @property
     def best(self) -> Candidate | None:
+        """Of the fewest misses."""
         return self.simulated[0] if self.simulated else None
+
+    @property
+    def fastest(self) -> Candidate | None:
+        """Of the least predicted time; None where none is predicted."""
+        predicted = [each for each in self.simulated if each.seconds is not None]
+        return min(predicted, key=lambda each: each.seconds, default=None)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """misses: seconds that a miss of each level takes. clock: cycles per second. vector_bytes: of the machine's registers."""
+
+    misses: tuple[float, ...]
+    clock: float
+    vector_bytes: int
 
 
 def tiles(
-    source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], weights: Sequence[float] = (), seconds: float = 1.0
+    source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0
 ) -> Tiles:
-    """source: the source's order. weights: what a miss of each level costs; else those of each level as much as all before it.
-    seconds: after how many to stop.
+    """source: the source's order. rates: what a miss of each level costs, and to predict times by; None: misses of all levels
+    cost the same, and no times are predicted. seconds: after how many to stop.
     """
     start = time.perf_counter()
     problem = source.problem
@@ -88,12 +110,12 @@ def tiles(
         return Tiles(problem="no loops are directly around each other")
     depth = max(map(len, nests))
     nests = [names for names in nests if len(names) == depth]
-    search = _Search(source, nests, sizes, tuple(levels), tuple(weights) or (1.0,) * len(levels), start + seconds)
+    search = _Search(source, nests, sizes, tuple(levels), rates, start + seconds)
     try:
         problem.prove(_tiled(source, search.nests, (2,) * len(search.nests[0])))
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(search.loops, problem=reason.message)
-    found = search.run()
+    found = search.run(start + seconds * (1.0 if rates is None else SEARCH))
     nests, extents = tuple(map(tuple, search.nests)), tuple(search.extents)
     return Tiles(search.loops, nests, extents, found, len(search.candidates), search.window, time.perf_counter() - start)
 
@@ -124,12 +146,11 @@ def extents(source: Schedule, nests: Sequence[Sequence[str]], sizes: Mapping[str
     return tuple(found)
 
 
-def _ends(source: Schedule, name: str, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """The first and the last value of a loop of the source, over all iterations around it."""
+def _ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> tuple[int, int]:
+    """The first and the last value of a loop of the source, over all iterations around it. domain: of the instances that count."""
     loop = transform.at(source.loops, transform.find(source.loops, name))
-    statements = source.problem.scop.statements
-    times = (isl.Map.from_pw_aff(member).intersect_domain(statements[member.domain().get_tuple_name()].domain) for member in loops.pieces(loop.member))
-    values = [polyhedra.fix(each, sizes).range() for each in times]
+    times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
+    values = [polyhedra.fix(each, sizes) for each in polyhedra.pieces(times.range())]
     values = [each for each in values if not each.is_empty()]
     if not values:
         return 0, -1
@@ -137,9 +158,10 @@ def _ends(source: Schedule, name: str, sizes: Mapping[str, int]) -> tuple[int, i
 
 
 class _Search:
-    def __init__(self, source: Schedule, nests, sizes, levels, weights, deadline: float):
+    def __init__(self, source: Schedule, nests, sizes, levels, rates: Rates | None, deadline: float):
         self._source, self._sizes, self._levels = source, sizes, levels
-        self._weights, self._deadline = weights, deadline
+        self._rates, self._deadline = rates, deadline
+        self._weights = rates.misses if rates else (1.0,) * len(levels)
         self._scop = source.problem.scop
         self.window = 0
         found = extents(source, nests, sizes)
@@ -153,14 +175,14 @@ class _Search:
         self._walked = [self._references(names) for names in self.nests]
         self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried())}
 
-    def run(self) -> tuple[Candidate, ...]:
+    def run(self, until: float) -> tuple[Candidate, ...]:
         """The candidates that were simulated, the one that costs least first: those of the least estimates, which know of sets
-        when they are about to be simulated, and the neighbours of the best.
+        when they are about to be simulated, and the neighbours of the best. until: when predictions begin.
         """
         queue = [(c.estimate, -prod(c.sizes), c.sizes, False) for c in self.candidates.values()]
         heapify(queue)
         found: dict[tuple[int, ...], Candidate] = {}
-        while queue and len(found) < FIRST and time.perf_counter() < self._deadline:
+        while queue and len(found) < FIRST and time.perf_counter() < until:
             estimate, larger, sizes, knows_sets = heappop(queue)
             if found and estimate > MARGIN * self._instances * min(map(self._cost, found.values())):
                 break
@@ -170,15 +192,47 @@ class _Search:
                 heappush(queue, (self._estimated(sizes, sets=True).estimate, larger, sizes, True))
         if not found:
             self._simulate(self.candidates[queue[0][2]], found)
+        self._descend(found, self._order, lambda candidate: None, until)
+        if self._rates is not None:
+            for candidate in self._sorted(found)[:PREDICTED]:
+                self._predict(candidate, found)
+            self._descend(found, lambda c: (c.seconds is None, c.seconds or 0.0), lambda near: self._predict(near, found), self._deadline)
+        return self._sorted(found)
+
+    def _descend(self, found: dict, order: Callable[[Candidate], tuple], also: Callable[[Candidate], None], until: float) -> None:
+        """From the best one to a better neighbour, as long as there is one and time. also: what is done with neighbours."""
         looked_at: set[tuple[int, ...]] = set()
-        while time.perf_counter() < self._deadline:
-            best = min(found.values(), key=lambda c: (self._cost(c), -prod(c.sizes)))
+        while time.perf_counter() < until:
+            best = min(found.values(), key=order)
             if best.sizes in looked_at:
-                break
+                return
             looked_at.add(best.sizes)
             for near in self._neighbours(best):
                 self._simulate(near, found)
-        return tuple(sorted(found.values(), key=lambda c: (self._cost(c), -prod(c.sizes))))
+                if near.sizes in found:
+                    also(found[near.sizes])
+
+    def _sorted(self, found: dict[tuple[int, ...], Candidate]) -> tuple[Candidate, ...]:
+        """The cheapest first; of those that are alike, the one with the longest innermost loop."""
+        every = sorted(found.values(), key=self._order)
+        alike = [c for c in every if self._cost(c) <= ALIKE * self._cost(every[0])]
+        first = max(alike, key=lambda c: (c.sizes[-1], prod(c.sizes)))
+        return (first, *(c for c in every if c is not first))
+
+    def _order(self, c: Candidate) -> tuple[float, int]:
+        return self._cost(c), -prod(c.sizes)
+
+    def _predict(self, candidate: Candidate, found: dict) -> None:
+        """The time of the code that the tiles become: its instructions, and the misses of the window for all instances."""
+        if candidate.seconds is not None or time.perf_counter() > self._deadline:
+            return
+        try:
+            program = self._source.problem.generate(_tiled(self._source, self.nests, candidate.sizes))
+        except (IllegalSchedule, ScheduleError):
+            return
+        places = placed(program, self._sizes)
+        instructions = cycles(program, self._sizes, places, self._rates.vector_bytes).on(1) / self._rates.clock
+        found[candidate.sizes] = replace(candidate, seconds=instructions + self._cost(candidate) * self._instances)
 
     def _cost(self, c: Candidate) -> float:
         return sum(w * m for w, m in zip(self._weights, c.misses))
@@ -300,16 +354,20 @@ class _Search:
         for k, size in enumerate(sizes):
             if total <= WINDOW:
                 break
-            kept = max(size, self.extents[k] * WINDOW // total // size * size)
-            domain = domain.intersect(self._in_the_middle(k, kept, size))
-            total = total * min(kept, self.extents[k]) // self.extents[k]
+            ends = [_ends(self._source, names[k], self._sizes, domain) for names in self.nests]
+            extent = max(high - low + 1 for low, high in ends)
+            kept = max(size, extent * WINDOW // total // size * size)
+            domain = domain.intersect(self._in_the_middle(k, kept, size, ends))
+            total = total * min(kept, extent) // extent
         return build(self._scop, tree.intersect_domain(domain), self._source.problem.reductions)
 
-    def _in_the_middle(self, k: int, count_: int, size: int) -> isl.UnionSet:
-        """The instances in so many iterations of the k-th tiled loop, from one on at which a tile of this size begins."""
+    def _in_the_middle(self, k: int, count_: int, size: int, ends: Sequence[tuple[int, int]]) -> isl.UnionSet:
+        """The instances in so many iterations of the k-th tiled loop, from one on at which a tile of this size begins.
+
+        ends: of the loop, in each nest.
+        """
         found = None
-        for names in self.nests:
-            low, high = _ends(self._source, names[k], self._sizes)
+        for names, (low, high) in zip(self.nests, ends):
             first = low + max(0, high - low + 1 - count_) // 2
             first -= first % size  # tiles begin at multiples of their sizes
             loop = transform.at(self._source.loops, transform.find(self._source.loops, names[k]))

@@ -35,8 +35,8 @@ class Problem:
     """What a schedule is for.
 
     types, layouts: of the arguments. sizes: values of parameters that the generator chooses by; sized: whether it does that
-    for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: makes the code,
-    without an assembler; ScheduleError for what it cannot do. alone: isl's state is the process's.
+    for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: the
+    program that a tree becomes, whose code is made but not assembled; ScheduleError for what it cannot do. alone: isl's state is the process's.
     """
 
     scop: Scop
