@@ -237,11 +237,11 @@ class Kernel:
         """The processor's instructions."""
         return self._stage("asm", args_or_types)
 
-    def report(self, *args, machine=None, caches=(), tile=(), threads: int = 0) -> Report:
+    def report(self, *args, machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True) -> Report:
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
         machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been. caches: CacheLevels in its
-        caches' place. tile: sizes of tiles of the source's loops, outermost first.
+        caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
         """
         def made() -> Report:
             from polyml.machines import find
@@ -252,7 +252,7 @@ class Kernel:
             types, layouts = _types(given)
             call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
             values = {a.name: a.value for a in given}
-            return report(call, values, self._where, machine or find.find("host", measure=True), caches, tile, threads)
+            return report(call, values, self._where, machine or find.find("host", measure=True), caches, tile, threads, simulate)
 
         return self._compiling(made)
 

@@ -167,13 +167,16 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
+@click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--svg", metavar="FOLDER", help="Also write roofline.svg and tiles.svg there.")
 @_fp
 @_json
-def report(target, define, args, preset, machine, cache, tile, threads, fp, as_json) -> None:
+def report(target, define, args, preset, machine, cache, tile, threads, no_simulation, svg, fp, as_json) -> None:
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
-    sys.exit(report(target, define, args, preset, machine, cache, tile, threads, _given(fp=fp), as_json))
+    chosen = {"threads": threads, "simulate": not no_simulation, "pictures": svg}
+    sys.exit(report(target, define, args, preset, machine, cache, tile, chosen, _given(fp=fp), as_json))
 
 
 @main.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -19,10 +20,12 @@ _USAGE = 2  # the exit status
 
 
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, machine: str, cache: str | None,
-           tile: str | None, threads: int, options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
-    """Print the report; the exit status."""
+           tile: str | None, chosen: Mapping[str, object], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
+    """Print the report; the exit status. chosen: threads, simulate, and the folder for pictures."""
     try:
-        found = _report(spec, define, args, preset, machine, cache, tile, threads, options)
+        found = _report(spec, define, args, preset, machine, cache, tile, chosen, options)
+        if chosen["pictures"]:
+            _draw(found, Path(chosen["pictures"]))
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
@@ -33,13 +36,13 @@ def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | 
     return 0
 
 
-def _report(spec, define, args, preset, machine, cache, tile, threads, options):
+def _report(spec, define, args, preset, machine, cache, tile, chosen, options):
     from polyml.api import kernel
 
     levels = () if cache is None else hierarchy.parse(cache)
     sizes_of_tiles = () if tile is None else _sizes(tile)
-    if threads < 0:
-        raise ConfigError(f"--threads does not take {threads}", notes=["expected a number of threads, 0 for all"])
+    if chosen["threads"] < 0:
+        raise ConfigError(f"--threads does not take {chosen['threads']}", notes=["expected a number of threads, 0 for all"])
     described = find.find(machine, measure=machine == "host")
     if not isinstance(described, Cpu):
         raise ConfigError(f"{described.name} is no CPU", notes=["expected host, a CPU of `polyml machine --list`, or its file"])
@@ -49,7 +52,21 @@ def _report(spec, define, args, preset, machine, cache, tile, threads, options):
         click.echo(line, err=True)
     with config.scope(**options):
         given = kernel(target.function)
-        return given.report(*call.values.values(), machine=described, caches=levels, tile=sizes_of_tiles, threads=threads)
+        how = {"threads": chosen["threads"], "simulate": chosen["simulate"]}
+        return given.report(*call.values.values(), machine=described, caches=levels, tile=sizes_of_tiles, **how)
+
+
+def _draw(found, folder: Path) -> None:
+    """The pictures that there are."""
+    from polyml.report.plots import roofline_svg, tiles_svg
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in (("roofline.svg", roofline_svg(found)), ("tiles.svg", tiles_svg(found))):
+            if text:
+                (folder / name).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise ConfigError(f"--svg cannot write to {folder}: {problem.strerror}") from None
 
 
 def _sizes(text: str) -> tuple[int, ...]:

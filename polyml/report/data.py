@@ -103,7 +103,7 @@ def _tiles(report: Report) -> dict[str, object]:
         "loops": list(found.loops),
         "candidates": [asdict(candidate) for candidate in found.simulated],
         "fastest": found.fastest and list(found.fastest.sizes),
-        "considered": found.considered,
+        "considered": len(found.candidates),
         "window": found.window,
         "problem": found.problem,
         "accuracy": "exact for the window",

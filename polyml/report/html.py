@@ -1,4 +1,4 @@
-"""A report as a page's part, for notebooks: the tables, and the roofline as a picture."""
+"""A report as a page's part, for notebooks: the tables, the roofline and the tiles as pictures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from polyml.report.make import Report
-from polyml.report.plots import roofline_svg
+from polyml.report.plots import roofline_svg, tiles_svg
 from polyml.report.text import Table, parts
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
@@ -14,7 +14,7 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 def html(report: Report) -> str:
     """Self-contained: no scripts, no other files."""
-    return "\n".join(["<div>", *(line for part in parts(report) for line in _part(part)), roofline_svg(report), "</div>"])
+    return "\n".join(["<div>", *(line for part in parts(report) for line in _part(part)), roofline_svg(report), tiles_svg(report), "</div>"])
 
 
 def _part(part: str | Table) -> Iterator[str]:

@@ -12,6 +12,7 @@ from polyml.caches.hierarchy import checked
 from polyml.caches.placement import Placed, placed
 from polyml.caches.reuse import Reuses, reuse
 from polyml.caches.simulate import Counts
+from polyml.caches.trace import references
 from polyml.codegen.ast import Program
 from polyml.errors import PolymlValueError
 from polyml.hardware import Cpu
@@ -29,6 +30,7 @@ from polyml.report.work import operations
 
 
 REUSE_SECONDS = 0.5  # to look for reuse
+TILE_SECONDS = 1.0  # and for tiles
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,11 @@ def report(
     levels: Sequence[CacheLevel] = (),
     tile: Sequence[int] = (),
     threads: int = 0,
+    simulate: bool = True,
 ) -> Report:
-    """arguments: of the call, by name. levels: in place of the machine's. threads: whose rates bound it, 0: all of the machine."""
+    """arguments: of the call, by name. levels: in place of the machine's. threads: whose rates bound it, 0: all of the machine.
+    simulate: whether caches are simulated; else nothing is said of misses.
+    """
     start = time.perf_counter()
     caches = checked(levels or machine.machine.caches)
     used = threads or machine.parts
@@ -99,9 +104,10 @@ def report(
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
     scop = compared[0].scop
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
-    found = tuple(_of(form, sizes, caches, machine, used) for form in compared)
+    simulated = (_of(form, sizes, caches, machine, used) if simulate else _not_simulated(form) for form in compared)
+    found = tuple(simulated)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, rates(caches, machine, used))
+    best = tiles(source, sizes, caches, rates(caches, machine, used), TILE_SECONDS if simulate else 0.0)
     places = placed(compared[0].program, sizes)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
@@ -115,12 +121,20 @@ def _reuse(
     source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
 ) -> tuple[Reuses | None, tuple[Advice, ...]]:
     """The reuse, and what to do about references whose misses are conflicts for the most part."""
-    if source.misses is None:
+    form = source.form
+    try:
+        known = references(form.program)
+    except PolymlValueError:
         return None, ()
-    form, counts = source.form, source.misses.counts
-    given = form.scop, form.scop.schedule, tuple(counts), sizes, places, levels
-    found = (each for each in advice(walks(*given)) if _are_conflicts(counts[each.reference], levels.index(each.level)))
+    given = form.scop, form.scop.schedule, known, sizes, places, levels
+    counts = {} if source.misses is None else source.misses.counts
+    crowded = advice(walks(*given)) if counts else ()
+    found = (each for each in crowded if _are_conflicts(counts[each.reference], levels.index(each.level)))
     return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(found)
+
+
+def _not_simulated(form: Form) -> FormReport:
+    return FormReport(form, None, None, None, "not simulated")
 
 
 def _are_conflicts(counts: Counts, level: int) -> bool:

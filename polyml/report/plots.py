@@ -8,6 +8,7 @@ from html import escape
 
 from polyml.machines.units import shown
 from polyml.report.make import FormReport, Report
+from polyml.report.tiles import Tiles
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 20, 46
@@ -37,6 +38,42 @@ def roofline_svg(report: Report) -> str:
         parts += axes.dot(x, y, colour, f"{each.form.name}: {shown(y, 'operations')}")
     parts += _legend([(colour, each.form.name) for colour, (each, _, _) in zip(COLOURS, dots)])
     return _svg(parts)
+
+
+def tiles_svg(report: Report) -> str:
+    """Misses per instance over the lines of a tile, in logarithmic scales: for each level the least estimate of all tiles of about
+    that many lines as a curve, the simulated tiles as dots. "" where there are no tiles.
+    """
+    found = report.tiles
+    if not found.candidates or not found.instances:
+        return ""
+    curves = [_least(found, number) for number in range(len(report.levels))]
+    dots = [(number, each) for each in found.simulated for number in range(len(report.levels)) if each.misses[number]]
+    xs = [x for curve in curves for x, _ in curve] + [each.lines for _, each in dots]
+    ys = [y for curve in curves for _, y in curve] + [each.misses[number] for number, each in dots]
+    axes = _Axes(max(min(xs), 1) / 1.5, max(xs) * 1.5, min(ys) / 2, max(ys) * 2)
+    parts = [*axes.frame("lines of a tile", "misses per instance")]
+    for colour, level, curve in zip(COLOURS, report.levels, curves):
+        parts += axes.curve(curve, colour, f"L{level.level}, the least estimate")
+        lines = level.size_bytes // level.line_bytes
+        if axes.low_x < lines < axes.high_x:
+            parts += axes.mark(lines, colour, f"L{level.level}: {lines:,} lines")
+    for number, each in dots:
+        sizes = ", ".join(map(str, each.sizes))
+        label = f"tiles of {sizes}: {each.misses[number]:.3g} misses of L{report.levels[number].level} per instance"
+        parts += axes.dot(each.lines, each.misses[number], COLOURS[number % len(COLOURS)], label, radius=3)
+    parts += _legend([(colour, f"L{level.level}") for colour, level in zip(COLOURS, report.levels)])
+    return _svg(parts)
+
+
+def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
+    """(lines, misses per instance of a level): of tiles of up to twice as many lines each time, the one of the least estimate."""
+    best: dict[int, tuple[float, float]] = {}
+    for each in found.candidates:
+        point = each.estimates[number] / found.instances, each.lines
+        if each.lines and each.estimates[number]:
+            best[each.lines.bit_length()] = min(best.get(each.lines.bit_length(), point), point)
+    return [(lines, misses) for _, (misses, lines) in sorted(best.items())]
 
 
 def _dot(each: FormReport) -> tuple[float, float] | None:
@@ -79,8 +116,16 @@ class _Axes:
         middle_x, middle_y = math.sqrt(x * last_x), math.sqrt(y * last_y)
         yield f'<text x="{self.x(middle_x):.1f}" y="{self.y(middle_y) - 5:.1f}" text-anchor="middle" fill="{colour}">{escape(label)}</text>'
 
-    def dot(self, x: float, y: float, colour: str, label: str) -> Iterator[str]:
-        yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="5" fill="{colour}"><title>{escape(label)}</title></circle>'
+    def curve(self, points: Sequence[tuple[float, float]], colour: str, label: str) -> Iterator[str]:
+        path = " L".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
+        yield f'<path d="M{path}" stroke="{colour}" fill="none"><title>{escape(label)}</title></path>'
+
+    def mark(self, x: float, colour: str, label: str) -> Iterator[str]:
+        """A line upwards."""
+        yield f'<path d="M{self.x(x):.1f},{TOP} V{HEIGHT - BOTTOM}" stroke="{colour}" stroke-dasharray="3 3"><title>{escape(label)}</title></path>'
+
+    def dot(self, x: float, y: float, colour: str, label: str, radius: int = 5) -> Iterator[str]:
+        yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius}" fill="{colour}"><title>{escape(label)}</title></circle>'
 
 
 def _tens(low: float, high: float) -> Iterator[float]:
@@ -89,7 +134,7 @@ def _tens(low: float, high: float) -> Iterator[float]:
 
 
 def _short(value: float) -> str:
-    return shown(value, "operations").replace("FLOP/s", "").strip()
+    return f"{value:g}" if value < 1 else shown(value, "operations").replace("FLOP/s", "").strip()
 
 
 def _legend(entries: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -145,18 +145,27 @@ def _tiles(report: Report) -> Iterator[str | Table]:
     if found.best is None:
         yield f"none: {found.problem}"
         return
-    shown_ = [*dict.fromkeys([*found.simulated[:3], *([found.fastest] if found.fastest else [])])]
-    rows = [
-        (", ".join(map(str, each.sizes)), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), _time(each.seconds))
-        for each in shown_
-    ]
     heads = (f"sizes of {', '.join(found.loops)}", "lines", *(f"L{c.level} misses per instance" for c in report.levels), "predicted")
-    yield Table(heads, tuple(rows))
-    yield (
-        f"  {len(found.simulated)} of {found.considered:,} candidates simulated, {found.window:,} instances at most; "
-        f"fewest misses, by the levels' bandwidths, first; {found.seconds:.2f} s"
-    )
+    if not found.simulated:
+        best = found.best
+        misses = (f"{estimate / found.instances:.3g}" for estimate in best.estimates)
+        yield Table(heads, ((_sizes(best.sizes), f"{best.lines:,}", *misses, "?"),))
+        yield f"  estimates from footprints, of {len(found.candidates):,} candidates; {found.seconds:.2f} s"
+    else:
+        rows = [
+            (_sizes(each.sizes), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), _time(each.seconds))
+            for each in dict.fromkeys([*found.simulated[:3], found.fastest or found.best])
+        ]
+        yield Table(heads, tuple(rows))
+        yield (
+            f"  {len(found.simulated)} of {len(found.candidates):,} candidates simulated, {found.window:,} instances at most; "
+            f"fewest misses, by the levels' bandwidths, first; {found.seconds:.2f} s"
+        )
     yield f"  {tiling(found, (found.fastest or found.best).sizes)}"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return ", ".join(map(str, sizes))
 
 
 def tiling(found: Tiles, sizes: Sequence[int]) -> str:

@@ -48,14 +48,14 @@ MOST_CANDIDATES = 4000  # whose footprints are looked at
 
 @dataclass(frozen=True)
 class Candidate:
-    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimate: what misses cost by footprints.
+    """sizes: of the loops' tiles, outermost first. lines: of all arrays in one tile. estimates: of each level's misses, by footprints.
     misses: of each level per instance, in the window; None: not simulated. seconds: of the whole, as predicted of the code that
     these tiles become; None: not looked at, or refused.
     """
 
     sizes: tuple[int, ...]
     lines: int
-    estimate: float
+    estimates: tuple[float, ...]
     misses: tuple[float, ...] | None = None
     seconds: float | None = None
 
@@ -63,23 +63,27 @@ class Candidate:
 @dataclass(frozen=True)
 class Tiles:
     """loops: of the nest that is tiled, outermost first. nests: how they are called in each nest that is tiled alike; extents: how
-    many iterations they have at most. simulated: the best first; problem: why there are none, "" where there are.
-    considered: how many by their footprints. window: instances that were simulated of each.
+    many iterations they have at most. simulated: the best first; problem: why there are no tiles, "" where there are.
+    candidates: all that were considered, by their footprints. instances: of the kernel; window: of them, that were simulated of
+    each candidate.
     """
 
     loops: tuple[str, ...] = ()
     nests: tuple[tuple[str, ...], ...] = ()
     extents: tuple[int, ...] = ()
     simulated: tuple[Candidate, ...] = ()
-    considered: int = 0
+    candidates: tuple[Candidate, ...] = field(default=(), repr=False)
+    instances: int = 0
     window: int = 0
     seconds: float = field(default=0.0, compare=False)
     problem: str = ""
 
     @property
     def best(self) -> Candidate | None:
-        """Of the fewest misses."""
-        return self.simulated[0] if self.simulated else None
+        """Of the fewest misses; where nothing was simulated, by the estimates of all levels together."""
+        if self.simulated:
+            return self.simulated[0]
+        return min(self.candidates, key=lambda each: (sum(each.estimates), -prod(each.sizes)), default=None)
 
     @property
     def fastest(self) -> Candidate | None:
@@ -101,23 +105,24 @@ def tiles(
     source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0
 ) -> Tiles:
     """source: the source's order. rates: what a miss of each level costs, and to predict times by; None: misses of all levels
-    cost the same, and no times are predicted. seconds: after how many to stop.
+    cost the same, and no times are predicted. seconds: of the processor, after how many to stop; 0: nothing is simulated.
     """
-    start = time.perf_counter()
+    start, began = time.perf_counter(), time.process_time()
     problem = source.problem
     nests = [names for names in nests_of(source.loops) if len(names) > 1]
     if not nests:
         return Tiles(problem="no loops are directly around each other")
     depth = max(map(len, nests))
     nests = [names for names in nests if len(names) == depth]
-    search = _Search(source, nests, sizes, tuple(levels), rates, start + seconds)
+    search = _Search(source, nests, sizes, tuple(levels), rates, began + seconds)
     try:
         problem.prove(_tiled(source, search.nests, (2,) * len(search.nests[0])))
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(search.loops, problem=reason.message)
-    found = search.run(start + seconds * (1.0 if rates is None else SEARCH))
-    nests, extents = tuple(map(tuple, search.nests)), tuple(search.extents)
-    return Tiles(search.loops, nests, extents, found, len(search.candidates), search.window, time.perf_counter() - start)
+    found = search.run(began + seconds * (1.0 if rates is None else SEARCH)) if seconds else ()
+    nests, extents_ = tuple(map(tuple, search.nests)), tuple(search.extents)
+    known = tuple(search.candidates.values())
+    return Tiles(search.loops, nests, extents_, found, known, search.instances, search.window, time.perf_counter() - start)
 
 
 def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
@@ -158,9 +163,9 @@ def _ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.Uni
 
 
 class _Search:
-    def __init__(self, source: Schedule, nests, sizes, levels, rates: Rates | None, deadline: float):
+    def __init__(self, source: Schedule, nests, sizes, levels, rates: Rates | None, end: float):
         self._source, self._sizes, self._levels = source, sizes, levels
-        self._rates, self._deadline = rates, deadline
+        self._rates, self._end = rates, end
         self._weights = rates.misses if rates else (1.0,) * len(levels)
         self._scop = source.problem.scop
         self.window = 0
@@ -170,7 +175,7 @@ class _Search:
         self.nests, self.extents = [names[first:] for names in nests], found[first:]
         self._models = [self._model(self._counts(names)) for names in self.nests]
         pieces = polyhedra.pieces(self._scop.domain)
-        self._instances = sum(count(piece).evaluate(sizes) for piece in pieces)
+        self.instances = sum(count(piece).evaluate(sizes) for piece in pieces)
         self._places = placed(Program(self._scop, ()), sizes)
         self._walked = [self._references(names) for names in self.nests]
         self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried())}
@@ -179,30 +184,31 @@ class _Search:
         """The candidates that were simulated, the one that costs least first: those of the least estimates, which know of sets
         when they are about to be simulated, and the neighbours of the best. until: when predictions begin.
         """
-        queue = [(c.estimate, -prod(c.sizes), c.sizes, False) for c in self.candidates.values()]
+        queue = [(self._estimate(c), -prod(c.sizes), c.sizes, False) for c in self.candidates.values()]
         heapify(queue)
         found: dict[tuple[int, ...], Candidate] = {}
-        while queue and len(found) < FIRST and time.perf_counter() < until:
+        while queue and len(found) < FIRST and time.process_time() < until:
             estimate, larger, sizes, knows_sets = heappop(queue)
-            if found and estimate > MARGIN * self._instances * min(map(self._cost, found.values())):
+            if found and estimate > MARGIN * self.instances * min(map(self._cost, found.values())):
                 break
             if knows_sets:
-                self._simulate(replace(self.candidates[sizes], estimate=estimate), found)
+                self._simulate(self.candidates[sizes], found)
             else:
-                heappush(queue, (self._estimated(sizes, sets=True).estimate, larger, sizes, True))
+                self.candidates[sizes] = self._estimated(sizes, sets=True)
+                heappush(queue, (self._estimate(self.candidates[sizes]), larger, sizes, True))
         if not found:
             self._simulate(self.candidates[queue[0][2]], found)
         self._descend(found, self._order, lambda candidate: None, until)
         if self._rates is not None:
             for candidate in self._sorted(found)[:PREDICTED]:
                 self._predict(candidate, found)
-            self._descend(found, lambda c: (c.seconds is None, c.seconds or 0.0), lambda near: self._predict(near, found), self._deadline)
+            self._descend(found, lambda c: (c.seconds is None, c.seconds or 0.0), lambda near: self._predict(near, found), self._end)
         return self._sorted(found)
 
     def _descend(self, found: dict, order: Callable[[Candidate], tuple], also: Callable[[Candidate], None], until: float) -> None:
         """From the best one to a better neighbour, as long as there is one and time. also: what is done with neighbours."""
         looked_at: set[tuple[int, ...]] = set()
-        while time.perf_counter() < until:
+        while time.process_time() < until:
             best = min(found.values(), key=order)
             if best.sizes in looked_at:
                 return
@@ -224,7 +230,7 @@ class _Search:
 
     def _predict(self, candidate: Candidate, found: dict) -> None:
         """The time of the code that the tiles become: its instructions, and the misses of the window for all instances."""
-        if candidate.seconds is not None or time.perf_counter() > self._deadline:
+        if candidate.seconds is not None or time.process_time() > self._end:
             return
         try:
             program = self._source.problem.generate(_tiled(self._source, self.nests, candidate.sizes))
@@ -232,20 +238,23 @@ class _Search:
             return
         places = placed(program, self._sizes)
         instructions = cycles(program, self._sizes, places, self._rates.vector_bytes).on(1) / self._rates.clock
-        found[candidate.sizes] = replace(candidate, seconds=instructions + self._cost(candidate) * self._instances)
+        found[candidate.sizes] = replace(candidate, seconds=instructions + self._cost(candidate) * self.instances)
 
     def _cost(self, c: Candidate) -> float:
         return sum(w * m for w, m in zip(self._weights, c.misses))
 
+    def _estimate(self, c: Candidate) -> float:
+        return sum(w * e for w, e in zip(self._weights, c.estimates))
+
     def _simulate(self, candidate: Candidate, found: dict) -> None:
-        if candidate.sizes in found or found and time.perf_counter() > self._deadline:
+        if candidate.sizes in found or found and time.process_time() > self._end:
             return
         program = self._windowed(candidate.sizes)
         counts = simulate(program, self._sizes, self._levels, classify=False, places=self._places).counts
         instances = sum(c.accesses for r, c in counts.items() if r.is_write)
         misses = tuple(sum(c.misses[level] for c in counts.values()) / instances for level in range(len(self._levels)))
         self.window = max(self.window, instances)
-        found[candidate.sizes] = Candidate(candidate.sizes, candidate.lines, candidate.estimate, misses)
+        found[candidate.sizes] = replace(candidate, misses=misses)
 
     def _neighbours(self, best: Candidate) -> Iterator[Candidate]:
         """One size longer or shorter."""
@@ -328,11 +337,11 @@ class _Search:
         boxes = [(*sizes[:k], *self.extents[k:]) for k in range(len(sizes))]  # one iteration of so many loops over tiles
         boxes += [(*[1] * k, *sizes[k:]) for k in range(len(sizes) + 1)]
         counts = [ceil(extent / size) for extent, size in zip(self.extents, sizes)] + [*sizes]
-        cost, most = 0.0, 0
+        found, most = [0.0] * len(self._levels), 0
         for lines, references in zip(self._models, self._walked):
             each = [lines(box) for box in boxes]
             most = max(most, each[len(sizes)])
-            for level, weight in zip(self._levels, self._weights):
+            for number, level in enumerate(self._levels):
                 capacity = FILL * level.size_bytes / level.line_bytes
                 fetched = float(each[-1])
                 for depth in reversed(range(len(counts))):
@@ -342,15 +351,15 @@ class _Search:
                         continue
                     lost = crowded(references, boxes[depth + 1], level) if sets and each[depth + 1] > level.ways else 0.0
                     fetched = each[depth] + lost * max(0.0, again - each[depth])
-                cost += weight * fetched
-        return Candidate(sizes, most, cost)
+                found[number] += fetched
+        return Candidate(sizes, most, tuple(found))
 
     # what is simulated
 
     def _windowed(self, sizes: tuple[int, ...]) -> Program:
         """The program of these tiles, of some in the middle alone where there are many instances."""
         tree = _tiled(self._source, self.nests, sizes)
-        domain, total = self._scop.domain, self._instances
+        domain, total = self._scop.domain, self.instances
         for k, size in enumerate(sizes):
             if total <= WINDOW:
                 break

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import polyml
 from polyml.caches.hierarchy import parse
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.machines import find
-from polyml.report.plots import roofline_svg
+from polyml.report.plots import roofline_svg, tiles_svg
 from tests.cli.running import run
 
 CACHES = parse("32K:8:64,1M:16:64")
@@ -134,14 +135,47 @@ def test_pictures_and_pages_are_well_formed(report):
     picture = roofline_svg(report)
     root = ElementTree.fromstring(picture)
     assert len([e for e in root.iter() if e.tag.endswith("circle")]) == 2 * len(report.forms)  # dots and their names
+    root = ElementTree.fromstring(tiles_svg(report))
+    dots = [e for e in root.iter() if e.tag.endswith("circle")]
+    assert len(dots) == 2 * len(report.tiles.simulated) + 2  # of two levels, and their names
     page = ElementTree.fromstring(report._repr_html_())
     assert "41,992" in "".join(page.itertext()) and "41,992" in str(report)
+
+
+def test_predictions_are_instructions_and_moves(report):
+    """In lanes there are an eighth of the multiply-adds, two of them in a cycle; the source's order waits for each sum."""
+    source, own = form(report, "source"), form(report, "polyml")
+    assert source.prediction.seconds == source.prediction.instructions + sum(source.prediction.moves.values())
+    assert set(source.prediction.moves) == {"L2", "memory"}
+    clock = report.machine.frequency_hz.of(1, 1).value
+    assert source.prediction.instructions * clock >= 4 * 64**3
+    assert 64**3 / 16 <= own.prediction.instructions * clock <= 64**3 / 4
+    shown = report.data()["forms"][0]["prediction"]
+    assert shown["seconds"] == source.prediction.seconds and shown["accuracy"].startswith("estimate")
+
+
+def test_the_fastest_tiles_are_those_of_the_least_prediction():
+    A, B, C = np.zeros((3, 96, 96))
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1).tiles
+    predicted = [each for each in found.simulated if each.seconds is not None]
+    assert predicted and found.fastest.seconds == min(each.seconds for each in predicted)
+    assert 96**3 / 16 / 6e9 < found.fastest.seconds < 96**3 / 1e9
+
+
+def test_without_simulation_there_are_estimates():
+    A, B, C = np.zeros((3, 64, 64))
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, simulate=False)
+    assert all(each.misses is None and each.problem == "not simulated" for each in found.forms)
+    assert found.tiles.best.sizes in {each.sizes for each in found.tiles.candidates} and not found.tiles.simulated
+    assert found.reuses is not None and "estimates from footprints" in str(found)
+    ElementTree.fromstring(tiles_svg(found))
 
 
 def test_machines_without_rates_predict_no_time():
     A, B, C = np.zeros((3, 8, 8))
     found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("avx2"))
-    assert all(each.roofline.seconds is None for each in found.forms) and roofline_svg(found) == ""
+    assert all(each.roofline.seconds is None and each.prediction is None for each in found.forms)
+    assert roofline_svg(found) == "" and found.tiles.fastest is None
     assert "no time is predicted" in str(found)
 
 
@@ -185,8 +219,12 @@ def folder(tmp_path, monkeypatch):
 def test_the_command_prints_and_gives_data(folder):
     out, _ = run("report", "own.py:scale", *ARGUMENTS, "--tile", "8,8")
     assert "L2 lines" in out and "tiled 8, 8" in out and "1,200 f64 operations" in out
-    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--cache", "1K:2:64", "--json")
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--cache", "1K:2:64", "--json", "--svg", "pictures")
     assert json.loads(out)["levels"][0]["size_bytes"] == 1024
+    for name in ("roofline.svg", "tiles.svg"):
+        ElementTree.parse(Path("pictures") / name)
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--no-simulation")
+    assert "not simulated" in out
 
 
 @pytest.mark.parametrize(
@@ -198,6 +236,7 @@ def test_the_command_prints_and_gives_data(folder):
         (["own.py:scale", *ARGUMENTS, "--cache", "lots"], "is no cache"),
         (["own.py:scale", *ARGUMENTS, "--tile", "8,0"], "--tile does not take '8,0'"),
         (["own.py:scale", *ARGUMENTS, "--tile", "8,8,8"], "there are 3 tile sizes and 2 loops"),
+        (["own.py:scale", *ARGUMENTS, "--svg", "own.py"], "--svg cannot write to own.py"),
         (["own.py:scale", *ARGUMENTS, "--threads", "-1"], "--threads does not take -1"),
         (["own.py:scale", *ARGUMENTS[:-1], "z80"], "there is no machine 'z80'"),
         (["own.py:scale", *ARGUMENTS[:-1], "h100"], "is no CPU"),
