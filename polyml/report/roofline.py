@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from polyml.hardware import Described, Figure
 from polyml.report.forms import Form
 from polyml.report.misses import Misses
-from polyml.report.work import of_value
-from polyml.polyhedra import fix
+from polyml.report.work import instances, of_value
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,12 @@ def _work(form: Form, sizes: Mapping[str, int], machine: Described, threads: int
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
-        instances = fix(statement.domain, sizes).count_val().to_python()
+        runs = instances(statement, sizes)
         for kind, count in of_value(statement.value).items():
             widest = lanes_of.get(kind, 1)
             lanes = max((n for own, n in form.lanes.items() if own == name or own.startswith(f"{name}_from_")), default=1)
-            total[kind] = total.get(kind, 0) + instances * count
-            slots[kind] = slots.get(kind, 0.0) + instances * count * widest / min(widest, lanes)
+            total[kind] = total.get(kind, 0) + runs * count
+            slots[kind] = slots.get(kind, 0.0) + runs * count * widest / min(widest, lanes)
     for kind, count in total.items():
         rate = machine.peak(kind, threads)
         if rate is None:  # of integers nothing is known: they are taken to be as fast as floats of their size

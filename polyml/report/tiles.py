@@ -26,10 +26,11 @@ from polyml.codegen.ast import Program
 from polyml.codegen.build import build
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.machine import CacheLevel
-from polyml.model.counting import Count, count
+from polyml.model.counting import Count
 from polyml.report.crowding import Walked, crowded, walked
 from polyml.report.cycles import cycles
 from polyml.report.vectors import counted_by
+from polyml.report.work import instances
 from polyml.schedule import loops, transform
 from polyml.schedule.loops import Block, Leaf, Loop, Node
 from polyml.schedule.script import Schedule
@@ -174,8 +175,7 @@ class _Search:
         first = long[-MOST_LOOPS] if len(long) >= MOST_LOOPS else 0
         self.nests, self.extents = [names[first:] for names in nests], found[first:]
         self._models = [self._model(self._counts(names)) for names in self.nests]
-        pieces = polyhedra.pieces(self._scop.domain)
-        self.instances = sum(count(piece).evaluate(sizes) for piece in pieces)
+        self.instances = sum(instances(statement, sizes) for statement in self._scop.statements.values())
         self._places = placed(Program(self._scop, ()), sizes)
         self._walked = [self._references(names) for names in self.nests]
         self.candidates = {c.sizes: c for c in map(self._estimated, self._sizes_tried())}
@@ -251,9 +251,9 @@ class _Search:
             return
         program = self._windowed(candidate.sizes)
         counts = simulate(program, self._sizes, self._levels, classify=False, places=self._places).counts
-        instances = sum(c.accesses for r, c in counts.items() if r.is_write)
-        misses = tuple(sum(c.misses[level] for c in counts.values()) / instances for level in range(len(self._levels)))
-        self.window = max(self.window, instances)
+        ran = sum(c.accesses for r, c in counts.items() if r.is_write)
+        misses = tuple(sum(c.misses[level] for c in counts.values()) / ran for level in range(len(self._levels)))
+        self.window = max(self.window, ran)
         found[candidate.sizes] = replace(candidate, misses=misses)
 
     def _neighbours(self, best: Candidate) -> Iterator[Candidate]:

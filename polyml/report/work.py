@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from polyml.frontend import syntax
+from polyml.model.counting import CannotCount, count
 from polyml.model.nest import subvalues
-from polyml.model.scop import Scop, Value
+from polyml.model.scop import Scop, Statement, Value
 from polyml.polyhedra import fix
 
+COUNT_STEPS = 200  # of a formula's sums
 ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "min", "max")
 
 
@@ -19,10 +21,18 @@ def operations(scop: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
     """
     total: Counter[str] = Counter()
     for statement in scop.statements.values():
-        instances = fix(statement.domain, sizes).count_val().to_python()
-        for kind, count in of_value(statement.value).items():
-            total[kind] += instances * count
+        runs = instances(statement, sizes)
+        for kind, number in of_value(statement.value).items():
+            total[kind] += runs * number
     return dict(total)
+
+
+def instances(statement: Statement, sizes: Mapping[str, int]) -> int:
+    """How often it runs: by a formula, or point by point where that would take longer."""
+    try:
+        return count(statement.domain, steps=COUNT_STEPS).evaluate(sizes)
+    except CannotCount:
+        return fix(statement.domain, sizes).count_val().to_python()
 
 
 def of_value(value: Value) -> Counter[str]:
