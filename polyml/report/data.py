@@ -115,7 +115,7 @@ def _form(each: FormReport) -> dict[str, object]:
     found: dict[str, object] = {"name": each.form.name, "notes": list(each.form.notes)}
     if each.misses is None or each.roofline is None:
         return {**found, "problem": each.problem}
-    return {**found, "misses": _misses(each), "roofline": _roofline(each.roofline), "prediction": _prediction(each)}
+    return {**found, "misses": _misses(each), "roofline": _roofline(each.roofline), "prediction": _prediction(each), "excess": list(each.excess)}
 
 
 def _prediction(each: FormReport) -> dict[str, object] | None:

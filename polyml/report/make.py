@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyml.caches.footprints import Level, footprints
@@ -35,13 +35,16 @@ TILE_SECONDS = 1.0  # and for tiles
 
 @dataclass(frozen=True)
 class FormReport:
-    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known."""
+    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known.
+    excess: per level, the bytes fetched into it, in times the least that any order of the instances fetches.
+    """
 
     form: Form
     misses: Misses | None
     roofline: Roofline | None
     prediction: Prediction | None
     problem: str = ""
+    excess: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,14 +107,15 @@ def report(
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
     scop = compared[0].scop
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
-    simulated = (_of(form, sizes, caches, machine, used) if simulate else _not_simulated(form) for form in compared)
+    bound = lower_bound(scop)
+    simulated = (_of(form, sizes, caches, machine, used, bound) if simulate else _not_simulated(form) for form in compared)
     found = tuple(simulated)
     source = source_schedule(call)
     best = tiles(source, sizes, caches, rates(caches, machine, used), TILE_SECONDS if simulate else 0.0)
     places = placed(compared[0].program, sizes)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
-    bound, seconds = lower_bound(scop), time.perf_counter() - start
+    seconds = time.perf_counter() - start
     return Report(
         call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, reuses, together, crowded, best, found, seconds
     )
@@ -151,7 +155,9 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
     return Rates(misses, clock.value, machine.machine.vector_bytes)
 
 
-def _of(form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int) -> FormReport:
+def _of(
+    form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, least: LowerBound
+) -> FormReport:
     try:
         found = misses(form, sizes, levels)
     except PolymlValueError as problem:
@@ -159,4 +165,11 @@ def _of(form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], ma
     lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}
     bound = roofline(form, found, sizes, machine, threads, lanes)
     expected = prediction(form, bound, sizes, found.simulation.places, machine, threads)
-    return FormReport(form, found, bound, expected)
+    return FormReport(form, found, bound, expected, excess=tuple(_excess(form, found, sizes, least)))
+
+
+def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
+    smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
+    for number, level in enumerate(found.levels):
+        bound = least.loads(sizes, level.size_bytes // smallest) * smallest
+        yield found.total(number).misses * level.line_bytes / max(bound, 1)

@@ -193,6 +193,9 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
     yield Table(heads, tuple(rows), left=2)
     yield f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s"
     yield ""
+    excess = (f"L{level.level} {times:.3g}" for level, times in zip(report.levels, each.excess))
+    yield f"  fetched, in times the least of any order: {', '.join(excess)}"
+    yield ""
     yield from _roofline(each.roofline)
     yield from _prediction(each.prediction)
 

@@ -154,6 +154,13 @@ def test_predictions_are_instructions_and_moves(report):
     assert shown["seconds"] == source.prediction.seconds and shown["accuracy"].startswith("estimate")
 
 
+def test_no_order_fetches_less_than_the_least(report):
+    for each in report.forms:
+        assert all(times >= 1 for times in each.excess)
+    assert form(report, "source").excess[0] == 41_992 * 64 / (8 * report.bound.loads(report.sizes, 4096))
+    assert "in times the least of any order: L1" in str(report)
+
+
 def test_the_fastest_tiles_are_those_of_the_least_prediction():
     A, B, C = np.zeros((3, 96, 96))
     found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1).tiles
