@@ -86,7 +86,8 @@ def scan(schedule: isl.Schedule, context: isl.Set, every: bool = False) -> list[
 class _Active:
     """A statement, or an alternative of one, at a place in the tree. system: of its iterators (numbers), quotients,
     parameters and loops around. rows: the same of parameters and loops alone. shadows: by how many loops, what it says of
-    parameters and as many, None: that there are no instances; both up to the next filter that says more.
+    parameters and as many, None: that there are no instances; both up to the next filter that says more, or to where the
+    statement is in several parts of a sequence.
     """
 
     name: str
@@ -115,6 +116,11 @@ def _placed(a: _Active, tree: PlainTree, place: Place) -> _Active:
     if not of_loops(rows):
         rows, own = outline(rows) if place.every else _shadow(system, loops), ()
     return replace(a, rows=own, shadows=(None,) * depth + shadows_of(rows, depth, loops, place.every))
+
+
+def _is_placed(a: _Active, tree: PlainTree, place: Place) -> bool:
+    """Whether its shadows go as far as the loops below: they end where it is in several parts of a sequence."""
+    return len(a.shadows) > place.depth + sum(1 for _ in bands(tree, a.name))
 
 
 def _solved(system: System, place: Place) -> tuple[dict[int | Quotient, Row], list[Row]]:
@@ -152,11 +158,12 @@ def _nodes(tree: PlainTree, active: list[_Active], place: Place, marked: Marked)
 
 def _filtered(tree: Filter, active: list[_Active], place: Place, marked: Marked) -> list[Node]:
     chosen = [a for a in active if a.name in tree.more]
-    if len(chosen) == len(active) and all(tree.more[a.name] == _NOTHING_MORE for a in chosen):
+    known = [tree.more[a.name] == _NOTHING_MORE and _is_placed(a, tree.child, place) for a in chosen]
+    if len(chosen) == len(active) and all(known):
         return _nodes(tree.child, active, place, marked)
     here = [
-        a if more == System() else _placed(replace(a, system=a.system & more), tree.child, place)
-        for a in chosen
+        a if is_known else _placed(replace(a, system=a.system & more), tree.child, place)
+        for a, is_known in zip(chosen, known)
         for more in tree.more[a.name]
     ]
     here = [a for a in here if a.has_instances(place.depth)]

@@ -47,6 +47,12 @@ def test_bounds_that_follow_from_loops_around_are_left_out():
     assert list(map(str, outer.body[0].lower)) == ["c0"]
 
 
+def test_a_part_of_a_sequence_that_has_no_instances():
+    """The other part has all, so that its filter says nothing more."""
+    parts = sequence(("S[i] : i <= 3", ""), ("S[i]", band("S[i] -> [(i)]")))
+    assert check(schedule_of("S[i] : 4 <= i < N", band("S[i] -> [(i - i mod 8)]", child=parts)))
+
+
 @pytest.mark.parametrize("bounds", ["0 <= j < M", "j = 0 and M > 1", "i <= j < M"])
 def test_statements_of_one_loop(bounds):
     inner = sequence(("S[i]", ""), ("T[i, j]", band("T[i, j] -> [(j)]")))
