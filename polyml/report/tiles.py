@@ -32,7 +32,7 @@ from polyml.report.cycles import cycles
 from polyml.report.vectors import counted_by
 from polyml.report.work import instances
 from polyml.schedule import loops, transform
-from polyml.schedule.loops import Block, Leaf, Loop, Node
+from polyml.schedule.loops import Block, Loop, Node
 from polyml.schedule.script import Schedule
 
 FILL = 0.8  # of a level's lines that one iteration may have
@@ -136,10 +136,10 @@ def nests_of(node: Node) -> Iterator[tuple[str, ...]]:
         while isinstance(node.body, Loop):
             node = node.body
             names.append(node.name)
-        if not isinstance(node.body, Leaf):
+        if any(isinstance(part.body, (Block, Loop)) for part in getattr(node.body, "parts", ())):
             yield from nests_of(node.body)
         else:
-            yield tuple(f"{node.body.statements[0]}.{name}" for name in names)
+            yield tuple(f"{loops.statements(node.body)[0]}.{name}" for name in names)
 
 
 def extents(source: Schedule, nests: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> tuple[int, ...]:
