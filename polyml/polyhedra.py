@@ -373,6 +373,12 @@ def outer(domain: isl.Set, depth: int) -> isl.Set:
     return domain.project_out(_D.set, depth, dims - depth).reset_tuple_id()
 
 
+def outer_of(relation: isl.Map, depth: int) -> isl.Map:
+    """{ T[i, j, k] -> A[e] } -> { T[i, j] -> A[e] } for depth 2: what outer iterations lead to."""
+    dims = relation.dim(_D.in_)
+    return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
+
+
 def value_range(domain: isl.Set, dim: int) -> tuple[isl.PwAff | None, isl.PwAff]:
     """The least and greatest value of a dimension over the parameters, the greatest where the domain is not empty.
 
@@ -422,6 +428,26 @@ def values_onto(relation: isl.Map, dims: Sequence[int], name: str) -> tuple[isl.
     """{ S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] }, { name[i, k] -> [(f)] }, which do not depend on j."""
     found = isl.PwMultiAff.from_map(relation)
     return tuple(value_onto(found.get_at(k), dims, name) for k in range(relation.dim(_D.out)))
+
+
+def weighted(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
+    """{ T[i] -> [(constant + weight*e + weight'*f)] } of { T[i] -> A[e, f] }.
+
+    >>> weighted(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
+    PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
+    """
+    values = isl.PwMultiAff.from_map(relation)
+    domain = relation.domain()
+    total = isl.PwAff.val_on_domain(domain, isl.Val(constant))
+    for dim, weight in enumerate(weights):
+        total = total.add(values.get_at(dim).scale_val(isl.Val(weight)))
+    return total.gist(domain).coalesce()
+
+
+def subscripts_of(relation: isl.Map) -> list[isl.PwAff]:
+    """{ T[i] -> [(e)] }, { T[i] -> [(f)] } of { T[i] -> A[e, f] }."""
+    values, domain = isl.PwMultiAff.from_map(relation), relation.domain()
+    return [values.get_at(k).gist(domain).coalesce() for k in range(relation.dim(_D.out))]
 
 
 def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
@@ -638,6 +664,11 @@ def leads_both_ways(there: isl.Map, back: isl.Map) -> bool:
     return False
 
 
+def bounded(domain: isl.Set, dim: int, first: int, last: int) -> isl.Set:
+    """The elements of which a dimension is from first to last."""
+    return domain.lower_bound_val(_D.set, dim, isl.Val(first)).upper_bound_val(_D.set, dim, isl.Val(last))
+
+
 def is_within(values: isl.Set, length: int) -> bool:
     """Whether { [t] } never has values of so many, or more, apart, whatever the parameters."""
     apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
@@ -722,6 +753,27 @@ def _without(domain: isl.Set, dims: Sequence[int]) -> isl.Set:
     return domain
 
 
+def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
+    """How many tiles a set without parameters has points in. sizes: of tiles by dimension, else 1.
+
+    >>> count_tiles(isl.Set("{ [i, j, k] : 0 <= i < 9 and 0 <= j <= k < 8 }"), {0: 4, 1: 4, 2: 4})
+    9
+    """
+    count, others = 1, []
+    for dim in range(domain.dim(_D.set)):
+        ends = extremes(along(domain, dim)) if is_product(domain, [dim]) else None
+        if ends is None or not along(domain, dim).is_equal(isl.Set(f"{{ [i] : {ends[0]} <= i <= {ends[1]} }}")):
+            others.append(dim)
+        else:
+            count *= ends[1] // sizes.get(dim, 1) - ends[0] // sizes.get(dim, 1) + 1
+    if domain.is_empty() or not others:
+        return 0 if domain.is_empty() else count
+    names = [f"i{dim}" for dim in others]
+    tiles = ", ".join(f"floor({name}/{sizes.get(dim, 1)})" for name, dim in zip(names, others))
+    found = onto(domain, others, "").reset_tuple_id().apply(isl.Map(f"{{ [{', '.join(names)}] -> [{tiles}] }}"))
+    return count * found.coalesce().count_val().to_python()
+
+
 def ragged(domain: isl.Set, every: isl.Set, dims: Sequence[int]) -> isl.Set:
     """The points that miss, with the other dimensions as they are, some of the values which `every` has in these.
 
@@ -760,8 +812,8 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
 
 
-def without_sizes(value: isl.Set) -> isl.Set:
-    """The elements that the set has for some values of its parameters."""
+def without_sizes(value):
+    """What the set or map has for some values of its parameters."""
     return value.project_out_all_params()
 
 
@@ -905,6 +957,11 @@ def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool
 def disjoint(domain: isl.Set) -> list[isl.Set]:
     """Parts of the set, no two with a point in common, none with alternatives."""
     return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
+
+
+def is_in(name: "str | int | Quotient", dim: int) -> bool:
+    """Whether a name of rows is the dimension, or a quotient of it."""
+    return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
 
 
 def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:

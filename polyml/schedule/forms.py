@@ -38,10 +38,8 @@ def affine_schedule(
     fusion: as in `Options`; "model" needs the setting that it chooses in. sizes: values of parameters to judge by.
     """
     notes: tuple[str, ...] = ()
-    operations = OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
-    with polyhedra.budget(operations):
-        asked = _Asked.of(scop, dependences)
-        form, asked = _isl_schedule(asked, schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+    operations = _operations(scop)
+    form, asked = _parallel_form(scop, dependences)
     sequential = any(_is_sequential(node) for node in _outer_bands(form.get_root()))
     if sequential and any(_may_be_tileable(s, scop, dependences) for s in scop.statements.values()):
         try:
@@ -57,6 +55,20 @@ def affine_schedule(
         form, found = join_passes(form, scop, dependences, setting, sizes)
         notes += found
     return shift(fuse(form, scop, dependences, everything=fusion == "max"), scop, dependences), notes
+
+
+def parallel_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:
+    """The parallel form of each component: loops that carry nothing as far out as there are any."""
+    return _parallel_form(scop, dependences)[0]
+
+
+def _parallel_form(scop: Scop, dependences: Dependences) -> tuple[isl.Schedule, _Asked]:
+    with polyhedra.budget(_operations(scop)):
+        return _isl_schedule(_Asked.of(scop, dependences), schedule_serialize_sccs=1, schedule_outer_coincidence=1)
+
+
+def _operations(scop: Scop) -> int:
+    return OPERATIONS + OPERATIONS_PER_STATEMENT * len(scop.statements)
 
 
 def _may_be_tileable(statement: Statement, scop: Scop, dependences: Dependences) -> bool:

@@ -1,0 +1,400 @@
+"""A nest on a GPU: what its launches take and move in one mapping, and the choice of a mapping.
+
+Predicted times are the highest of the roofs, each an amount over a rate:
+
+    operations    of all lanes that warps have, over the peak
+    L1            lines that requests touch and passes through the banks of shared memory, at one of each in a cycle
+    L2            sectors that blocks ask for; where the L1 holds what the blocks of a multiprocessor use in one iteration of
+                  their outermost loop, those alone that no request of the block has asked for before
+    memory        sectors that a launch uses, once; once for all launches where the L2 holds what one uses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches import runs
+from polyml.caches.placement import Placed
+from polyml.gpu import staging
+from polyml.gpu.blocks import Threads
+from polyml.gpu.occupancy import Occupancy, occupancy
+from polyml.gpu.registers import registers
+from polyml.gpu.requests import EXACT, MOST_WARPS, Piece, Requests, requests
+from polyml.gpu.staging import Buffer
+from polyml.gpu.uses import Use, Uses, points, uses
+from polyml.hardware import Figure, Gpu
+from polyml.model.counting import CannotCount
+from polyml.model.scop import Scop
+from polyml.report.roofline import Roof, Roofline
+from polyml.report.work import of_value
+from polyml.schedule.gpu import AXES, Mapped, Nest, mapped
+
+SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),
+          2: ((32, 8), (32, 4), (32, 16), (64, 4), (128, 2), (16, 16), (256, 1), (32, 32))}  # fmt: skip
+TILES = (32, 16, 8)  # of a thread's outermost loop
+ENOUGH = 0.5  # of the warps that a multiprocessor may hold: more hide little more
+ALIKE = 1.02  # times that are as good
+SAVED = 2  # times fewer sectors for which shared memory pays
+_FEWER = 1 << 13  # warps that are looked at for a choice
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What all mappings of a nest have. times: when each statement runs, by run, and its operations."""
+
+    nest: Nest
+    uses: Uses
+    times: tuple[tuple[isl.Set, Mapping[str, int]], ...] = field(repr=False)
+    places: Mapping[str, Placed] = field(repr=False)
+    machine: Gpu = field(repr=False)
+
+    @staticmethod
+    def of(nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed], machine: Gpu) -> Kernel:
+        times = tuple((points(nest, run, sizes), dict(of_value(scop.statements[run.statement].value))) for run in nest.runs())
+        return Kernel(nest, uses(nest, scop, sizes, places), times, places, machine)
+
+    @property
+    def depth(self) -> int:
+        """Loops around a thread."""
+        return len(self.nest.host) + len(self.nest.grid)
+
+    @cached_property
+    def around(self) -> isl.Set:
+        """{ [host, grid] } of all threads."""
+        return reduce(isl.Set.union, (polyhedra.outer(when, self.depth) for when, _ in self.times)).coalesce()
+
+    @cached_property
+    def launches(self) -> int:
+        host = len(self.nest.host)
+        return polyhedra.count_tiles(polyhedra.outer(self.around, host), {}) if host else 1
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Use, ...], ...]:
+        """Uses that are made at the same times."""
+        found: list[list[Use]] = []
+        for use in self.uses.uses:
+            alike = (g for g in found if g[0].element_bytes == use.element_bytes and g[0].points.plain_is_equal(use.points))
+            group = next(alike, None)
+            if group is None:
+                found.append([use])
+            else:
+                group.append(use)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def middle(self) -> tuple[tuple[int, int], ...]:
+        """Of each loop around a thread, a value half way, with values half way of the loops around it."""
+        found, rest = [], self.around
+        for dim in range(self.depth):
+            first, last = polyhedra.extremes(polyhedra.along(rest, dim))
+            found.append(((first + last) // 2, (first + last) // 2))
+            rest = polyhedra.bounded(rest, dim, *found[-1])
+        return tuple(found)
+
+    @cached_property
+    def memory_bytes(self) -> int | None:
+        """Sectors loaded and stored, each launch's once, or that of all once. None where they are too many to count."""
+        try:
+            whole = self._sectors(self.uses.uses, ()) * self.machine.sector_bytes
+            host = self.middle[: len(self.nest.host)]
+            one = self._sectors(self.uses.uses, host) * self.machine.sector_bytes if host else whole
+        except CannotCount:
+            return None
+        return whole if one <= self.machine.l2_bytes else one * self.launches
+
+    def sectors(self, some: Sequence[Use], bounds: Sequence[tuple[int, int]]) -> int | None:
+        """Different sectors of loads and of stores, of the first loops' values within bounds."""
+        try:
+            return self._sectors(some, bounds)
+        except CannotCount:
+            return None
+
+    def _sectors(self, some: Sequence[Use], bounds: Sequence[tuple[int, int]]) -> int:
+        found: dict[tuple[str, bool], isl.Set] = {}
+        for use in some:
+            when = use.points
+            for dim, (first, last) in enumerate(bounds[: len(use.loops)]):
+                when = polyhedra.bounded(when, dim, first, last)
+            elements = use.elements.intersect_domain(when).range()
+            key = use.array, use.is_write
+            found[key] = found[key].union(elements) if key in found else elements
+        return sum(runs.lines([(polyhedra.joined(e), self.places[a])], self.machine.sector_bytes) for (a, _), e in found.items())
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Of a buffer. requests: for global memory. stores, loads: wavefronts of one that stores to shared memory or loads from it,
+    in the mean; unpadded: of loads, if rows had no padding.
+    """
+
+    buffer: Buffer
+    requests: Requests
+    stores: float
+    loads: float
+    unpadded: float
+
+
+@dataclass(frozen=True)
+class Access:
+    """A use in a mapping. requests: for global memory, if it is not from shared memory. copy: which one it reads instead;
+    wavefronts: passes through the banks of such a request, in the mean.
+    """
+
+    use: Use
+    step: int | None
+    requests: Requests
+    copy: int | None = None
+    wavefronts: float = 0.0
+
+
+@dataclass(frozen=True)
+class Launches:
+    """grid: blocks along each axis, of the largest launch at most. blocks: of all launches, with something to do. lanes: share
+    of the warps' threads that do something, in the mean. sectors: that L2 is asked for; is_filtered: whether L1 holds what
+    blocks use again.
+    """
+
+    kernel: Kernel = field(repr=False)
+    mapped: Mapped
+    threads: Threads
+    grid: tuple[int, ...]
+    blocks: int
+    accesses: tuple[Access, ...]
+    copies: tuple[Copy, ...]
+    registers: int
+    occupancy: Occupancy
+    lanes: float
+    sectors: int
+    is_filtered: bool
+    roofline: Roofline
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block."""
+        return sum(copy.buffer.size_bytes for copy in self.copies)
+
+    @property
+    def requested(self) -> int:
+        """Sectors of all requests for global memory."""
+        direct = sum(access.requests.sectors for access in self.accesses if access.copy is None)
+        return direct + sum(copy.requests.sectors for copy in self.copies)
+
+
+def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
+    """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, with most
+    warps up to half of what there may be, then the first.
+
+    The loop along which most references move by one element is x, else the innermost one; then the loops further out. block:
+    sizes in place of those that are tried.
+    """
+    order = _order(kernel)
+    shapes = (tuple(block),) if block else SHAPES.get(min(len(order), 2), ((1,),))
+    tried = [each for shape in shapes for each in _tried(_Mapping.of(kernel, order, shape, _FEWER))]
+    if not tried:  # the block does not fit
+        return _launches(_Mapping.of(kernel, order, shapes[0], MOST_WARPS), 0)
+    fastest = min(map(_cost, tried))
+    alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
+    best = max(alike, key=lambda each: min(ENOUGH, each.occupancy.share))
+    if all(access.requests.accuracy == EXACT for access in best.accesses):
+        return best
+    return _launches(_Mapping.of(kernel, order, best.threads.sizes, MOST_WARPS), best.copies[0].buffer.tile if best.copies else 0)
+
+
+def _tried(mapping: _Mapping) -> Iterator[Launches]:
+    """With nothing copied to shared memory, and with what pays to be copied in tiles of each size, where a multiprocessor holds
+    the block.
+    """
+    for tile in (0, *TILES):
+        found = _launches(mapping, tile)
+        if found.occupancy.blocks and (found.copies or not tile):
+            yield found
+
+
+def _cost(found: Launches) -> float:
+    rate = found.kernel.machine.read("L2")
+    if found.roofline.seconds is None or rate is None:
+        return found.requested
+    return max(found.roofline.seconds, found.requested * found.kernel.machine.sector_bytes / rate.value)
+
+
+def _order(kernel: Kernel) -> list[int]:
+    """The grid's loops, x first."""
+    grid, host = range(len(kernel.nest.grid)), len(kernel.nest.host)
+
+    def neighbours(loop: int) -> int:
+        steps = ((use.step(host + loop), use.element_bytes) for use in kernel.uses.uses)
+        return sum(step is not None and abs(step) == size for step, size in steps)
+
+    if not grid:
+        return []
+    x = max(grid, key=lambda loop: (neighbours(loop), loop))
+    return [x, *(loop for loop in reversed(grid) if loop != x)]
+
+
+def _launches(mapping: _Mapping, tile: int) -> Launches:
+    """tile: of the thread's outermost loop, 0: nothing is copied to shared memory."""
+    kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
+    accesses, copies = mapping.staged(tile) if tile else (mapping.accesses, ())
+    taken = registers(kernel.uses, kernel.depth, len(copies), machine)
+    held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
+    sectors, is_filtered = mapping.sectors(accesses, copies, held)
+    warps, lanes, amounts = mapping.work
+    share = lanes / (warps * threads.width) if warps else 1.0
+    found = Launches(kernel, mapping.mapped, threads, mapping.grid, mapping.blocks, accesses, copies, taken, held, share, sectors,
+                     is_filtered, Roofline(0, (), ()))  # fmt: skip
+    return replace(found, roofline=_roofline(found, amounts))
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    kernel: Kernel
+    mapped: Mapped
+    threads: Threads
+    most: int
+
+    @staticmethod
+    def of(kernel: Kernel, order: Sequence[int], block: Sequence[int], most: int) -> _Mapping:
+        sizes = tuple(block[: min(len(order), AXES)]) or (1,)
+        return _Mapping(kernel, mapped(kernel.nest, order, sizes), Threads(sizes, kernel.machine.threads_per_warp), most)
+
+    @property
+    def _sizes(self) -> dict[int, int]:
+        """Of a block, by the number of the loop around."""
+        host, names = len(self.kernel.nest.host), [around.name for around in self.kernel.nest.grid]
+        return {host + names.index(axis.loop.name): axis.size for axis in self.mapped.axes}
+
+    @property
+    def _axes(self) -> dict[int, int]:
+        host, names = len(self.kernel.nest.host), [around.name for around in self.kernel.nest.grid]
+        return {host + names.index(axis.loop.name): k for k, axis in enumerate(self.mapped.axes)}
+
+    @cached_property
+    def blocks(self) -> int:
+        return polyhedra.count_tiles(self.kernel.around, self._sizes)
+
+    @cached_property
+    def grid(self) -> tuple[int, ...]:
+        ends = {dim: polyhedra.extremes(polyhedra.along(self.kernel.around, dim)) for dim in self._sizes}
+        return tuple(ends[dim][1] // size - ends[dim][0] // size + 1 for dim, size in self._sizes.items())
+
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
+        x = next(iter(self._axes), None)
+        found: dict[int, Requests] = {}
+        for group in self.kernel.groups:
+            made = self._requests(group[0].points, [use.address for use in group], group[0].element_bytes)
+            found |= zip(map(id, group), made)
+        return tuple(Access(use, None if x is None else use.step(x), found[id(use)]) for use in self.kernel.uses.uses)
+
+    def _requests(self, when: isl.Set, addresses: Sequence[Sequence[Piece]], element_bytes: int) -> tuple[Requests, ...]:
+        machine = self.kernel.machine
+        grains = element_bytes, machine.sector_bytes, machine.line_bytes
+        return requests(when, addresses, self._axes, self.threads, *grains, self.most)
+
+    @cached_property
+    def work(self) -> tuple[int, int, dict[str, int]]:
+        """Warps that run statements, their threads that do, and operations by type."""
+        warps = lanes = 0
+        amounts: dict[str, int] = {}
+        for when, operations in self.kernel.times:
+            (made,) = self._requests(when, [((when, ({}, 0), 1),)], 1)
+            warps, lanes = warps + made.requests, lanes + made.lanes
+            for kind, count in operations.items():
+                amounts[kind] = amounts.get(kind, 0) + count * made.lanes
+        return warps, lanes, amounts
+
+    def staged(self, tile: int) -> tuple[tuple[Access, ...], tuple[Copy, ...]]:
+        """The accesses with those from shared memory, and the copies: of what then takes less than half of the sectors."""
+        machine, kernel = self.kernel.machine, self.kernel
+        by_use, copies = {id(access.use): access for access in self.accesses}, []
+        for buffer in staging.buffers(self.mapped, kernel.uses.uses, self.threads, tile):
+            if buffer.size_bytes > machine.shared_bytes_per_block:
+                continue
+            when = polyhedra.outer(buffer.uses[0].points, kernel.depth + 1)
+            count = polyhedra.count_tiles(when, {**self._sizes, kernel.depth: tile})
+            made = staging.copied(buffer, self.mapped, self.threads, kernel.places[buffer.array], count, machine)
+            if SAVED * made.sectors > sum(by_use[id(use)].requests.sectors for use in buffer.uses):
+                continue
+            plain = self._loads(buffer, buffer.uses)
+            buffer = staging.padded(buffer, self.mapped, self.threads, machine)
+            for use in buffer.uses:
+                wavefronts = staging.loads(buffer, use, self.mapped, self.threads, machine)
+                by_use[id(use)] = replace(by_use[id(use)], copy=len(copies), wavefronts=wavefronts)
+            copies.append(Copy(buffer, made, staging.stores(buffer, machine), self._loads(buffer, buffer.uses), plain))
+        return tuple(by_use.values()), tuple(copies)
+
+    def _loads(self, buffer: Buffer, some: Sequence[Use]) -> float:
+        return sum(staging.loads(buffer, use, self.mapped, self.threads, self.kernel.machine) for use in some) / len(some)
+
+    def sectors(self, accesses: Sequence[Access], copies: Sequence[Copy], held: Occupancy) -> tuple[int, bool]:
+        """That the L2 is asked for, and whether L1 keeps some."""
+        machine, kernel = self.kernel.machine, self.kernel
+        direct = [access for access in accesses if access.copy is None]
+        copied = sum(copy.requests.sectors for copy in copies)
+        asked = sum(access.requests.sectors for access in direct)
+        bounds = self._middle_block()
+        loads = [access.use for access in direct if not access.use.is_write]
+        iteration = kernel.sectors(loads, (*bounds, *self._one_iteration(loads)))
+        once = kernel.sectors(loads, bounds)
+        used = sum(copy.buffer.size_bytes for copy in copies)
+        room = machine.l1_bytes - held.blocks * (used + machine.shared_reserved_bytes if used else 0)
+        if once is None or iteration is None or held.blocks * iteration * machine.sector_bytes > room:
+            return asked + copied, False
+        stored = sum(access.requests.sectors for access in direct if access.use.is_write)
+        return min(asked - stored, once * self.blocks) + stored + copied, True
+
+    def _middle_block(self) -> tuple[tuple[int, int], ...]:
+        sizes = self._sizes
+        ends = []
+        for dim, (value, _) in enumerate(self.kernel.middle):
+            size = sizes.get(dim, 1)
+            ends.append((value // size * size, value // size * size + size - 1))
+        return tuple(ends)
+
+    def _one_iteration(self, loads: Sequence[Use]) -> tuple[tuple[int, int], ...]:
+        """The thread's outermost loop half way; () where there is none."""
+        depth = self.kernel.depth
+        ends = [polyhedra.extremes(polyhedra.along(use.points, depth)) for use in loads if len(use.loops) > depth]
+        if not ends:
+            return ()
+        half = (min(low for low, _ in ends) + max(high for _, high in ends)) // 2
+        return ((half, half),)
+
+
+def _roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
+    machine = found.kernel.machine
+    used = max(1, min(machine.parts, -(-found.blocks // found.kernel.launches)))
+    work = tuple(_work(found, amounts, machine, used))
+    places = (("L1", _passes(found) * machine.line_bytes, machine.read("shared", used)),
+              ("L2", found.sectors * machine.sector_bytes, machine.read("L2", used)),
+              ("memory", found.kernel.memory_bytes, machine.read("memory", used)))  # fmt: skip
+    traffic = tuple(Roof(place, amount or 0, rate, None if rate is None or amount is None else amount / rate.value)
+                    for place, amount, rate in places)  # fmt: skip
+    return Roofline(sum(amounts.values()), work, traffic)
+
+
+def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
+    for kind, count in amounts.items():
+        rate = _peak(machine, kind, used)
+        yield Roof(kind, count, rate, None if rate is None else count / found.lanes / rate.value, found.lanes)
+
+
+def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
+    known = machine.peak(kind, used)
+    if known is not None:
+        return known
+    near = machine.peak({"i32": "f32", "u32": "f32"}.get(kind, "f64"), used)  # of integers nothing is known
+    return near and near.times(1, "estimate")
+
+
+def _passes(found: Launches) -> int:
+    """Lines that requests touch, and wavefronts of shared memory."""
+    direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
+    loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
+    copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)
+    return round(direct + loads + copies)

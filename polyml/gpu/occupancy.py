@@ -1,0 +1,77 @@
+"""How many blocks a multiprocessor holds at a time, by the rules of NVIDIA's calculator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.hardware import Gpu
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """blocks, warps: that one multiprocessor holds. limits: how many blocks each resource allows, None: none is used. limiters:
+    the resources that allow least.
+    """
+
+    blocks: int
+    warps: int
+    most_warps: int
+    limits: dict[str, int | None]
+
+    @property
+    def share(self) -> float:
+        return self.warps / self.most_warps
+
+    @property
+    def limiters(self) -> tuple[str, ...]:
+        return tuple(name for name, limit in self.limits.items() if limit == self.blocks)
+
+
+def occupancy(machine: Gpu, threads: int, registers: int, shared_bytes: int = 0) -> Occupancy:
+    """threads, shared_bytes: of a block. registers: of a thread.
+
+    The limits are those of the compute capability (NVIDIA, CUDA C++ Programming Guide, "Technical Specifications per Compute
+    Capability"), the units in which registers and shared memory are given out those of cuda_occupancy.h in the CUDA toolkit:
+    a warp gets registers in multiples of `register_unit`, from the part of the file that its scheduler has; a block gets shared
+    memory in multiples of `shared_unit_bytes`, with `shared_reserved_bytes` more.
+
+    >>> from polyml.machines.find import find
+    >>> occupancy(find("h100"), 256, 40).limits
+    {'threads': 8, 'blocks': 32, 'registers': 6, 'shared memory': 228}
+    """
+    warps = -(-threads // machine.threads_per_warp)
+    limits: dict[str, int | None] = {
+        "threads": machine.warps_per_multiprocessor // warps if threads <= machine.threads_per_block else 0,
+        "blocks": machine.blocks_per_multiprocessor,
+        "registers": _by_registers(machine, warps, registers),
+        "shared memory": _by_shared(machine, shared_bytes),
+    }
+    blocks = min(limit for limit in limits.values() if limit is not None)
+    return Occupancy(blocks, blocks * warps, machine.warps_per_multiprocessor, limits)
+
+
+def registers_of_warp(machine: Gpu, registers: int) -> int:
+    """What a warp gets for threads with so many."""
+    return _rounded(registers * machine.threads_per_warp, machine.register_unit)
+
+
+def _by_registers(machine: Gpu, warps: int, registers: int) -> int | None:
+    if registers == 0:
+        return None
+    own = registers_of_warp(machine, registers)
+    together = _rounded(warps, machine.warp_unit)  # a launch is checked as if its warps were on all schedulers alike
+    if registers > machine.registers_per_thread or own * together > machine.registers_per_multiprocessor:
+        return 0
+    of_scheduler = machine.registers_per_multiprocessor // machine.warp_unit
+    return of_scheduler // own * machine.warp_unit // warps
+
+
+def _by_shared(machine: Gpu, size_bytes: int) -> int | None:
+    if size_bytes > machine.shared_bytes_per_block:
+        return 0
+    own = _rounded(size_bytes + machine.shared_reserved_bytes, machine.shared_unit_bytes)
+    return machine.shared_bytes_per_multiprocessor // own if own else None
+
+
+def _rounded(number: int, unit: int) -> int:
+    return -(-number // unit) * unit

@@ -1,0 +1,210 @@
+"""Loops that go to the blocks and threads of a GPU, by exact dependences.
+
+    for t:                            host: each iteration is a launch
+        parallel for i:               block i // 8, thread i % 8        axis y
+            parallel for j:           block j // 32, thread j % 32      axis x
+                for k: S              a thread's own loop
+
+Loops right inside one another of which no dependence within a launch leads from one iteration to another are a launch's grid
+(Verdoolaege et al., "Polyhedral parallel code generation for CUDA", TACO 2013, sec. 4). A loop around them is the host's; what is
+inside runs in order in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.errors import ConfigError, IllegalSchedule
+from polyml.model.dependence import Dependences
+from polyml.model.scop import Scop
+from polyml.schedule import loops
+from polyml.schedule.legality import reason
+from polyml.schedule.loops import Block, Leaf, Loop, Node
+
+AXES = 3  # of a block
+
+
+@dataclass(frozen=True)
+class Around:
+    """A loop. values: { S[i] -> [(e)] }."""
+
+    name: str
+    values: isl.UnionPwAff
+
+
+@dataclass(frozen=True)
+class Run:
+    """A statement where it runs. instances: { S[i] }; inside: the loops around it in a thread, outermost first."""
+
+    statement: str
+    instances: isl.Set
+    inside: tuple[Around, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """What a launch runs. host: loops of which each iteration is a launch; grid: loops without dependences between iterations
+    of one launch; both outermost first. body: what a thread runs. serial: why there is no grid, "" where there is one.
+    """
+
+    host: tuple[Around, ...]
+    grid: tuple[Around, ...]
+    body: Node
+    instances: isl.UnionSet
+    serial: str = ""
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        return loops.statements(self.body)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Statement by statement, in the order of the text."""
+        return tuple(_runs(self.body, self.instances, ()))
+
+    def tree(self) -> Node:
+        """The loops with the grid's around a thread's own, of which `body` is all that they have inside."""
+        node = self.body
+        for around in reversed((*self.host, *self.grid)):
+            node = Loop(around.name, loops.on(around.values, loops.statements(self.body)), node)
+        return node
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Iteration v of the loop is thread v % size of block v // size: warps begin at multiples, whatever the first iteration is.
+    """
+
+    loop: Around
+    size: int
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A nest on blocks of threads. axes: x first, those behind the third one of blocks alone."""
+
+    nest: Nest
+    axes: tuple[Axis, ...]
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        count = 1
+        for axis in self.axes:
+            count *= axis.size
+        return count
+
+
+def nests(tree: Node, scop: Scop, dependences: Dependences) -> tuple[Nest, ...]:
+    """The launches of a tree, in order. Raises IllegalSchedule, with two iterations, where none has a loop for threads."""
+    found = tuple(_nests(tree, scop, dependences, (), scop.domain))
+    if all(nest.serial for nest in found):
+        notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
+        raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", loc=scop.loc, notes=notes)
+    return found
+
+
+def mapped(nest: Nest, order: Sequence[int], sizes: Sequence[int]) -> Mapped:
+    """order: of the grid's loops, x first. sizes: of a block along these; loops behind the sizes have one iteration per block."""
+    given = [*sizes[: len(order)], *[1] * (len(order) - len(sizes))]
+    return Mapped(nest, tuple(Axis(nest.grid[k], size) for k, size in zip(order, given)))
+
+
+def check_block(sizes: Sequence[int], most: int) -> None:
+    """Raise ConfigError for sizes that no block has. most: threads of one."""
+    threads = 1
+    for size in sizes:
+        threads *= size
+    if not 1 <= len(sizes) <= AXES or min(sizes) < 1:
+        raise ConfigError(f"a block has one to {AXES} sizes of at least 1, not {', '.join(map(str, sizes)) or 'none'}")
+    if threads > most:
+        told = " x ".join(map(str, sizes))
+        raise ConfigError(f"a block of {told} has {threads:,} threads", notes=[f"at most {most:,} are in one"])
+
+
+def _nests(
+    node: Node, scop: Scop, dependences: Dependences, host: tuple[Around, ...], instances: isl.UnionSet
+) -> Iterator[Nest]:
+    if isinstance(node, Block):
+        for part in node.parts:
+            yield from _nests(part.body, scop, dependences, host, instances.intersect(part.instances))
+        return
+    inside = _within(dependences.validity, host, _of(instances, node))
+    chain, body = _chain(node)
+    free = [loop for loop in chain if _carried(inside, loop).is_empty()]
+    if free:
+        yield Nest(host, tuple(map(_around, free)), _without(node, free), _of(instances, node))
+        return
+    if isinstance(node, Loop):
+        found = tuple(_nests(node.body, scop, dependences, (*host, _around(node)), instances))
+        if not all(nest.serial for nest in found):
+            yield from found
+            return
+    yield Nest(host, (), node, _of(instances, node), _serial(chain, inside, scop, dependences))
+
+
+def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
+    """Those of the statements that run in there."""
+    names = set(loops.statements(node))
+    sets = instances.get_set_list()
+    found = isl.UnionSet.empty(instances.get_space())
+    for k in range(sets.n_set()):
+        if sets.get_at(k).get_tuple_name() in names:
+            found = found.union(isl.UnionSet.from_set(sets.get_at(k)))
+    return found
+
+
+def _within(validity: isl.UnionMap, host: Sequence[Around], instances: isl.UnionSet) -> isl.UnionMap:
+    """The dependences within a launch."""
+    found = validity.intersect_domain(instances).intersect_range(instances)
+    for around in host:
+        found = found.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(around.values))
+    return found
+
+
+def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
+    """Those between two iterations of a loop, whatever the other loops are at."""
+    return inside.subtract(inside.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(loop.member)))
+
+
+def _chain(node: Node) -> tuple[list[Loop], Node]:
+    """Loops right inside one another, and what is in the last one."""
+    found = []
+    while isinstance(node, Loop):
+        found.append(node)
+        node = node.body
+    return found, node
+
+
+def _around(loop: Loop) -> Around:
+    return Around(loop.name, loop.member)
+
+
+def _without(node: Node, free: Sequence[Loop]) -> Node:
+    """The tree without some of the loops right inside one another at its top."""
+    if not isinstance(node, Loop):
+        return node
+    body = _without(node.body, free)
+    return body if any(node is loop for loop in free) else Loop(node.name, node.member, body, node.asked, node.cut)
+
+
+def _serial(chain: Sequence[Loop], inside: isl.UnionMap, scop: Scop, dependences: Dependences) -> str:
+    """Why no loop of a chain goes to threads, with two iterations of the outermost one."""
+    if not chain:
+        return "there is no loop"
+    source, sink, why = reason(_carried(inside, chain[0]), scop, dependences)
+    return f"loop `{chain[0].name}`: {sink} depends on {source} ({why})"
+
+
+def _runs(node: Node, instances: isl.UnionSet, inside: tuple[Around, ...]) -> Iterator[Run]:
+    if isinstance(node, Loop):
+        yield from _runs(node.body, instances, (*inside, _around(node)))
+    elif isinstance(node, Block):
+        for part in node.parts:
+            yield from _runs(part.body, instances.intersect(part.instances), inside)
+    elif isinstance(node, Leaf):
+        sets = _of(instances, node).get_set_list()
+        found = {sets.get_at(k).get_tuple_name(): sets.get_at(k) for k in range(sets.n_set())}
+        yield from (Run(name, found[name], inside) for name in node.statements if name in found)

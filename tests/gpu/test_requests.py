@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.gpu import kernels
+from tests.gpu.brute import Counted, counted
+from tests.gpu.mapping import all_requests
+
+BLOCKS_2D = [(32, 8), (32, 1), (16, 16), (8, 4), (64, 2), (5, 7), (1, 64), (128, 2)]
+DTYPES = [np.float32, np.float64]
+
+
+def same(found, made, block):
+    expected = counted(list(made), block)
+    assert found.accuracy == "exact"
+    assert Counted(found.requests, found.lanes, found.elements, found.sectors, found.lines, found.most) == expected
+
+
+def element(place, *at):
+    return place.address + sum(step * each for step, each in zip(place.strides, at))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", BLOCKS_2D)
+@pytest.mark.parametrize("ni, nj, nk", [(16, 64, 3), (13, 45, 5)])
+def test_a_product(block, dtype, ni, nj, nk):
+    found, at, _ = all_requests(kernels.gemm, [(ni, nj), (ni, nk), (nk, nj)], dtype, [1, 0], block)
+    points = [(i, j, k) for i in range(ni) for j in range(nj) for k in range(nk)]
+    same(found["A[i, k] of S0"], ((k, (j, i), element(at["A"], i, k)) for i, j, k in points), block)
+    same(found["B[k, j] of S0"], ((k, (j, i), element(at["B"], k, j)) for i, j, k in points), block)
+    once = [((), (j, i), element(at["C"], i, j)) for i in range(ni) for j in range(nj)]
+    same(found["C[i, j] of S0"], once, block)
+    same(found["store C[i, j] of S0"], once, block)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [[1, 0], [0, 1]])
+@pytest.mark.parametrize("block", BLOCKS_2D)
+def test_a_transposition(block, order, dtype):
+    n, m = 37, 70
+    found, at, _ = all_requests(kernels.transpose, [(n, m), (m, n)], dtype, order, block)
+    threads = [(i, j) for i in range(n) for j in range(m)]
+    same(found["A[i, j] of S0"], (((), tuple(p[k] for k in order), element(at["A"], *p)) for p in threads), block)
+    same(found["store B[j, i] of S0"], (((), tuple(p[k] for k in order), element(at["B"], *p[::-1])) for p in threads), block)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", BLOCKS_2D)
+@pytest.mark.parametrize("n, m", [(20, 66), (19, 71)])
+def test_a_stencil(block, dtype, n, m):
+    found, at, _ = all_requests(kernels.five_point, [(n, m), (n, m)], dtype, [1, 0], block)
+    threads = [(i, j) for i in range(1, n - 1) for j in range(1, m - 1)]
+    moved = {"A[i, j] of S0": (0, 0), "A[i, -1 + j] of S0": (0, -1), "A[i, 1 + j] of S0": (0, 1),
+             "A[-1 + i, j] of S0": (-1, 0), "A[1 + i, j] of S0": (1, 0)}  # fmt: skip
+    for text, (di, dj) in moved.items():
+        same(found[text], (((), (j, i), element(at["A"], i + di, j + dj)) for i, j in threads), block)
+    same(found["store B[i, j] of S0"], (((), (j, i), element(at["B"], i, j)) for i, j in threads), block)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", [(32,), (128,), (20,)])
+def test_a_matrix_and_a_vector(block, dtype):
+    n, m = 75, 11
+    found, at, _ = all_requests(kernels.matvec, [(n, m), m, n], dtype, [0], block)
+    points = [(i, k) for i in range(n) for k in range(m)]
+    same(found["A[i, k] of S0"], ((k, (i,), element(at["A"], i, k)) for i, k in points), block)
+    same(found["x[k] of S0"], ((k, (i,), element(at["x"], k)) for i, k in points), block)
+    same(found["store y[i] of S0"], (((), (i,), element(at["y"], i)) for i in range(n)), block)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [[1, 0], [0, 1]])
+@pytest.mark.parametrize("block", BLOCKS_2D)
+def test_a_triangle(block, order, dtype):
+    n = 69
+    found, at, _ = all_requests(kernels.triangle, [(n, n), (n, n)], dtype, order, block)
+    threads = [(i, j) for i in range(n) for j in range(i + 1)]
+    same(found["A[j, i] of S0"], (((), tuple(p[k] for k in order), element(at["A"], *p[::-1])) for p in threads), block)
+    same(found["A[i, j] of S0"], (((), tuple(p[k] for k in order), element(at["A"], *p)) for p in threads), block)
+
+
+@pytest.mark.parametrize("block", [(32, 4), (16, 4), (7, 3)])
+def test_a_triangle_with_sums(block):
+    n, m = 41, 6
+    found, at, _ = all_requests(kernels.syrk, [(n, n), (n, m)], np.float32, [1, 0], block)
+    points = [(i, j, k) for i in range(n) for j in range(i + 1) for k in range(m)]
+    same(found["A[i, k] of S0"], ((k, (j, i), element(at["A"], i, k)) for i, j, k in points), block)
+    same(found["A[j, k] of S0"], ((k, (j, i), element(at["A"], j, k)) for i, j, k in points), block)
+
+
+@pytest.mark.parametrize("block", [(32,), (64,)])
+def test_sums_of_different_lengths(block):
+    """B's rows are updated in order, so that only columns are threads, and B is not held in a register."""
+    n, m = 12, 77
+    found, at, _ = all_requests(kernels.trmm, [(n, n), (n, m)], np.float64, [0], block)
+    points = [(i, j, k) for i in range(n) for j in range(m) for k in range(i + 1, n)]
+    same(found["A[k, i] of S0"], (((i, k), (j,), element(at["A"], k, i)) for i, j, k in points), block)
+    same(found["B[k, j] of S0"], (((i, k), (j,), element(at["B"], k, j)) for i, j, k in points), block)
+    same(found["store B[i, j] of S0"], (((i, k), (j,), element(at["B"], i, j)) for i, j, k in points), block)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function, at", [(kernels.every_third, lambda i, n: 3 * i), (kernels.halved, lambda i, n: i // 2),
+                                          (kernels.reflected, lambda i, n: abs(i - n // 2))])  # fmt: skip
+def test_other_strides(function, at, dtype):
+    n = 101
+    found, places, _ = all_requests(function, [3 * n, n], dtype, [0], (64,))
+    (text,) = [text for text in found if text.startswith("x")]
+    same(found[text], (((), (i,), element(places["x"], at(i, n))) for i in range(n)), (64,))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(1, 40), st.integers(1, 90), st.integers(1, 5)), st.sampled_from(DTYPES),
+    st.tuples(st.integers(1, 70), st.integers(1, 14)), st.permutations([0, 1]),
+)  # fmt: skip
+def test_products_of_any_size_in_any_block(sizes, dtype, block, order):
+    ni, nj, nk = sizes
+    found, at, _ = all_requests(kernels.gemm, [(ni, nj), (ni, nk), (nk, nj)], dtype, list(order), block)
+    points = [(i, j, k) for i in range(ni) for j in range(nj) for k in range(nk)]
+    same(found["A[i, k] of S0"], ((k, tuple((i, j)[o] for o in order), element(at["A"], i, k)) for i, j, k in points), block)
+    same(found["B[k, j] of S0"], ((k, tuple((i, j)[o] for o in order), element(at["B"], k, j)) for i, j, k in points), block)
+
+
+def test_sizes_that_are_not_looked_at_thread_by_thread():
+    """4096 x 4096: a warp has 4 sectors of B, 1 of A."""
+    found, _, _ = all_requests(kernels.gemm, [(4096, 4096)] * 3, np.float32, [1, 0], (32, 8))
+    warps = 4096**3 // 32
+    assert (found["A[i, k] of S0"].sectors, found["B[k, j] of S0"].sectors) == (warps, 4 * warps)
+    assert found["B[k, j] of S0"].efficiency == 1 and found["A[i, k] of S0"].efficiency == 1 / 8
+
+
+def test_of_too_many_warps_some_are_looked_at():
+    exact, *_ = all_requests(kernels.triangle, [(600, 600)] * 2, np.float32, [1, 0], (32, 8))
+    some, *_ = all_requests(kernels.triangle, [(600, 600)] * 2, np.float32, [1, 0], (32, 8), most=1000)
+    for text, each in some.items():
+        assert each.accuracy.startswith("estimate") and exact[text].accuracy == "exact"
+        assert each.sectors == pytest.approx(exact[text].sectors, rel=0.1)
