@@ -53,6 +53,7 @@ from polyml.source import Loc
 
 if TYPE_CHECKING:
     from polyml.frontend.parts import Part
+    from polyml.report.gpu.make import GpuReport
     from polyml.report.make import Report
     from polyml.schedule.file import Saved
     from polyml.schedule.script import Schedule
@@ -237,22 +238,24 @@ class Kernel:
         """The processor's instructions."""
         return self._stage("asm", args_or_types)
 
-    def report(self, *args, machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True) -> Report:
+    def report(
+        self, *args, machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, target: str = "cpu", block=()
+    ) -> Report | GpuReport:
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
-        machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been. caches: CacheLevels in its
-        caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
+        machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been, or an H100. caches: CacheLevels
+        in its caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
+        target: "cpu", or "cuda" for what threads of a GPU do; block: sizes of its blocks along x, y and z, else the best of some.
         """
-        def made() -> Report:
-            from polyml.machines import find
+        def made() -> Report | GpuReport:
             from polyml.report.forms import Call
-            from polyml.report.make import report
+            from polyml.report.targets import report
 
             given = self._arguments(self._bound(args, {}))
             types, layouts = _types(given)
             call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
-            values = {a.name: a.value for a in given}
-            return report(call, values, self._where, machine or find.find("host", measure=True), caches, tile, threads, simulate)
+            asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
+            return report(call, {a.name: a.value for a in given}, self._where, target, machine, asked)
 
         return self._compiling(made)
 

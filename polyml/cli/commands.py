@@ -159,24 +159,26 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 
 
 @main.command()
-@click.argument("target", metavar="FILE.py:FUNC")
+@click.argument("spec", metavar="FILE.py:FUNC")
 @_define
 @_arg
 @_preset
-@click.option("--machine", default="host", show_default=True, metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file.")
+@click.option("--target", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="cuda: what threads of a GPU do.")
+@click.option("--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda.")
+@click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
-@click.option("--svg", metavar="FOLDER", help="Also write roofline.svg and tiles.svg there.")
+@click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg.")
 @_fp
 @_json
-def report(target, define, args, preset, machine, cache, tile, threads, no_simulation, svg, fp, as_json) -> None:
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, svg, fp, as_json) -> None:
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
-    chosen = {"threads": threads, "simulate": not no_simulation, "pictures": svg}
-    sys.exit(report(target, define, args, preset, machine, cache, tile, chosen, _given(fp=fp), as_json))
+    asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
+    sys.exit(report(spec, define, args, preset, target, machine, asked, svg, _given(fp=fp), as_json))
 
 
 @main.command()

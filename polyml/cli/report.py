@@ -13,19 +13,18 @@ from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
 from polyml.cli.target import load_target
 from polyml.errors import ConfigError, PolymlError
-from polyml.hardware import Cpu
 from polyml.machines import find
 
 _USAGE = 2  # the exit status
 
 
-def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, machine: str, cache: str | None,
-           tile: str | None, chosen: Mapping[str, object], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
-    """Print the report; the exit status. chosen: threads, simulate, and the folder for pictures."""
+def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
+           asked: Mapping[str, object], pictures: str | None, options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
+    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. pictures: a folder."""
     try:
-        found = _report(spec, define, args, preset, machine, cache, tile, chosen, options)
-        if chosen["pictures"]:
-            _draw(found, Path(chosen["pictures"]))
+        found = _report(spec, define, args, preset, target, machine, asked, options)
+        if pictures:
+            _draw(found, Path(pictures))
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
@@ -36,41 +35,41 @@ def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | 
     return 0
 
 
-def _report(spec, define, args, preset, machine, cache, tile, chosen, options):
+def _report(spec, define, args, preset, target, machine, asked, options):
     from polyml.api import kernel
+    from polyml.report.targets import check
 
-    levels = () if cache is None else hierarchy.parse(cache)
-    sizes_of_tiles = () if tile is None else _sizes(tile)
-    if chosen["threads"] < 0:
-        raise ConfigError(f"--threads does not take {chosen['threads']}", notes=["expected a number of threads, 0 for all"])
-    described = find.find(machine, measure=machine == "host")
-    if not isinstance(described, Cpu):
-        raise ConfigError(f"{described.name} is no CPU", notes=["expected host, a CPU of `polyml machine --list`, or its file"])
-    target = load_target(spec)
-    call = call_arguments(target, define, args, preset, seed=0)
+    values = {
+        **asked,
+        "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
+        "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
+        "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
+    }
+    if values["threads"] < 0:
+        raise ConfigError(f"--threads does not take {values['threads']}", notes=["expected a number of threads, 0 for all"])
+    described = None if machine is None else find.find(machine, measure=machine == "host" and target == "cpu")
+    check(target, described, values)
+    loaded = load_target(spec)
+    call = call_arguments(loaded, define, args, preset, seed=0)
     for line in call.said:
         click.echo(line, err=True)
     with config.scope(**options):
-        given = kernel(target.function)
-        how = {"threads": chosen["threads"], "simulate": chosen["simulate"]}
-        return given.report(*call.values.values(), machine=described, caches=levels, tile=sizes_of_tiles, **how)
+        return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **values)
 
 
 def _draw(found, folder: Path) -> None:
     """The pictures that there are."""
-    from polyml.report.plots import roofline_svg, tiles_svg
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (("roofline.svg", roofline_svg(found)), ("tiles.svg", tiles_svg(found))):
+        for name, text in found.pictures().items():
             if text:
-                (folder / name).write_text(text, encoding="utf-8")
+                (folder / f"{name}.svg").write_text(text, encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--svg cannot write to {folder}: {problem.strerror}") from None
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise ConfigError(f"--tile does not take {text!r}", notes=["expected sizes of tiles, outermost first, as in 32,32,64"])
+        raise ConfigError(f"{option} does not take {text!r}", notes=[f"expected sizes {expected}"])
     return tuple(map(int, parts))

@@ -20,6 +20,7 @@ VERSION = 1
 def data(report: Report) -> dict[str, object]:
     return {
         "version": VERSION,
+        "target": "cpu",
         "kernel": report.kernel,
         "where": report.where,
         "sizes": dict(report.sizes),
@@ -115,7 +116,7 @@ def _form(each: FormReport) -> dict[str, object]:
     found: dict[str, object] = {"name": each.form.name, "notes": list(each.form.notes)}
     if each.misses is None or each.roofline is None:
         return {**found, "problem": each.problem}
-    return {**found, "misses": _misses(each), "roofline": _roofline(each.roofline), "prediction": _prediction(each), "excess": list(each.excess)}
+    return {**found, "misses": _misses(each), "roofline": roofline_data(each.roofline), "prediction": _prediction(each), "excess": list(each.excess)}
 
 
 def _prediction(each: FormReport) -> dict[str, object] | None:
@@ -150,7 +151,7 @@ def _reference(each: FormReport, reference: Reference, levels: range) -> dict[st
     }
 
 
-def _roofline(found: Roofline) -> dict[str, object]:
+def roofline_data(found: Roofline) -> dict[str, object]:
     return {
         "operations": found.operations,
         "work": [_roof(roof) for roof in found.work],

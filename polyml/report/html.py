@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from polyml.report.make import Report
-from polyml.report.plots import roofline_svg, tiles_svg
 from polyml.report.text import Table, parts
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
@@ -14,7 +13,12 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 def html(report: Report) -> str:
     """Self-contained: no scripts, no other files."""
-    return "\n".join(["<div>", *(line for part in parts(report) for line in _part(part)), roofline_svg(report), tiles_svg(report), "</div>"])
+    return page(parts(report), *report.pictures().values())
+
+
+def page(found: Iterable[str | Table], *pictures: str) -> str:
+    """Lines and tables, then pictures."""
+    return "\n".join(["<div>", *(line for part in found for line in _part(part)), *pictures, "</div>"])
 
 
 def _part(part: str | Table) -> Iterator[str]:

@@ -80,6 +80,12 @@ class Report:
 
         return html(self)
 
+    def pictures(self) -> dict[str, str]:
+        """SVG texts by name, "" where there is nothing to draw."""
+        from polyml.report.plots import roofline_svg, tiles_svg
+
+        return {"roofline": roofline_svg(self), "tiles": tiles_svg(self)}
+
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""
         from polyml.report.data import data

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from polyml.machines.units import shown
-from polyml.report.make import FormReport, Report
+from polyml.report.make import Report
+from polyml.report.roofline import Roofline
 from polyml.report.tiles import Tiles
 
 WIDTH, HEIGHT = 640, 400
@@ -16,16 +17,21 @@ COLOURS = ("#0b6e99", "#c4551d", "#3b7d3b", "#7d3b7d")
 
 
 def roofline_svg(report: Report) -> str:
+    """Of each form."""
+    return rooflines_svg([(each.form.name, each.roofline) for each in report.forms if each.roofline is not None])
+
+
+def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
     """Operations per second over operations per byte of main memory's traffic, in logarithmic scales: the roofs of each level's
-    bandwidth and of the peak, and a dot where each form is predicted. "" where no rates are known.
+    bandwidth and of the peak, and a dot where each form, by name, is predicted. "" where no rates are known.
     """
-    forms = [each for each in report.forms if each.roofline is not None and each.roofline.seconds]
-    kinds = [roof for each in forms for roof in each.roofline.work if roof.rate is not None]
+    named = [(name, found) for name, found in given if found.seconds]
+    kinds = [roof for _, found in named for roof in found.work if roof.rate is not None]
     if not kinds:
         return ""
     peak = max(roof.rate.value for roof in kinds)
-    places = {roof.place: roof.rate.value for each in forms for roof in each.roofline.traffic if roof.rate is not None}
-    dots = [(each, *dot) for each in forms if (dot := _dot(each)) is not None]
+    places = {roof.place: roof.rate.value for _, found in named for roof in found.traffic if roof.rate is not None}
+    dots = [(name, *dot) for name, found in named if (dot := _dot(found)) is not None]
     ridges = [peak / rate for rate in places.values()]
     xs = [x for _, x, _ in dots] + ridges
     ys = [y for _, _, y in dots] + [peak]
@@ -34,9 +40,9 @@ def roofline_svg(report: Report) -> str:
     for place, rate in places.items():
         parts += axes.line([(axes.low_x, axes.low_x * rate), (peak / rate, peak)], "#888", f"{place} {shown(rate, 'bandwidth')}")
     parts += axes.line([(min(ridges), peak), (axes.high_x, peak)], "#444", f"peak {shown(peak, 'operations')}")
-    for colour, (each, x, y) in zip(COLOURS, dots):
-        parts += axes.dot(x, y, colour, f"{each.form.name}: {shown(y, 'operations')}")
-    parts += _legend([(colour, each.form.name) for colour, (each, _, _) in zip(COLOURS, dots)])
+    for colour, (name, x, y) in zip(COLOURS, dots):
+        parts += axes.dot(x, y, colour, f"{name}: {shown(y, 'operations')}")
+    parts += _legend([(colour, name) for colour, (name, _, _) in zip(COLOURS, dots)])
     return _svg(parts)
 
 
@@ -76,9 +82,9 @@ def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
     return [(lines, misses) for _, (misses, lines) in sorted(best.items())]
 
 
-def _dot(each: FormReport) -> tuple[float, float] | None:
-    intensity = each.roofline.intensity("memory")
-    return None if not intensity else (intensity, each.roofline.operations / each.roofline.seconds)
+def _dot(found: Roofline) -> tuple[float, float] | None:
+    intensity = found.intensity("memory")
+    return None if not intensity else (intensity, found.operations / found.seconds)
 
 
 class _Axes:

@@ -153,7 +153,7 @@ def _tiles(report: Report) -> Iterator[str | Table]:
         yield f"  estimates from footprints, of {len(found.candidates):,} candidates; {found.seconds:.2f} s"
     else:
         rows = [
-            (_sizes(each.sizes), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), _time(each.seconds))
+            (_sizes(each.sizes), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), time_text(each.seconds))
             for each in dict.fromkeys([*found.simulated[:3], found.fastest or found.best])
         ]
         yield Table(heads, tuple(rows))
@@ -215,25 +215,25 @@ def reference_text(form: Form, reference: Reference) -> str:
 
 
 def _roofline(found: Roofline) -> Iterator[str | Table]:
-    rows = [(r.place, f"{r.amount:,} operations", "", _rate(r, "operations"), _time(r.seconds)) for r in found.work]
+    rows = [(r.place, f"{r.amount:,} operations", "", rate_text(r, "operations"), time_text(r.seconds)) for r in found.work]
     for roof in found.traffic:
         intensity = found.intensity(roof.place)
         per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
-        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, _rate(roof, "bandwidth"), _time(roof.seconds)))
+        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, rate_text(roof, "bandwidth"), time_text(roof.seconds)))
     yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
     if found.seconds is None:
         yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
     else:
-        yield f"  bound by {found.bound}: at least {_time(found.seconds)}, the highest roof"
+        yield f"  bound by {found.bound}: at least {time_text(found.seconds)}, the highest roof"
 
 
 def _prediction(found: Prediction | None) -> Iterator[str]:
     if found is not None:
-        moves = "".join(f", {place} {_time(seconds)}" for place, seconds in found.moves.items())
-        yield f"  predicted {_time(found.seconds)}: instructions {_time(found.instructions)}{moves}; an estimate"
+        moves = "".join(f", {place} {time_text(seconds)}" for place, seconds in found.moves.items())
+        yield f"  predicted {time_text(found.seconds)}: instructions {time_text(found.instructions)}{moves}; an estimate"
 
 
-def _rate(roof: Roof, kind: str) -> str:
+def rate_text(roof: Roof, kind: str) -> str:
     if roof.rate is None:
         return "not known"
     lanes = "" if roof.lanes == 1 else f", {roof.lanes:.0%} of the lanes"
@@ -244,7 +244,7 @@ def _origin(figure: Figure) -> str:
     return f"({figure.origin})"
 
 
-def _time(seconds: float | None) -> str:
+def time_text(seconds: float | None) -> str:
     if seconds is None:
         return "?"
     unit, factor = next(((u, f) for u, f in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * f >= 1), ("ns", 1e9))

@@ -1,0 +1,159 @@
+"""A report on a GPU as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.gpu import banks
+from polyml.gpu.launches import Access, Copy, Launches
+from polyml.gpu.registers import RULE
+from polyml.machines.units import shown
+from polyml.report.gpu.make import Form, GpuReport
+from polyml.report.text import WIDTH, Table, rate_text, time_text
+
+AXES = "xyz"
+TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
+
+
+def text(report: GpuReport) -> str:
+    lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
+    return "\n".join(line for each in lines for line in each).rstrip()
+
+
+def parts(report: GpuReport) -> Iterator[str | Table]:
+    """Lines and tables, in order."""
+    yield report.where
+    yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
+    yield f"machine  {report.machine.name}, {report.machine.multiprocessors} multiprocessors"
+    work = ", ".join(f"{count:,} {kind}" for kind, count in report.operations.items())
+    yield f"work     {work or 'no'} operations"
+    yield ""
+    for form in report.forms:
+        yield from _form(form)
+    yield "requests, sectors and wavefronts are those of a thread for each iteration, without vector loads"
+    yield f"registers: {RULE}"
+    l2 = shown(report.machine.l2_bytes, "size")
+    yield f"memory: what a launch uses, once; once for all launches of a loop where L2, {l2}, holds it"
+    yield ""
+    yield f"{report.seconds:.2f} s"
+
+
+def _form(form: Form) -> Iterator[str | Table]:
+    yield f"── {TITLES[form.name]} ".ljust(WIDTH, "─")
+    if form.problem:
+        yield form.problem
+        yield ""
+        return
+    yield from form.notes
+    if form.is_source:
+        yield ""
+        return
+    for number, launches in enumerate(form.launches, 1):
+        yield from _launches(number, launches)
+        yield ""
+    if form.seconds is None:
+        yield "no time is predicted: the machine's rates are not all known"
+    else:
+        count = sum(each.kernel.launches for each in form.launches)
+        launches = "the launch itself takes" if count == 1 else f"{count:,} launches themselves take"
+        yield f"together {time_text(form.seconds)}, an estimate, without what {launches}"
+    yield ""
+
+
+def _launches(number: int, each: Launches) -> Iterator[str | Table]:
+    nest = each.kernel.nest
+    host = f", {each.kernel.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
+    yield f"launch {number}: {', '.join(nest.statements)}{host}"
+    if nest.serial:
+        yield f"  one thread, which waits for each load (not in the estimate): {nest.serial}"
+    else:
+        yield f"  {_grid(each)}; {each.lanes:.0%} of the threads of its warps do something"
+    yield f"  {_occupancy(each)}"
+    yield ""
+    yield Table(
+        ("load or store", "", "held over", "to the next thread", "requests", "sectors each", "at most", "bytes used", "accuracy"),
+        tuple(_access(each, access) for access in each.accesses), left=4,
+    )  # fmt: skip
+    if nest_gathers := each.kernel.uses.gathers:
+        yield f"  data decide which elements of {', '.join(nest_gathers)} are loaded; they are not counted"
+    yield ""
+    if each.copies:
+        yield from _copies(each)
+    yield from _roofs(each)
+
+
+def _grid(each: Launches) -> str:
+    on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
+    block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
+    return f"{', '.join(on)}: blocks of {block} threads, {grid} of them"
+
+
+def _occupancy(each: Launches) -> str:
+    found = each.occupancy
+    shared = f", {each.shared_bytes:,} bytes of shared memory a block" if each.copies else ""
+    if not found.blocks:
+        return f"{each.registers} registers a thread (estimate){shared}: no multiprocessor holds such a block"
+    limited = ", ".join(found.limiters)
+    held = f"{found.blocks} blocks, {found.warps} of {found.most_warps} warps ({found.share:.0%}), limited by {limited}"
+    return f"{each.registers} registers a thread (estimate){shared}; a multiprocessor holds {held}"
+
+
+def _access(each: Launches, access: Access) -> tuple[str, ...]:
+    use, made = access.use, access.requests
+    kind, held = "store" if use.is_write else "load", ", ".join(use.held)
+    if access.copy is not None:
+        made_text = f"{access.wavefronts:.3g} wavefronts"
+        return (use.text, kind, held, _step(each, access), f"{made.requests:,}", made_text, "", "", "from shared memory")
+    figures = f"{made.requests:,}", f"{made.per_request:.4g}", str(made.most), f"{made.efficiency:.1%}"
+    return (use.text, kind, held, _step(each, access), *figures, made.accuracy)
+
+
+def _step(each: Launches, access: Access) -> str:
+    if not each.mapped.axes:
+        return ""
+    kinds = {None: "uneven", 0: "same", access.use.element_bytes: "contiguous", -access.use.element_bytes: "reversed"}
+    return kinds.get(access.step, f"{access.step:,} bytes" if access.step is not None else "")
+
+
+def _copies(each: Launches) -> Iterator[str | Table]:
+    rows = [_copy(copy) for copy in each.copies]
+    heads = ("copied to shared memory", "box", "for", "row padding", "requests", "sectors each", "bytes used")
+    yield Table((*heads, "wavefronts to store", "to load"), tuple(rows), left=3)
+    machine = each.kernel.machine
+    told = "wavefronts of whole warps are exact, 8-byte elements by halves of a warp"
+    yield f"  {machine.shared_banks} banks of {machine.bank_bytes} bytes; {told}"
+    yield from (f"  {advice}" for copy in each.copies if (advice := padding_advice(each, copy)))
+    yield ""
+
+
+def _copy(copy: Copy) -> tuple[str, ...]:
+    buffer, made = copy.buffer, copy.requests
+    box = " x ".join(map(str, buffer.shape))
+    figures = f"{made.requests:,}", f"{made.per_request:.4g}", f"{made.efficiency:.1%}", f"{copy.stores:.3g}", f"{copy.loads:.3g}"
+    return (buffer.array, box, f"{buffer.tile} of {buffer.loop}", str(buffer.padding), *figures)
+
+
+def padding_advice(each: Launches, copy: Copy) -> str:
+    """What padding gains, "" where it gains nothing."""
+    buffer = copy.buffer
+    if not buffer.padding:
+        return ""
+    row, free = buffer.shape[-1], banks.least(each.kernel.machine, buffer.element_bytes)
+    left = "without conflicts" if copy.loads <= free else "at best"
+    return (f"rows of {buffer.array} have {row + buffer.padding} elements in place of {row}: "
+            f"{copy.loads:.3g} wavefronts per load, {left}, in place of {copy.unpadded:.3g}")  # fmt: skip
+
+
+def _roofs(each: Launches) -> Iterator[str | Table]:
+    found = each.roofline
+    rows = [(r.place, f"{r.amount:,} operations", "", rate_text(r, "operations"), time_text(r.seconds)) for r in found.work]
+    for roof in found.traffic:
+        intensity = found.intensity(roof.place)
+        per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
+        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, rate_text(roof, "bandwidth"), time_text(roof.seconds)))
+    yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
+    if found.seconds is not None:
+        yield f"  bound by {found.bound}: {time_text(found.seconds)}, an estimate: the highest roof"
+    if each.is_filtered and each.sectors < each.requested:
+        sectors = f"{each.sectors:,} of {each.requested:,} sectors"
+        yield f"  L1 is taken to hold what a block loads again: {sectors} come from L2 (estimate)"

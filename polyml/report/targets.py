@@ -1,0 +1,66 @@
+"""What a report is made for: a CPU's caches or a GPU's threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from polyml.errors import ConfigError
+from polyml.hardware import Cpu, Described, Gpu
+from polyml.machines import find
+from polyml.report.forms import Call
+
+
+@dataclass(frozen=True)
+class Target:
+    """machine: that is taken if none is given, of the kind `needs`, in words `noun`. takes: what may be asked of the report."""
+
+    machine: str
+    needs: type[Described]
+    noun: str
+    takes: tuple[str, ...]
+    make: Callable[..., object]
+
+
+def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate):
+    from polyml.report.make import report
+
+    return report(call, arguments, where, machine, caches, tile, threads, simulate)
+
+
+def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, *, block):
+    from polyml.report.gpu.make import report
+
+    return report(call, arguments, where, machine, block)
+
+
+TARGETS = {
+    "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate"), _of_cpu),
+    "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
+}
+DEFAULTS = {"caches": (), "tile": (), "threads": 0, "simulate": True, "block": ()}
+OPTIONS = {"caches": "--cache", "simulate": "--no-simulation"}  # where it is not called as the argument
+
+
+def report(
+    call: Call, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: Mapping[str, object]
+):
+    """asked: what only some targets take, by the names of DEFAULTS. Raises ConfigError for what does not fit together.
+    """
+    check(target, machine, asked)
+    made = TARGETS[target]
+    found = machine or find.find(made.machine, measure=made.machine == "host")
+    return made.make(call, arguments, where, found, **{name: asked[name] for name in made.takes})
+
+
+def check(target: str, machine: Described | None, asked: Mapping[str, object]) -> None:
+    """Raise ConfigError for a target that there is not, for a machine of another kind, and for what the target does not take."""
+    if target not in TARGETS:
+        raise ConfigError(f"there is no target {target!r}", notes=[f"expected {' or '.join(TARGETS)}"])
+    made = TARGETS[target]
+    if machine is not None and not isinstance(machine, made.needs):
+        notes = [f"expected a {made.noun} of `polyml machine --list`, or its file"]
+        raise ConfigError(f"{machine.name} is no {made.noun}", notes=notes)
+    unused = [name for name, value in asked.items() if value != DEFAULTS[name] and name not in made.takes]
+    if unused:
+        raise ConfigError(f"{OPTIONS.get(unused[0], f'--{unused[0]}')} is not for --target {target}")

@@ -1,0 +1,163 @@
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.errors import ConfigError, IllegalSchedule
+from polyml.machines import find
+from tests.cli.running import run
+from tests.gpu import kernels
+
+
+def report(function, *arrays, **options):
+    return polyml.kernel(function, cache=False).report(*arrays, target="cuda", **options)
+
+
+@pytest.fixture(scope="module")
+def product():
+    return report(kernels.dots, *np.zeros((3, 256, 256), np.float32))
+
+
+def test_both_orders_are_there(product):
+    assert [form.name for form in product.forms] == ["source", "polyml"] and product.machine.name == find.find("h100").name
+    assert product.operations == {"f32": 2 * 256**3}
+    for form in product.forms:
+        assert sum(each.roofline.operations for each in form.launches) == 2 * 256**3
+        assert form.seconds == sum(each.roofline.seconds for each in form.launches) > 0
+
+
+def test_conflicts_of_banks_are_advised_about(product):
+    (launches,) = product.forms[0].launches
+    columns = next(copy for copy in launches.copies if copy.buffer.array == "B")
+    assert columns.unpadded > columns.loads == 1
+    text = str(product)
+    row = columns.buffer.shape[-1]
+    padded = f"rows of B have {row + columns.buffer.padding} elements in place of {row}"
+    assert f"{padded}: 1 wavefronts per load, without conflicts" in text
+
+
+def test_text_tells_what_matters(product):
+    text = str(product)
+    for said in ("j on x, i on y", "registers a thread (estimate)", "limited by", "sectors each", "bound by", "together"):
+        assert said in text
+
+
+def test_json_has_the_same_numbers(product):
+    data = json.loads(json.dumps(product.data()))
+    assert (data["version"], data["target"]) == (1, "cuda")
+    (launches,) = data["forms"][0]["launches"]
+    (found,) = product.forms[0].launches
+    assert launches["occupancy"]["blocks"] == found.occupancy.blocks and launches["threads_per_block"] == found.threads.count
+    assert [a["text"] for a in launches["accesses"]] == [access.use.text for access in found.accesses]
+    stored = next(a for a in launches["accesses"] if a["is_write"])
+    assert stored["sectors"] == 256 * 256 // 8 and stored["efficiency"] == 1 and stored["accuracy"] == "exact"
+
+
+def test_pages_are_well_formed(product):
+    page = ElementTree.fromstring(product._repr_html_())
+    assert len([e for e in page.iter() if e.tag.endswith("circle")]) == 2 * len(product.forms)
+    assert "sectors each" in "".join(page.itertext())
+
+
+def test_blocks_are_those_asked_for():
+    found = report(kernels.dots, *np.zeros((3, 100, 100)), block=(16, 4))
+    assert all(each.threads.sizes == (16, 4) for form in found.forms for each in form.launches)
+    assert found.data()["block"] == [16, 4]
+
+
+def test_an_order_without_threads_is_told_beside_the_other():
+    def shifted(A):
+        for i in range(1, A.shape[0]):
+            for j in range(A.shape[1] - 1):
+                A[i, j] = A[i - 1, j + 1] + A[i, j]
+
+    def waves(A):
+        for i in range(1, A.shape[0]):
+            for j in range(1, A.shape[1]):
+                A[i, j] = A[i - 1, j] + A[i, j - 1]
+
+    assert not any(form.problem for form in report(shifted, np.zeros((40, 50))).forms)
+    source, polyml_ = report(waves, np.zeros((40, 50))).forms
+    assert "depends on" in source.problem and source.seconds is None
+    assert polyml_.launches[0].kernel.nest.host and polyml_.launches[0].kernel.launches == 39 + 49 - 1
+
+
+def test_a_kernel_without_threads_is_refused():
+    with pytest.raises(IllegalSchedule, match="no loop of prefix may go to the threads of a GPU"):
+        report(kernels.prefix, np.zeros(30))
+
+
+def test_elements_that_data_decide_are_told():
+    def gathered(x, columns, y):
+        for i in range(y.shape[0]):
+            y[i] = x[columns[i]]
+
+    found = report(gathered, np.zeros(90), np.zeros(90, int), np.zeros(90))
+    assert "data decide which elements of x are loaded; they are not counted" in str(found)
+    assert found.data()["forms"][0]["launches"][0]["gathers"] == ["x"]
+
+
+def test_empty_arrays_have_no_requests():
+    found = report(kernels.gemm, np.zeros((0, 5)), np.zeros((0, 4)), np.zeros((4, 5)))
+    assert all(access.requests.requests == 0 for form in found.forms for each in form.launches for access in each.accesses)
+    str(found), found.data()
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"target": "cuda", "tile": (8, 8)}, "--tile is not for --target cuda"),
+    ({"target": "cuda", "threads": 2}, "--threads is not for --target cuda"),
+    ({"target": "cpu", "block": (32,)}, "--block is not for --target cpu"),
+    ({"target": "cuda", "machine": find.find("zen4")}, "is no GPU"),
+    ({"target": "vulkan"}, "there is no target 'vulkan'"),
+])  # fmt: skip
+def test_what_does_not_fit_together(options, said):
+    with pytest.raises(ConfigError, match=said):
+        polyml.kernel(kernels.prefix, cache=False).report(np.zeros(9), **options)
+
+
+SOURCE = '''
+def scale(A, x):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] *= x
+
+def prefix(x):
+    for i in range(1, x.shape[0]):
+        x[i] = x[i] + x[i - 1]
+'''
+ARGUMENTS = ("--arg", "A=f64[N,M]", "--arg", "x=2.0", "-D", "N=40", "-D", "M=30", "--target", "cuda")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "own.py").write_text(SOURCE)
+    (tmp_path / "small.toml").write_text((find._FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
+
+
+def test_the_command_prints_and_gives_data(folder):
+    out, _ = run("report", "own.py:scale", *ARGUMENTS)
+    assert "j on x, i on y" in out and "1,200 f64 operations" in out
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--block", "16,16", "--machine", "small.toml", "--json")
+    data = json.loads(out)
+    assert data["machine"] == "small" and data["forms"][0]["launches"][0]["threads_per_block"] == 256
+
+
+@pytest.mark.parametrize("given, said", [
+    (["own.py:scale", *ARGUMENTS, "--cache", "32K:8:64"], "--cache is not for --target cuda"),
+    (["own.py:scale", *ARGUMENTS, "--tile", "8,8"], "--tile is not for --target cuda"),
+    (["own.py:scale", *ARGUMENTS[:-2], "--block", "32"], "--block is not for --target cpu"),
+    (["own.py:scale", *ARGUMENTS, "--machine", "zen4"], "is no GPU"),
+    (["own.py:scale", *ARGUMENTS, "--machine", "tpu-v1"], "is no GPU"),
+    (["own.py:scale", *ARGUMENTS, "--machine", "a100"], "there is no machine 'a100'"),
+    (["own.py:scale", *ARGUMENTS, "--block", "32,x"], "--block does not take '32,x'"),
+    (["own.py:scale", *ARGUMENTS, "--block", "64,32"], "a block of 64 x 32 has 2,048 threads"),
+    (["own.py:scale", *ARGUMENTS, "--block", "2,2,2,2"], "one to 3 sizes"),
+    (["own.py:prefix", "--arg", "x=f64[N]", "-D", "N=9", "--target", "cuda"], "no loop of prefix may go to the threads of a GPU"),
+])  # fmt: skip
+def test_bad_input_is_one_line_and_status_two(folder, given, said):
+    out, err = run("report", *given, code=2)
+    assert out == "" and said in err.splitlines()[-1] and len([line for line in err.splitlines() if "error:" in line]) == 1
