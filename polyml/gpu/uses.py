@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 import islpy as isl
 
@@ -137,13 +138,13 @@ class _Reader:
 
     def _held_throughout(self, mine: list[_Touch], whole: isl.Map) -> Iterator[Use]:
         """A load before the first use, where that does not store, and a store behind the last one."""
-        needed, stored = whole.domain().subtract(whole.domain()), whole.domain().subtract(whole.domain())
-        for touch in mine:
-            when = polyhedra.outer_of(touch.elements, self._depth).domain()
+        none = whole.domain().subtract(whole.domain())
+        needed, stored = none, none
+        for number, touch in enumerate(mine):
             if touch.is_write:
-                stored = stored.union(when)
+                stored = stored.union(self._threads_of(touch.elements))
             else:
-                needed = needed.union(when.subtract(stored))
+                needed = needed.union(self._not_stored_before(touch, mine[:number]))
         array = self._scop.arrays[mine[0].access.array]
         if not in_memory(array) or needed.is_empty() and self._is_own(array.name):
             return
@@ -152,6 +153,24 @@ class _Reader:
             if not when.is_empty():
                 touch = next(t for t in mine if t.is_write == is_write)
                 yield self._use(touch, whole.intersect_domain(when).coalesce(), is_write, (), held)
+
+    def _threads_of(self, elements: isl.Map) -> isl.Set:
+        """{ T[host, grid] } that use some."""
+        return polyhedra.outer_of(elements, self._depth).domain()
+
+    def _not_stored_before(self, load: _Touch, others: list[_Touch]) -> isl.Set:
+        """The threads in which some instance of a load may come before any store of others, which are before it in the text: those
+        with an iteration of the loops around both in which there is no such store.
+        """
+        left = self._threads_of(load.elements)
+        for store in others:
+            if store.is_write:
+                pairs = zip(load.run.inside, store.run.inside)
+                shared = sum(1 for _ in takewhile(lambda pair: pair[0].values is pair[1].values, pairs))
+                depth = self._depth + shared
+                both = [polyhedra.outer_of(touch.elements, depth) for touch in (load, store)]
+                left = left.intersect(self._threads_of(both[0].subtract_domain(both[1].domain())))
+        return left
 
     def _is_own(self, array: str) -> bool:
         """Whether no other nest and no caller sees it."""
@@ -165,8 +184,10 @@ class _Reader:
         done: list[Use] = []
         for touch in mine:
             use = self._use(touch, touch.elements, touch.is_write, touch.run.inside, ())
-            while not is_written and len(use.loops) > self._depth and use.step(len(use.loops) - 1) == 0:
+            while not is_written and len(use.loops) > self._depth:
                 elements = polyhedra.outer_of(use.elements, len(use.loops) - 1)
+                if not elements.is_single_valued():
+                    break
                 inside = touch.run.inside[: len(use.loops) - 1 - self._depth]
                 use = self._use(touch, elements, False, inside, (use.loops[-1], *use.held))
             if not any(_is_same(use, other) for other in done):

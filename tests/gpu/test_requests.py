@@ -1,8 +1,12 @@
+import islpy as isl
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyml import polyhedra
+from polyml.gpu.blocks import Threads
+from polyml.gpu.requests import requests
 from tests.gpu import kernels
 from tests.gpu.brute import Counted, counted
 from tests.gpu.mapping import all_requests
@@ -121,6 +125,44 @@ def test_products_of_any_size_in_any_block(sizes, dtype, block, order):
     points = [(i, j, k) for i in range(ni) for j in range(nj) for k in range(nk)]
     same(found["A[i, k] of S0"], ((k, tuple((i, j)[o] for o in order), element(at["A"], i, k)) for i, j, k in points), block)
     same(found["B[k, j] of S0"], ((k, tuple((i, j)[o] for o in order), element(at["B"], k, j)) for i, j, k in points), block)
+
+
+PLACES = st.lists(
+    st.sampled_from([
+        "0 <= i < 9", "0 <= i < 40", "2 <= i <= 21", "0 <= j < 70", "-3 <= j < 45", "5 <= j < 39", "0 <= k < 4", "k = 2", "j <= i + 20",
+        "i + j <= 50", "k <= i", "i mod 3 = 1", "j mod 2 = 0", "(i + j) mod 3 = 0", "j != 17", "2k <= j", "i = 2k + 1",
+    ]), max_size=5, unique=True,
+).map(lambda facts: " and ".join(["-3 <= i < 45 and -8 <= j < 80 and 0 <= k < 5", *facts]))  # fmt: skip
+EXPRESSIONS = st.sampled_from([
+    "4i + 400j", "4j + 400i", "8j + 360i + 40k", "4k", "8*floor(j/2) + 512i", "4i + 4j + 4k", "12j + 4i", "4*(j mod 8) + 64i", "40j - 4i",
+    "4*floor((i + j)/3)", "128i + 4j", "-8j + 264k", "4000",
+])  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(PLACES, st.lists(EXPRESSIONS, min_size=1, max_size=3), st.tuples(st.integers(1, 40), st.integers(1, 20)),
+       st.sampled_from([(0, 1), (1, 0), (2, 1), (1, 2)]), st.sampled_from([(4, 4), (8, 8), (4, 8)]))  # fmt: skip
+def test_any_set_in_any_block(facts, expressions, block, dims, sizes):
+    """Addresses of accesses made at the same times, some in two pieces, against every thread on its own."""
+    when = isl.Set(f"{{ T[i, j, k] : {facts} }}")
+    if when.is_empty():
+        return
+    accesses = [isl.PwAff(f"{{ T[i, j, k] -> [(10000 + {e})] }}") for e in expressions]
+    accesses.append(isl.PwAff("{ T[i, j, k] -> [(10000 + 8j)] : j <= 30; T[i, j, k] -> [(20000 + 4i)] : j > 30 }"))
+    rows = [polyhedra.rows_by_piece(each) for each in accesses]
+    axes = {dims[0]: 0, dims[1]: 1}
+    found = requests(when, rows, axes, Threads(block, 32), sizes[0], 32, 128)
+    (other,) = {0, 1, 2} - {*dims}
+    points = sorted(at for _, at in polyhedra.points(when))
+    for made, access in zip(found, accesses):
+        pairs = polyhedra.points(isl.Map.from_pw_aff(access).intersect_domain(when))
+        address = {at: value for (_, at), (_, (value,)) in pairs}
+        events = [(at[other], (at[dims[0]], at[dims[1]]), address[at]) for at in points]
+        expected = counted(events, block)
+        assert made.accuracy == "exact"
+        assert (made.requests, made.lanes, made.sectors, made.lines, made.most) == (
+            expected.requests, expected.lanes, expected.sectors, expected.lines, expected.most
+        )  # fmt: skip
 
 
 def test_sizes_that_are_not_looked_at_thread_by_thread():
