@@ -36,6 +36,7 @@ from polyml.schedule.gpu import AXES, Mapped, Nest, mapped
 
 SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),
           2: ((32, 8), (32, 4), (32, 16), (64, 4), (128, 2), (16, 16), (256, 1), (32, 32))}  # fmt: skip
+SEVERAL, ITEMS = ((32, 8), (16, 16)), (2, 4, 8)  # blocks of threads with several iterations along each axis
 TILES = (32, 16, 8)  # of a thread's outermost loop
 ENOUGH = 0.5  # of the warps that a multiprocessor may hold: more hide little more
 ALIKE = 1.02  # times that are as good
@@ -189,20 +190,34 @@ def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
     """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, with most
     warps up to half of what there may be, then the first.
 
-    The loop along which most references move by one element is x, else the innermost one; then the loops further out. block:
-    sizes in place of those that are tried.
+    The loop along which most references move by one element is x, else the innermost one; then the loops further out. A thread
+    has several iterations where that spares loads in a loop of its own. block: sizes in place of those that are tried, of threads
+    with one iteration each.
     """
     order = _order(kernel)
     shapes = (tuple(block),) if block else SHAPES.get(min(len(order), 2), ((1,),))
-    tried = [each for shape in shapes for each in _tried(_Mapping.of(kernel, order, shape, _FEWER))]
+    plain = [_Mapping.of(kernel, order, shape, (), _FEWER) for shape in shapes]
+    several = [] if block else [_Mapping.of(kernel, order, *given, _FEWER) for given in _several(kernel, order)]
+    tried = [each for mapping in (*plain, *several) for each in _tried(mapping)]
     if not tried:  # the block does not fit
-        return _launches(_Mapping.of(kernel, order, shapes[0], MOST_WARPS), 0)
+        return _launches(_Mapping.of(kernel, order, shapes[0], (), MOST_WARPS), 0)
     fastest = min(map(_cost, tried))
     alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
     best = max(alike, key=lambda each: min(ENOUGH, each.occupancy.share))
     if all(access.requests.accuracy == EXACT for access in best.accesses):
         return best
-    return _launches(_Mapping.of(kernel, order, best.threads.sizes, MOST_WARPS), best.copies[0].buffer.tile if best.copies else 0)
+    items = tuple(axis.items for axis in best.mapped.axes)
+    mapping = _Mapping.of(kernel, order, best.threads.sizes, items, MOST_WARPS)
+    return _launches(mapping, best.copies[0].buffer.tile if best.copies else 0)
+
+
+def _several(kernel: Kernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Sizes of blocks and items of threads, where loads in a thread's own loop do not move along one of the first axes."""
+    host, first = len(kernel.nest.host), order[:2]
+    loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
+    if any(use.step(host + loop) == 0 for use in loads for loop in first):
+        for count in ITEMS:
+            yield from ((shape[: len(first)], (count,) * len(first)) for shape in SEVERAL)
 
 
 def _tried(mapping: _Mapping) -> Iterator[Launches]:
@@ -240,7 +255,7 @@ def _launches(mapping: _Mapping, tile: int) -> Launches:
     """tile: of the thread's outermost loop, 0: nothing is copied to shared memory."""
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
     accesses, copies = mapping.staged(tile) if tile else (mapping.accesses, ())
-    taken = registers(kernel.uses, kernel.depth, len(copies), machine)
+    taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
     held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
     sectors, is_filtered = mapping.sectors(accesses, copies, held)
     warps, lanes, amounts = mapping.work
@@ -248,6 +263,11 @@ def _launches(mapping: _Mapping, tile: int) -> Launches:
     found = Launches(kernel, mapping.mapped, threads, mapping.grid, mapping.blocks, accesses, copies, taken, held, share, sectors,
                      is_filtered, Roofline(0, (), ()))  # fmt: skip
     return replace(found, roofline=_roofline(found, amounts))
+
+
+def _is_for_all(use: Use, dim: int) -> bool:
+    """Whether a load is the same in all iterations of a loop around a thread."""
+    return not use.is_write and len(use.address) == 1 and use.step(dim) == 0
 
 
 @dataclass(frozen=True)
@@ -258,20 +278,30 @@ class _Mapping:
     most: int
 
     @staticmethod
-    def of(kernel: Kernel, order: Sequence[int], block: Sequence[int], most: int) -> _Mapping:
+    def of(kernel: Kernel, order: Sequence[int], block: Sequence[int], items: Sequence[int], most: int) -> _Mapping:
         sizes = tuple(block[: min(len(order), AXES)]) or (1,)
-        return _Mapping(kernel, mapped(kernel.nest, order, sizes), Threads(sizes, kernel.machine.threads_per_warp), most)
+        threads = Threads(sizes, kernel.machine.threads_per_warp)
+        return _Mapping(kernel, mapped(kernel.nest, order, sizes, items[: len(order)]), threads, most)
+
+    @cached_property
+    def _dims(self) -> tuple[int, ...]:
+        """Of the axes, the number of the loop around a thread."""
+        names = [around.name for around in self.kernel.nest.grid]
+        return tuple(len(self.kernel.nest.host) + names.index(axis.loop.name) for axis in self.mapped.axes)
 
     @property
     def _sizes(self) -> dict[int, int]:
-        """Of a block, by the number of the loop around."""
-        host, names = len(self.kernel.nest.host), [around.name for around in self.kernel.nest.grid]
-        return {host + names.index(axis.loop.name): axis.size for axis in self.mapped.axes}
+        """Iterations of a block, by the number of the loop around."""
+        return {dim: axis.extent for dim, axis in zip(self._dims, self.mapped.axes)}
 
     @property
     def _axes(self) -> dict[int, int]:
-        host, names = len(self.kernel.nest.host), [around.name for around in self.kernel.nest.grid]
-        return {host + names.index(axis.loop.name): k for k, axis in enumerate(self.mapped.axes)}
+        return {dim: k for k, dim in enumerate(self._dims)}
+
+    @property
+    def items(self) -> dict[int, int]:
+        """Iterations of a thread, by the number of the loop around, where there are several."""
+        return {dim: axis.items for dim, axis in zip(self._dims, self.mapped.axes) if axis.items > 1}
 
     @cached_property
     def blocks(self) -> int:
@@ -287,14 +317,19 @@ class _Mapping:
         x = next(iter(self._axes), None)
         found: dict[int, Requests] = {}
         for group in self.kernel.groups:
-            made = self._requests(group[0].points, [use.address for use in group], group[0].element_bytes)
-            found |= zip(map(id, group), made)
+            once = [tuple((dim, count) for dim, count in self.items.items() if _is_for_all(use, dim)) for use in group]
+            for items in dict.fromkeys(once):
+                alike = [use for use, own in zip(group, once) if own == items]
+                made = self._requests(group[0].points, [use.address for use in alike], group[0].element_bytes, dict(items))
+                found |= zip(map(id, alike), made)
         return tuple(Access(use, None if x is None else use.step(x), found[id(use)]) for use in self.kernel.uses.uses)
 
-    def _requests(self, when: isl.Set, addresses: Sequence[Sequence[Piece]], element_bytes: int) -> tuple[Requests, ...]:
+    def _requests(
+        self, when: isl.Set, addresses: Sequence[Sequence[Piece]], element_bytes: int, items: Mapping[int, int]
+    ) -> tuple[Requests, ...]:
         machine = self.kernel.machine
         grains = element_bytes, machine.sector_bytes, machine.line_bytes
-        return requests(when, addresses, self._axes, self.threads, *grains, self.most)
+        return requests(when, addresses, self._axes, self.threads, *grains, self.most, items)
 
     @cached_property
     def work(self) -> tuple[int, int, dict[str, int]]:
@@ -302,7 +337,7 @@ class _Mapping:
         warps = lanes = 0
         amounts: dict[str, int] = {}
         for when, operations in self.kernel.times:
-            (made,) = self._requests(when, [((when, ({}, 0), 1),)], 1)
+            (made,) = self._requests(when, [((when, ({}, 0), 1),)], 1, {})
             warps, lanes = warps + made.requests, lanes + made.lanes
             for kind, count in operations.items():
                 amounts[kind] = amounts.get(kind, 0) + count * made.lanes
@@ -312,7 +347,7 @@ class _Mapping:
         """The accesses with those from shared memory, and the copies: of what then takes less than half of the sectors."""
         machine, kernel = self.kernel.machine, self.kernel
         by_use, copies = {id(access.use): access for access in self.accesses}, []
-        for buffer in staging.buffers(self.mapped, kernel.uses.uses, self.threads, tile):
+        for buffer in staging.buffers(self.mapped, kernel.uses.uses, tile):
             if buffer.size_bytes > machine.shared_bytes_per_block:
                 continue
             when = polyhedra.outer(buffer.uses[0].points, kernel.depth + 1)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from polyml.gpu.uses import Uses
+from collections.abc import Mapping
+from math import prod
+from types import MappingProxyType
+
+from polyml.gpu.uses import Use, Uses
 from polyml.hardware import Gpu
 
 _FRAME = 6  # the thread's place, the stack, what conditions need
@@ -16,17 +20,25 @@ RULE = (
 )
 
 
-def registers(uses: Uses, depth: int, copies: int, machine: Gpu) -> int:
+def registers(uses: Uses, depth: int, copies: int, machine: Gpu, items: Mapping[int, int] = MappingProxyType({})) -> int:
     """Of a thread, in the units in which a warp gets them. depth: loops around a thread. copies: arrays' parts in shared memory.
+    items: iterations of a thread along these, for which elements are held and loaded together.
     """
     arrays = {use.array for use in uses.uses}
     loops = {name for use in uses.uses for name in (*use.loops[depth:], *use.held)}
+    ahead = 1 if any(count > 1 for count in items.values()) else _AHEAD
     loads = [use for use in uses.uses if not use.is_write and use.array not in uses.throughout]
-    loaded = sum(_words(use.element_bytes) * (_AHEAD if len(use.loops) > depth else 1) for use in loads)
-    held = sum(map(_words, uses.throughout.values()))
+    loaded = sum(_words(use.element_bytes) * _different(use, items) * (ahead if len(use.loops) > depth else 1) for use in loads)
+    times = {use.array: _different(use, items) for use in uses.uses}
+    held = sum(_words(size) * times.get(array, prod(items.values())) for array, size in uses.throughout.items())
     total = _FRAME + _ADDRESS * len(arrays) + _COUNTER * len(loops) + _COPY * copies + held + loaded
     unit = machine.register_unit // machine.threads_per_warp
-    return min(machine.registers_per_thread, -(-total // unit) * unit)
+    return -(-total // unit) * unit
+
+
+def _different(use: Use, items: Mapping[int, int]) -> int:
+    """Elements of a thread's iterations together."""
+    return prod(count for dim, count in items.items() if use.step(dim) != 0)
 
 
 def _words(size_bytes: int) -> int:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import gcd, prod
+from types import MappingProxyType
 
 import islpy as isl
 import numpy as np
@@ -68,10 +70,12 @@ def requests(
     sector_bytes: int,
     line_bytes: int,
     most: int = MOST_WARPS,
+    items: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Requests, ...]:
     """Of accesses that are made at the same values of loops, `points` { T[t] }, without parameters. axes: dimension -> the
     block's axis that it goes to; the other dimensions are loops in order, or of blocks. most: warps that are looked at; of
-    more, those of some values of one loop stand for the others.
+    more, those of some values of one loop stand for the others. items: of dimensions that move no address, iterations of a thread that make the access
+    once for all of them; iteration v is then thread v % size of block v // (size * items).
     """
     grains = element_bytes, sector_bytes, line_bytes
     whole = [k for k, address in enumerate(addresses) if len(address) == 1]
@@ -80,7 +84,7 @@ def requests(
     for group in groups:
         parts = list(_parts(points, [addresses[k] for k in group]))
         if parts:
-            found |= zip(group, _Counting(points, parts, axes, threads, grains, most).counted())
+            found |= zip(group, _Counting(points, parts, axes, threads, grains, most, items).counted())
     nothing = Requests(0, 0, 0, 0, 0, 0, element_bytes, sector_bytes)
     return tuple(found.get(k, nothing) for k in range(len(addresses)))
 
@@ -134,9 +138,13 @@ class _Warps:
 
 
 class _Counting:
-    def __init__(self, points, parts: Sequence[_Part], axes, threads: Threads, grains: tuple[int, int, int], most: int):
+    def __init__(self, points, parts: Sequence[_Part], axes, threads: Threads, grains: tuple[int, int, int], most: int, items):
         self._points, self._parts, self._threads, self._most = points, parts, threads, most
-        self._axes = {dim: axis for dim, axis in axes.items() if axis < len(threads.sizes) and threads.sizes[axis] > 1}
+        several = {dim: axis for dim, axis in axes.items() if axis < len(threads.sizes)}
+        self._axes = {dim: axis for dim, axis in several.items() if threads.sizes[axis] * items.get(dim, 1) > 1}
+        moves = [[(dim, item * threads.sizes[axis]) for item in range(items.get(dim, 1))] for dim, axis in self._axes.items()]
+        self._items = [dict(each) for each in product(*moves)]  # how far along each dimension a thread's iterations are
+        self._sizes = {dim: threads.sizes[axis] * items.get(dim, 1) for dim, axis in self._axes.items()}
         self._grains, self._modulus = grains, grains[-1]
         self._accuracy, self._scale = EXACT, 1.0
         self._exist = threads.exist
@@ -168,7 +176,7 @@ class _Counting:
             yield Requests(*(round(self._scale * each) for each in total), highest, *self._grains[:2], self._accuracy)
 
     def _size(self, dim: int) -> int:
-        return self._threads.sizes[self._axes[dim]] if dim in self._axes else 1
+        return self._sizes.get(dim, 1)
 
     # which values of a dimension there are
 
@@ -260,7 +268,7 @@ class _Counting:
         """[iteration, warp]: whether all lanes are points of one part, and whether some may be points."""
         shape = count, self._threads.warps
         full, some = np.zeros(shape, bool), np.zeros(shape, bool)
-        for part in self._parts:
+        for part, item in product(self._parts, self._items):
             all_in, none_in = np.ones(shape, bool), np.zeros(shape, bool)
             for row, is_zero in part.rows:
                 if _is_of_free(row, columns):
@@ -269,7 +277,7 @@ class _Counting:
                 if lanes is None:
                     all_in[:] = False
                     continue
-                base = _value(row, columns).reshape(-1, 1)
+                base = _value(row, columns).reshape(-1, 1) + sum(row[0].get(dim, 0) * far for dim, far in item.items())
                 low = np.where(self._exist, lanes, _NONE).min(axis=1) + base
                 high = np.where(self._exist, lanes, -_NONE).max(axis=1) + base
                 all_in &= (low >= 0) & (high <= 0) if is_zero else low >= 0
@@ -286,15 +294,18 @@ class _Counting:
 
     def _inside(self, columns: dict[int, np.ndarray], number: np.ndarray) -> np.ndarray:
         """[warp, lane]: which are points."""
-        lanes = self._lanes(columns, number)
         found = np.zeros((len(number), self._threads.width), bool)
-        for part in self._parts:
-            found |= _holds(part, lanes, found.shape, columns)
+        for item in self._items:
+            lanes = self._lanes(columns, number, item)
+            for part in self._parts:
+                found |= _holds(part, lanes, found.shape, columns)
         return found
 
-    def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray) -> dict[int, np.ndarray]:
+    def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
         """[warp, lane]: the loops' values."""
-        return {dim: each[:, None] + (self._at[dim][number] if dim in self._at else 0) for dim, each in columns.items()}
+        return {
+            dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()
+        }
 
     # requests
 
@@ -333,11 +344,12 @@ class _Counting:
 
     def _addresses(self, warps: _Warps, number: int) -> np.ndarray:
         """[warp, lane]; of free loops without what they add."""
-        lanes = self._lanes(warps.columns, warps.number)
         found = np.zeros(warps.takes_part.shape, np.int64)
-        for part in self._parts:
-            holds = _holds(part, lanes, found.shape, warps.columns)
-            found = np.where(holds, _value(_looked_at(part.addresses[number], warps.columns), lanes), found)
+        for item in self._items:
+            lanes = self._lanes(warps.columns, warps.number, item)
+            for part in self._parts:
+                holds = _holds(part, lanes, found.shape, warps.columns)
+                found = np.where(holds, _value(_looked_at(part.addresses[number], warps.columns), lanes), found)
         return found
 
 

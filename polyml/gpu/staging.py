@@ -63,7 +63,7 @@ class Buffer:
         return tuple(prod(padded[d + 1 :]) * self.element_bytes for d in range(len(padded)))
 
 
-def buffers(mapped: Mapped, uses: Sequence[Use], threads: Threads, tile: int) -> tuple[Buffer, ...]:
+def buffers(mapped: Mapped, uses: Sequence[Use], tile: int) -> tuple[Buffer, ...]:
     """A buffer for each group of loads that a block's threads make in all iterations of a loop that no loop of theirs is
     around, of arrays that the launch only reads.
     """
@@ -75,7 +75,7 @@ def buffers(mapped: Mapped, uses: Sequence[Use], threads: Threads, tile: int) ->
         if use.array not in written and use.outermost is not None and rows is not None:
             moved = tuple(tuple(row[0].get(dim, 0) for dim in range(depth + 1)) for row in rows)
             groups.setdefault((use.array, id(use.outermost), moved), []).append((use, rows))
-    return tuple(_buffer(mapped, group, threads, tile, depth) for group in groups.values())
+    return tuple(_buffer(mapped, group, tile, depth) for group in groups.values())
 
 
 def _rows(use: Use) -> Rows | None:
@@ -86,10 +86,10 @@ def _rows(use: Use) -> Rows | None:
     return tuple(found)
 
 
-def _buffer(mapped: Mapped, group: Sequence[tuple[Use, Rows]], threads: Threads, tile: int, depth: int) -> Buffer:
+def _buffer(mapped: Mapped, group: Sequence[tuple[Use, Rows]], tile: int, depth: int) -> Buffer:
     shape, first = [], []
     for dim in range(len(group[0][1])):
-        ends = [_ends(mapped, use, rows[dim], threads, tile, depth) for use, rows in group]
+        ends = [_ends(mapped, use, rows[dim], tile, depth) for use, rows in group]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         shape.append(high - low + 1)
         first.append(low)
@@ -97,7 +97,7 @@ def _buffer(mapped: Mapped, group: Sequence[tuple[Use, Rows]], threads: Threads,
     return Buffer(uses[0].array, uses[0].loops[depth], tile, tuple(shape), uses, rows, tuple(first), uses[0].element_bytes)
 
 
-def _ends(mapped: Mapped, use: Use, row: LinearRow, threads: Threads, tile: int, depth: int) -> tuple[int, int]:
+def _ends(mapped: Mapped, use: Use, row: LinearRow, tile: int, depth: int) -> tuple[int, int]:
     """The least and the greatest value of a subscript in the block and the tile that begin at 0."""
     terms, low = row
     high = low
@@ -105,15 +105,14 @@ def _ends(mapped: Mapped, use: Use, row: LinearRow, threads: Threads, tile: int,
         if dim > depth:
             first, last = polyhedra.extremes(polyhedra.along(use.points, dim))
         else:
-            first, last = 0, tile - 1 if dim == depth else _extent(mapped, use.loops[dim], threads) - 1
+            first, last = 0, tile - 1 if dim == depth else _extent(mapped, use.loops[dim]) - 1
         low, high = low + min(c * first, c * last), high + max(c * first, c * last)
     return low, high
 
 
-def _extent(mapped: Mapped, loop: str, threads: Threads) -> int:
+def _extent(mapped: Mapped, loop: str) -> int:
     """Iterations of a loop around a thread that one block has."""
-    at = next((k for k, axis in enumerate(mapped.axes) if axis.loop.name == loop), None)
-    return 1 if at is None or at >= len(threads.sizes) else threads.sizes[at]
+    return next((axis.extent for axis in mapped.axes if axis.loop.name == loop), 1)
 
 
 def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copies: int, machine: Gpu) -> Requests:
@@ -124,7 +123,7 @@ def copied(buffer: Buffer, mapped: Mapped, threads: Threads, place: Placed, copi
     depth = len(mapped.nest.host) + len(mapped.nest.grid)
     for dim in range(depth + 1):
         step = sum(row[0].get(dim, 0) * stride for row, stride in zip(rows, place.strides))
-        size = buffer.tile if dim == depth else _extent(mapped, use.loops[dim], threads)
+        size = buffer.tile if dim == depth else _extent(mapped, use.loops[dim])
         first, last = polyhedra.extremes(polyhedra.along(use.points, dim))
         starts = spread(starts, step * size, first // size, last // size)
     addresses, takes_part = _copy(buffer, place.strides, threads.width)

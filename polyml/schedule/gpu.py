@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import islpy as isl
 
@@ -74,11 +75,18 @@ class Nest:
 
 @dataclass(frozen=True)
 class Axis:
-    """Iteration v of the loop is thread v % size of block v // size: warps begin at multiples, whatever the first iteration is.
+    """Iteration v of the loop is thread v % size of block v // (size * items): warps begin at multiples, whatever the first
+    iteration is. items: iterations of a thread, `size` apart, which run together (register tile; Volkov and Demmel, SC 2008).
     """
 
     loop: Around
     size: int
+    items: int = 1
+
+    @property
+    def extent(self) -> int:
+        """Iterations of a block."""
+        return self.size * self.items
 
 
 @dataclass(frozen=True)
@@ -106,10 +114,13 @@ def nests(tree: Node, scop: Scop, dependences: Dependences) -> tuple[Nest, ...]:
     return found
 
 
-def mapped(nest: Nest, order: Sequence[int], sizes: Sequence[int]) -> Mapped:
-    """order: of the grid's loops, x first. sizes: of a block along these; loops behind the sizes have one iteration per block."""
-    given = [*sizes[: len(order)], *[1] * (len(order) - len(sizes))]
-    return Mapped(nest, tuple(Axis(nest.grid[k], size) for k, size in zip(order, given)))
+def mapped(nest: Nest, order: Sequence[int], sizes: Sequence[int], items: Sequence[int] = ()) -> Mapped:
+    """order: of the grid's loops, x first. sizes: of a block along these; loops behind the sizes have one iteration per block.
+    items: of a thread along these, else 1.
+    """
+    axes = (Axis(nest.grid[k], *pair) for k, pair in zip(order, zip_longest(sizes, items, fillvalue=1)))
+    rest = (Axis(nest.grid[k], 1) for k in order[max(len(sizes), len(items)) :])
+    return Mapped(nest, (*axes, *rest))
 
 
 def check_block(sizes: Sequence[int], most: int) -> None:

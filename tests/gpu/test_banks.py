@@ -41,7 +41,7 @@ def staged(function, shapes, dtype, order, block, tile):
     on, threads = mapped(nest, order, block), Threads(tuple(block), 32)
     places = placed_whole(found.scop, sizes, 256)
     all_uses = uses(nest, found.scop, sizes, places).uses
-    return {b.uses[0].text: b for b in staging.buffers(on, all_uses, threads, tile)}, on, threads, places
+    return {b.uses[0].text: b for b in staging.buffers(on, all_uses, tile)}, on, threads, places
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from polyml.caches.placement import placed_whole
-from polyml.gpu.launches import Kernel, choose
+from polyml.gpu.launches import Kernel, _Mapping, choose
 from polyml.gpu.registers import registers
 from polyml.schedule import loops
 from polyml.schedule.forms import parallel_schedule
 from polyml.schedule.gpu import nests
-from tests.gpu import kernels
+from tests.gpu import brute, kernels
 from tests.gpu.mapping import H100, all_requests, problem
 
 
@@ -179,3 +179,52 @@ def test_registers_are_about_what_nvcc_takes(function, shapes, dtype, copies, ta
     """taken: by nvcc 13.0 for sm_90, of the same thread written by hand, with blocks of 32 x 8."""
     (kernel,) = kernels_of(function, shapes, dtype)
     assert abs(registers(kernel.uses, kernel.depth, copies, H100) - taken) <= 8
+
+
+@pytest.mark.parametrize("dtype, items, taken", [
+    (np.float32, 2, 40), (np.float32, 4, 64), (np.float64, 2, 48), (np.float64, 4, 80),
+])  # fmt: skip
+def test_registers_of_several_iterations_are_about_what_nvcc_takes(dtype, items, taken):
+    (kernel,) = kernels_of(kernels.gemm, SQUARE, dtype)
+    assert abs(registers(kernel.uses, kernel.depth, 2, H100, {0: items, 1: items}) - taken) <= 8
+
+
+def test_several_iterations_of_a_thread_share_loads():
+    """A's elements are loaded once for all iterations along x, B's once for those along y."""
+    ni, nj, nk = 100, 150, 8
+    (kernel,) = kernels_of(kernels.gemm, [(ni, nj), (ni, nk), (nk, nj)])
+    mapping = _Mapping.of(kernel, [1, 0], (16, 8), (4, 2), 1 << 20)
+    found = {access.use.text: access.requests for access in mapping.accesses if not access.use.is_write}
+    place = kernel.places
+
+    def made(array, along, at):
+        """along: the axis of which all iterations of a thread load the same."""
+        events = set()
+        for i in range(ni):
+            for j in range(nj):
+                own = [j, i]
+                extent, size = (64, 16) if along == 0 else (16, 8)
+                item = own[1 - along] // (16, 8)[1 - along]
+                own[along] = own[along] // extent * size + own[along] % size
+                for k in range(nk):
+                    row, column = at(i, j, k)
+                    address = place[array].address + row * place[array].strides[0] + column * 4
+                    events.add(((k, item), tuple(own), address))
+        return brute.counted(events, (16, 8))
+
+    for text, expected in (("A[i, k] of S0", made("A", 0, lambda i, j, k: (i, k))), ("B[k, j] of S0", made("B", 1, lambda i, j, k: (k, j)))):
+        got = found[text]
+        assert (got.requests, got.lanes, got.sectors, got.lines, got.most) == (
+            expected.requests, expected.lanes, expected.sectors, expected.lines, expected.most
+        )  # fmt: skip
+    assert mapping.blocks == -(-nj // 64) * -(-ni // 16) and mapping.grid == (-(-nj // 64), -(-ni // 16))
+
+
+def test_products_have_several_iterations_per_thread():
+    (kernel,) = kernels_of(kernels.gemm, [(4096, 4096)] * 3)
+    found, plain = choose(kernel), choose(kernel, (16, 16))
+    items = [axis.items for axis in found.mapped.axes]
+    assert min(items) > 1 and found.roofline.seconds < plain.roofline.seconds / 2
+    loads = [a for a in found.accesses if a.copy is not None]
+    assert [a.requests.requests * n for a, n in zip(loads, items)] == [4096**3 // 32] * 2
+    assert {axis.items for axis in choose(kernels_of(kernels.five_point, [(512, 512)] * 2)[0]).mapped.axes} == {1}

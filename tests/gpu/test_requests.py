@@ -151,7 +151,7 @@ def test_any_set_in_any_block(facts, expressions, block, dims, sizes):
     accesses.append(isl.PwAff("{ T[i, j, k] -> [(10000 + 8j)] : j <= 30; T[i, j, k] -> [(20000 + 4i)] : j > 30 }"))
     rows = [polyhedra.rows_by_piece(each) for each in accesses]
     axes = {dims[0]: 0, dims[1]: 1}
-    found = requests(when, rows, axes, Threads(block, 32), sizes[0], 32, 128)
+    found = requests(when, rows, axes, Threads(block, 32), sizes[0], 32, 128)  # sizes of elements do not matter for the others
     (other,) = {0, 1, 2} - {*dims}
     points = sorted(at for _, at in polyhedra.points(when))
     for made, access in zip(found, accesses):
@@ -163,6 +163,29 @@ def test_any_set_in_any_block(facts, expressions, block, dims, sizes):
         assert (made.requests, made.lanes, made.sectors, made.lines, made.most) == (
             expected.requests, expected.lanes, expected.sectors, expected.lines, expected.most
         )  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(PLACES, st.sampled_from(["4i + 40k", "8k", "8*floor(i/2) + 64i"]), st.tuples(st.integers(1, 40), st.integers(1, 9)),
+       st.integers(1, 5), st.booleans())  # fmt: skip
+def test_any_set_of_which_threads_load_once_for_several_iterations(facts, expression, block, items, is_x):
+    """The address does not move along j, of which a thread has some."""
+    when = isl.Set(f"{{ T[i, j, k] : {facts} }}")
+    if when.is_empty():
+        return
+    access = isl.PwAff(f"{{ T[i, j, k] -> [(10000 + {expression})] }}")
+    axes = {1: 0, 0: 1} if is_x else {0: 0, 1: 1}
+    size = block[axes[1]]
+    (found,) = requests(when, [polyhedra.rows_by_piece(access)], axes, Threads(block, 32), 4, 32, 128, items={1: items})
+    pairs = polyhedra.points(isl.Map.from_pw_aff(access).intersect_domain(when))
+    events = set()
+    for (_, (i, j, k)), (_, (value,)) in pairs:
+        own = j // (size * items) * size + j % size
+        events.add((k, (own, i) if is_x else (i, own), value))
+    expected = counted(events, block)
+    assert (found.requests, found.lanes, found.sectors, found.most) == (
+        expected.requests, expected.lanes, expected.sectors, expected.most
+    )  # fmt: skip
 
 
 def test_sizes_that_are_not_looked_at_thread_by_thread():

@@ -85,7 +85,9 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
 def _grid(each: Launches) -> str:
     on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
     block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
-    return f"{', '.join(on)}: blocks of {block} threads, {grid} of them"
+    several = " x ".join(str(axis.items) for axis in each.mapped.axes[: len(AXES)]) if any(a.items > 1 for a in each.mapped.axes) else ""
+    items = f", each {several} iterations" if several else ""
+    return f"{', '.join(on)}: blocks of {block} threads{items}, {grid} of them"
 
 
 def _occupancy(each: Launches) -> str:
