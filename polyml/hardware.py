@@ -132,7 +132,8 @@ class Gpu(Described):
 
     Places of bandwidths: "shared", "L2", "memory". tensor_peaks: of the units that multiply matrices, without sparsity.
     register_unit: a warp gets registers in multiples of so many. warp_unit: a block's warps count in multiples of so many, one
-    for each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory.
+    for each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory. l2_latency_s, memory_latency_s:
+    seconds until what a warp loads is there.
     """
 
     compute_capability: str
@@ -157,6 +158,8 @@ class Gpu(Described):
     sector_bytes: int
     memory_bytes: int
     tensor_peaks: tuple[Peak, ...] = ()
+    l2_latency_s: Figure | None = None
+    memory_latency_s: Figure | None = None
 
     @property
     def parts(self) -> int:

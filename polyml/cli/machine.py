@@ -101,6 +101,9 @@ def _of_gpu(found: Gpu) -> Iterator[tuple[str, str]]:
     units = f"multiples of {_size(found.shared_unit_bytes)}, {_size(found.shared_reserved_bytes)} of each block taken"
     yield "shared memory", f"{shared}, {units}; {found.shared_banks} banks of {_size(found.bank_bytes)}"
     yield "lines", f"{_size(found.line_bytes)}, sectors of {_size(found.sector_bytes)}"
+    known = (("L2", found.l2_latency_s), ("memory", found.memory_latency_s))
+    if latencies := [f"{shown(figure.value, 'time')} from {place} ({figure.origin})" for place, figure in known if figure]:
+        yield "latency", ", ".join(latencies)
 
 
 def _of_array(found: Systolic) -> Iterator[tuple[str, str]]:

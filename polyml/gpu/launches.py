@@ -7,6 +7,8 @@ Predicted times are the highest of the roofs, each an amount over a rate:
     L2            sectors that blocks ask for; where the L1 holds what the blocks of a multiprocessor use in one iteration of
                   their outermost loop, those alone that no request of the block has asked for before
     memory        sectors that a launch uses, once; once for all launches where the L2 holds what one uses
+    in flight     sectors that blocks ask for, as many at a time as the warps that multiprocessors hold load before they wait for
+                  L2 and memory (Little's law; Volkov, "Better performance at lower occupancy", GTC 2010)
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from math import prod
 
 import islpy as isl
 
@@ -23,7 +26,7 @@ from polyml.caches.placement import Placed
 from polyml.gpu import staging
 from polyml.gpu.blocks import Threads
 from polyml.gpu.occupancy import Occupancy, occupancy
-from polyml.gpu.registers import registers
+from polyml.gpu.registers import AHEAD, registers
 from polyml.gpu.requests import EXACT, MOST_WARPS, Piece, Requests, requests
 from polyml.gpu.staging import Buffer
 from polyml.gpu.uses import Use, Uses, points, uses
@@ -36,7 +39,8 @@ from polyml.schedule.gpu import AXES, Mapped, Nest, mapped
 
 SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),
           2: ((32, 8), (32, 4), (32, 16), (64, 4), (128, 2), (16, 16), (256, 1), (32, 32))}  # fmt: skip
-SEVERAL, ITEMS = ((32, 8), (16, 16)), (2, 4, 8)  # blocks of threads with several iterations along each axis
+SEVERAL = {1: ((128,), (256,)), 2: ((32, 8), (16, 16))}  # of blocks of threads with several iterations
+ITEMS = (2, 4, 8)  # of a thread along each axis
 TILES = (32, 16, 8)  # of a thread's outermost loop
 ENOUGH = 0.5  # of the warps that a multiprocessor may hold: more hide little more
 ALIKE = 1.02  # times that are as good
@@ -217,7 +221,7 @@ def _several(kernel: Kernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, 
     loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
     if any(use.step(host + loop) == 0 for use in loads for loop in first):
         for count in ITEMS:
-            yield from ((shape[: len(first)], (count,) * len(first)) for shape in SEVERAL)
+            yield from ((shape, (count,) * len(first)) for shape in SEVERAL[len(first)])
 
 
 def _tried(mapping: _Mapping) -> Iterator[Launches]:
@@ -410,7 +414,33 @@ def _roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
               ("memory", found.kernel.memory_bytes, machine.read("memory", used)))  # fmt: skip
     traffic = tuple(Roof(place, amount or 0, rate, None if rate is None or amount is None else amount / rate.value)
                     for place, amount, rate in places)  # fmt: skip
-    return Roofline(sum(amounts.values()), work, traffic)
+    return Roofline(sum(amounts.values()), work, (*traffic, *_in_flight(found, used)))
+
+
+def _in_flight(found: Launches, used: int) -> Iterator[Roof]:
+    """What all warps wait for, where latencies are known and something is loaded."""
+    kernel, machine = found.kernel, found.kernel.machine
+    loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
+    size = machine.sector_bytes * (sum(load.requests.sectors for load in loads) + sum(c.requests.sectors for c in found.copies))
+    if machine.l2_latency_s is None or machine.memory_latency_s is None or not size or not found.occupancy.blocks:
+        return
+    warps = min(-(-found.blocks // kernel.launches) * found.threads.warps, used * found.occupancy.warps)
+    items = prod(axis.items for axis in found.mapped.axes)
+    waits = 0.0  # of all warps, one after the other, for everything that they load before they wait
+    for is_inside in (False, True):
+        some = [load for load in loads if (len(load.use.loops) > kernel.depth) == is_inside]
+        waits += sum(load.requests.requests for load in some) / max(1, len(some) * max(items, AHEAD if is_inside else 1))
+    for loop in {copy.buffer.loop for copy in found.copies}:
+        copies = [copy.requests.requests for copy in found.copies if copy.buffer.loop == loop]
+        each = [min(AHEAD, -(-c.buffer.elements // found.threads.count)) for c in found.copies if c.buffer.loop == loop]
+        waits += sum(copies) / sum(each)
+    moved = kernel.memory_bytes or 0
+    far = min(1.0, moved / (found.sectors * machine.sector_bytes)) if found.sectors else 0.0
+    latency = far * machine.memory_latency_s.value + (1 - far) * machine.l2_latency_s.value
+    seconds = waits / warps * latency * min(1.0, found.sectors / found.requested)
+    amount = min(size, found.sectors * machine.sector_bytes)
+    source = f"{warps:,} warps hold loads in flight, latency {latency * 1e9:.0f} ns"
+    yield Roof("in flight", amount, Figure(amount / seconds, "estimate", source), seconds)
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:

@@ -12,7 +12,7 @@ from polyml.hardware import Gpu
 _FRAME = 6  # the thread's place, the stack, what conditions need
 _ADDRESS, _COUNTER = 2, 2  # an address; a loop's counter and end
 _COPY = 6  # of a copy to shared memory
-_AHEAD = 4  # iterations of a loop that are loaded for together
+AHEAD = 4  # iterations of a loop that are loaded for together
 _WORD = 4  # bytes of a register
 RULE = (
     "an estimate, mostly within 8 of what nvcc takes: 6, 2 for each array and each of a thread's loops, 6 for each copy to "
@@ -26,7 +26,7 @@ def registers(uses: Uses, depth: int, copies: int, machine: Gpu, items: Mapping[
     """
     arrays = {use.array for use in uses.uses}
     loops = {name for use in uses.uses for name in (*use.loops[depth:], *use.held)}
-    ahead = 1 if any(count > 1 for count in items.values()) else _AHEAD
+    ahead = 1 if any(count > 1 for count in items.values()) else AHEAD
     loads = [use for use in uses.uses if not use.is_write and use.array not in uses.throughout]
     loaded = sum(_words(use.element_bytes) * _different(use, items) * (ahead if len(use.loops) > depth else 1) for use in loads)
     times = {use.array: _different(use, items) for use in uses.uses}

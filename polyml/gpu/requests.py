@@ -74,8 +74,8 @@ def requests(
 ) -> tuple[Requests, ...]:
     """Of accesses that are made at the same values of loops, `points` { T[t] }, without parameters. axes: dimension -> the
     block's axis that it goes to; the other dimensions are loops in order, or of blocks. most: warps that are looked at; of
-    more, those of some values of one loop stand for the others. items: of dimensions that move no address, iterations of a thread that make the access
-    once for all of them; iteration v is then thread v % size of block v // (size * items).
+    more, those of some values of one loop stand for the others. items: of dimensions that move no address, iterations of a
+    thread that make the access once for all of them; iteration v is then thread v % size of block v // (size * items).
     """
     grains = element_bytes, sector_bytes, line_bytes
     whole = [k for k, address in enumerate(addresses) if len(address) == 1]
@@ -153,7 +153,7 @@ class _Counting:
     def counted(self) -> Iterator[Requests]:
         """Of each address."""
         count = len(self._parts[0].addresses)
-        starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests free loops make begin at each place of a line
+        starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests of free loops begin where in a line
         for each in starts:
             each[0] = 1
         chosen: dict[int, _Values] = {}

@@ -159,8 +159,8 @@ class _Reader:
         return polyhedra.outer_of(elements, self._depth).domain()
 
     def _not_stored_before(self, load: _Touch, others: list[_Touch]) -> isl.Set:
-        """The threads in which some instance of a load may come before any store of others, which are before it in the text: those
-        with an iteration of the loops around both in which there is no such store.
+        """The threads in which some instance of a load may come before any store of others, which are before it in the text:
+        those with an iteration of the loops around both in which there is no such store.
         """
         left = self._threads_of(load.elements)
         for store in others:

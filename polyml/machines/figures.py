@@ -45,6 +45,17 @@ class Figures:
         rates = [self._rate(table, key, "bandwidth") if table.has(key) else Rate() for key in ("read", "update")]
         return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
 
+    def latency(self, table: Table) -> Figure | None:
+        """What a table says of the time until data arrive, in seconds."""
+        if not table.has("latency"):
+            return None
+        inside = table.table("latency") if isinstance(table.data["latency"], dict) else None
+        if inside is None:
+            return self._figure(table, "latency", "time", self.frequency.one, self._origin, self._source)
+        inside.check_keys(("value", "origin", "source"))
+        origin, source = inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
+        return self._figure(inside, "value", "time", self.frequency.one, origin, source)
+
     def _spread(self, rate: Rate, private: bool) -> Rate:
         if rate.all or not rate.one:
             return rate
@@ -76,4 +87,5 @@ class Figures:
             raise table.error(key, f"`{key}` is per cycle, and there is no frequency", 'expected frequency = "3.2 GHz" above')
         weakest = max(origin, clock.origin, key=ORIGINS.index)
         text = f"{table.data[key]} at {clock.value / 1e9:.4g} GHz"
-        return Figure(found.value * clock.value, weakest, f"{text}; {source}" if source else text)
+        value = found.value / clock.value if kind == "time" else found.value * clock.value
+        return Figure(value, weakest, f"{text}; {source}" if source else text)

@@ -117,13 +117,16 @@ def _gpu(table: Table) -> Gpu:
     keys = {name.replace("_bytes", ""): name for name in sizes if name != "memory_bytes"}
     table.check_keys((*_GENERAL, "compute_capability", *_GPU_COUNTS, *keys, "tensor", "shared", "l2_cache"))
     figures = Figures(table, table.count("multiprocessors"))
-    places = [figures.bandwidth(table.table(key), place, spread=key == "shared", private=True, known=("read", "update"))
-              for key, place in (("shared", "shared"), ("l2_cache", "L2")) if table.has(key)]  # fmt: skip
+    places = [figures.bandwidth(table.table(key), place, spread=key == "shared", private=True, known=("read", "update", *others))
+              for key, place, *others in (("shared", "shared"), ("l2_cache", "L2", "latency")) if table.has(key)]  # fmt: skip
     memory = table.table("memory")
+    far = {"l2_latency_s": "l2_cache", "memory_latency_s": "memory"}
+    latencies = {name: figures.latency(table.table(key)) for name, key in far.items() if table.has(key)}
     made = Gpu(
         name=table.text("name"), frequency_hz=figures.frequency, peaks=figures.peaks("peak"),
-        tensor_peaks=figures.peaks("tensor"), bandwidths=(*places, *figures.memory("size")),
+        tensor_peaks=figures.peaks("tensor"), bandwidths=(*places, *figures.memory("size", "latency")),
         compute_capability=table.text("compute_capability"), memory_bytes=memory.size("size"),
+        **latencies,
         **{key: table.count(key) for key in _GPU_COUNTS},
         **{name: table.size(key) for key, name in keys.items()},
     )  # fmt: skip

@@ -23,6 +23,7 @@ UNITS = {
     "frequency": _scaled("Hz"),
     "bandwidth": {f"{unit}/s": factor for unit, factor in _BYTES.items()} | {"B/cycle": 1.0},
     "operations": _scaled("FLOP/s", "OP/s") | {"FLOP/cycle": 1.0, "OP/cycle": 1.0},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "cycles": 1.0},
 }
 _NOUNS = {"operations": "rate of operations"}
 EXAMPLES = {
@@ -30,12 +31,13 @@ EXAMPLES = {
     "frequency": '"3.2 GHz", "700 MHz"',
     "bandwidth": '"34 GB/s", "64 B/cycle"',
     "operations": '"1.5 TFLOP/s", "32 FLOP/cycle"',
+    "time": '"300 ns", "480 cycles"',
 }
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """In bytes, Hz, bytes per second or operations per second; per_cycle: per cycle instead."""
+    """In bytes, Hz, bytes per second, operations per second or seconds; per_cycle: per cycle, or in cycles, instead."""
 
     value: float
     per_cycle: bool = False
@@ -65,7 +67,7 @@ def quantity(text: str, kind: str) -> Quantity:
     value = number * UNITS[kind][unit]
     if not value > 0 or math.isinf(value):
         raise ConfigError(f"a {noun} of `{text}` is not possible", notes=["accepted: numbers above zero"])
-    return Quantity(value, unit.endswith("/cycle"))
+    return Quantity(value, unit.endswith(("/cycle", "cycles")))
 
 
 def _near(unit: str, kind: str) -> str:
@@ -84,6 +86,9 @@ def shown(value: float, kind: str) -> str:
     >>> shown(32768, "size"), shown(3.4e10, "bandwidth"), shown(117.24e9, "operations")
     ('32 KiB', '34 GB/s', '117 GFLOP/s')
     """
+    if kind == "time":
+        unit, factor = next(((u, f) for u, f in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if value >= f), ("ns", 1e-9))
+        return f"{_digits(value / factor)} {unit}"
     if kind == "size":
         prefix, factor = max((p for p in _BINARY.items() if p[1] <= max(value, 1)), key=lambda p: p[1])
         return f"{_digits(value / factor)} {prefix}B"

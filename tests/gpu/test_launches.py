@@ -147,6 +147,37 @@ def test_few_blocks_use_few_multiprocessors():
     assert work.rate.value == 4 * H100.read("shared", 1).value
 
 
+def in_flight(found):
+    return next((roof for roof in found.roofline.traffic if roof.place == "in flight"), None)
+
+
+def test_few_warps_wait_for_each_load():
+    """Four warps with one load each wait once, all at the same time; what they load comes from memory."""
+    (kernel,) = kernels_of(kernels.every_third, [384, 128])
+    found = choose(kernel, (32,))
+    assert in_flight(found).seconds == pytest.approx(H100.memory_latency_s.value)
+    assert in_flight(found).amount == 4 * 12 * 32
+
+
+def test_a_thread_that_sums_waits_for_four_iterations_at_a_time():
+    def columns(A, y):
+        for j in range(A.shape[1]):
+            for i in range(A.shape[0]):
+                y[j] += A[i, j]
+
+    (kernel,) = kernels_of(columns, [(400, 32), 32])
+    found = choose(kernel, (32,))
+    assert found.blocks == 1 and not found.copies
+    assert in_flight(found).seconds == pytest.approx((400 / 4 + 1) * H100.memory_latency_s.value, rel=0.01)
+
+
+def test_nothing_is_said_of_waiting_where_latencies_are_not_known():
+    plain = dataclasses.replace(H100, l2_latency_s=None)
+    (kernel,) = kernels_of(kernels.every_third, [384, 128], machine=plain)
+    found = choose(kernel, (32,))
+    assert in_flight(found) is None and found.roofline.seconds is not None
+
+
 def test_machines_without_rates_choose_by_sectors():
     plain = dataclasses.replace(H100, peaks=(), bandwidths=())
     (kernel,) = kernels_of(kernels.gemm, [(256, 256)] * 3, machine=plain)
@@ -212,7 +243,8 @@ def test_several_iterations_of_a_thread_share_loads():
                     events.add(((k, item), tuple(own), address))
         return brute.counted(events, (16, 8))
 
-    for text, expected in (("A[i, k] of S0", made("A", 0, lambda i, j, k: (i, k))), ("B[k, j] of S0", made("B", 1, lambda i, j, k: (k, j)))):
+    expected_of = {"A[i, k] of S0": made("A", 0, lambda i, j, k: (i, k)), "B[k, j] of S0": made("B", 1, lambda i, j, k: (k, j))}
+    for text, expected in expected_of.items():
         got = found[text]
         assert (got.requests, got.lanes, got.sectors, got.lines, got.most) == (
             expected.requests, expected.lanes, expected.sectors, expected.lines, expected.most

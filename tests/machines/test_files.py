@@ -123,6 +123,7 @@ def test_h100_as_its_manuals_have_it():
     assert found.registers_per_multiprocessor == 65536 and found.register_unit == 256
     assert found.peak("f32").value == pytest.approx(66.9e12, rel=1e-3)
     assert found.peak("f64").value == pytest.approx(33.5e12, rel=2e-3)
+    assert found.l2_latency_s.value == pytest.approx(263 / 1.98e9) and found.memory_latency_s.origin == "estimate"
     assert found.tensor_peak("f16").value == 989.4e12 and found.tensor_peak("f32") is None
     assert found.line_bytes == 4 * found.sector_bytes == found.shared_banks * found.bank_bytes == 128
 
@@ -190,6 +191,10 @@ WRONG = [
     (GPU.replace('"227 KiB"', '"229 KiB"'), "16:1: error: a block gets more shared memory than a multiprocessor has"),
     (GPU.replace("= 1024", "= 4096"), "8:1: error: a block has more threads than a multiprocessor: 2048"),
     (GPU.replace('"32 B"', '"48 B"'), "24:1: error: lines of 128 bytes are no multiple of sectors"),
+    (GPU.replace('"263 cycles"', '"263 B"'),
+     "48:1: error: `B` is no unit of a time (accepted: a number and a unit, as in \"300 ns\", \"480 cycles\")"),
+    (GPU.replace('{ value = "263 cycles", origin', '{ cycles = 263, origin'),
+     "48:1: error: there is no `cycles` in [l2_cache.latency] (known here: value, origin, source)"),
     (TPU.replace('"4 MiB"', '"4 MB"'), "20:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
     (TPU.replace('"700 MHz"', '"700 MB"'),
      "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),

@@ -41,7 +41,10 @@ def _launches(each: Launches) -> dict[str, object]:
         "host_loops": [loop.name for loop in nest.host],
         "launches": each.kernel.launches,
         "serial": nest.serial,
-        "axes": [{"loop": a.loop.name, "block": a.size, "items": a.items, "blocks": blocks} for a, blocks in zip(each.mapped.axes, each.grid)],
+        "axes": [
+            {"loop": axis.loop.name, "block": axis.size, "items": axis.items, "blocks": blocks}
+            for axis, blocks in zip(each.mapped.axes, each.grid)
+        ],
         "threads_per_block": each.threads.count,
         "blocks": each.blocks,
         "active_lanes": each.lanes,

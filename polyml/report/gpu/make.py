@@ -132,7 +132,7 @@ class _Tried:
 
 
 def _found(source: _Tried, problem: Problem, sizes: Mapping[str, int], machine: Gpu, block: Sequence[int]) -> _Tried:
-    """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with components
+    """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with those
     fused that share a parallel loop.
     """
     scop, dependences = problem.scop, problem.dependences

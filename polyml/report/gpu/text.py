@@ -65,7 +65,7 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
     host = f", {each.kernel.launches:,} times, for each {', '.join(loop.name for loop in nest.host)}" if nest.host else ""
     yield f"launch {number}: {', '.join(nest.statements)}{host}"
     if nest.serial:
-        yield f"  one thread, which waits for each load (not in the estimate): {nest.serial}"
+        yield f"  one thread: {nest.serial}"
     else:
         yield f"  {_grid(each)}; {each.lanes:.0%} of the threads of its warps do something"
     yield f"  {_occupancy(each)}"
@@ -85,8 +85,8 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
 def _grid(each: Launches) -> str:
     on = [f"{axis.loop.name} on {AXES[k] if k < len(AXES) else 'blocks'}" for k, axis in enumerate(each.mapped.axes)]
     block, grid = " x ".join(map(str, each.threads.sizes)), " x ".join(f"{count:,}" for count in each.grid)
-    several = " x ".join(str(axis.items) for axis in each.mapped.axes[: len(AXES)]) if any(a.items > 1 for a in each.mapped.axes) else ""
-    items = f", each {several} iterations" if several else ""
+    count = [axis.items for axis in each.mapped.axes[: len(AXES)]]
+    items = f", each {' x '.join(map(str, count))} iterations" if max(count) > 1 else ""
     return f"{', '.join(on)}: blocks of {block} threads{items}, {grid} of them"
 
 
