@@ -7,7 +7,7 @@ Predicted times are the highest of the roofs, each an amount over a rate:
     L2            sectors that blocks ask for; where the L1 holds what the blocks of a multiprocessor use in one iteration of
                   their outermost loop, those alone that no request of the block has asked for before
     memory        sectors that a launch uses, once; once for all launches where the L2 holds what one uses
-    in flight     sectors that blocks ask for, as many at a time as the warps that multiprocessors hold load before they wait for
+    latency       sectors that blocks ask for, as many at a time as the warps that multiprocessors hold load before they wait for
                   L2 and memory (Little's law; Volkov, "Better performance at lower occupancy", GTC 2010)
 """
 
@@ -191,8 +191,8 @@ class Launches:
 
 
 def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
-    """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, with most
-    warps up to half of what there may be, then the first.
+    """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, on most
+    multiprocessors, with most warps up to half of what there may be, then the first.
 
     The loop along which most references move by one element is x, else the innermost one; then the loops further out. A thread
     has several iterations where that spares loads in a loop of its own. block: sizes in place of those that are tried, of threads
@@ -207,7 +207,7 @@ def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
         return _launches(_Mapping.of(kernel, order, shapes[0], (), MOST_WARPS), 0)
     fastest = min(map(_cost, tried))
     alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
-    best = max(alike, key=lambda each: min(ENOUGH, each.occupancy.share))
+    best = max(alike, key=lambda each: (_multiprocessors(each), min(ENOUGH, each.occupancy.share)))
     if all(access.requests.accuracy == EXACT for access in best.accesses):
         return best
     items = tuple(axis.items for axis in best.mapped.axes)
@@ -232,6 +232,11 @@ def _tried(mapping: _Mapping) -> Iterator[Launches]:
         found = _launches(mapping, tile)
         if found.occupancy.blocks and (found.copies or not tile):
             yield found
+
+
+def _multiprocessors(found: Launches) -> int:
+    """That have something to do in a launch, in the mean."""
+    return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
 
 
 def _cost(found: Launches) -> float:
@@ -407,17 +412,17 @@ class _Mapping:
 
 def _roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
     machine = found.kernel.machine
-    used = max(1, min(machine.parts, -(-found.blocks // found.kernel.launches)))
+    used = _multiprocessors(found)
     work = tuple(_work(found, amounts, machine, used))
     places = (("L1", _passes(found) * machine.line_bytes, machine.read("shared", used)),
               ("L2", found.sectors * machine.sector_bytes, machine.read("L2", used)),
               ("memory", found.kernel.memory_bytes, machine.read("memory", used)))  # fmt: skip
     traffic = tuple(Roof(place, amount or 0, rate, None if rate is None or amount is None else amount / rate.value)
                     for place, amount, rate in places)  # fmt: skip
-    return Roofline(sum(amounts.values()), work, (*traffic, *_in_flight(found, used)))
+    return Roofline(sum(amounts.values()), work, (*traffic, *_latency(found, used)))
 
 
-def _in_flight(found: Launches, used: int) -> Iterator[Roof]:
+def _latency(found: Launches, used: int) -> Iterator[Roof]:
     """What all warps wait for, where latencies are known and something is loaded."""
     kernel, machine = found.kernel, found.kernel.machine
     loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
@@ -440,7 +445,7 @@ def _in_flight(found: Launches, used: int) -> Iterator[Roof]:
     seconds = waits / warps * latency * min(1.0, found.sectors / found.requested)
     amount = min(size, found.sectors * machine.sector_bytes)
     source = f"{warps:,} warps hold loads in flight, latency {latency * 1e9:.0f} ns"
-    yield Roof("in flight", amount, Figure(amount / seconds, "estimate", source), seconds)
+    yield Roof("latency", amount, Figure(amount / seconds, "estimate", source), seconds)
 
 
 def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:

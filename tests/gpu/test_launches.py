@@ -147,16 +147,16 @@ def test_few_blocks_use_few_multiprocessors():
     assert work.rate.value == 4 * H100.read("shared", 1).value
 
 
-def in_flight(found):
-    return next((roof for roof in found.roofline.traffic if roof.place == "in flight"), None)
+def waiting(found):
+    return next((roof for roof in found.roofline.traffic if roof.place == "latency"), None)
 
 
 def test_few_warps_wait_for_each_load():
     """Four warps with one load each wait once, all at the same time; what they load comes from memory."""
     (kernel,) = kernels_of(kernels.every_third, [384, 128])
     found = choose(kernel, (32,))
-    assert in_flight(found).seconds == pytest.approx(H100.memory_latency_s.value)
-    assert in_flight(found).amount == 4 * 12 * 32
+    assert waiting(found).seconds == pytest.approx(H100.memory_latency_s.value)
+    assert waiting(found).amount == 4 * 12 * 32
 
 
 def test_a_thread_that_sums_waits_for_four_iterations_at_a_time():
@@ -168,14 +168,14 @@ def test_a_thread_that_sums_waits_for_four_iterations_at_a_time():
     (kernel,) = kernels_of(columns, [(400, 32), 32])
     found = choose(kernel, (32,))
     assert found.blocks == 1 and not found.copies
-    assert in_flight(found).seconds == pytest.approx((400 / 4 + 1) * H100.memory_latency_s.value, rel=0.01)
+    assert waiting(found).seconds == pytest.approx((400 / 4 + 1) * H100.memory_latency_s.value, rel=0.01)
 
 
 def test_nothing_is_said_of_waiting_where_latencies_are_not_known():
     plain = dataclasses.replace(H100, l2_latency_s=None)
     (kernel,) = kernels_of(kernels.every_third, [384, 128], machine=plain)
     found = choose(kernel, (32,))
-    assert in_flight(found) is None and found.roofline.seconds is not None
+    assert waiting(found) is None and found.roofline.seconds is not None
 
 
 def test_machines_without_rates_choose_by_sectors():
