@@ -204,7 +204,8 @@ def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
     several = [] if block else [_Mapping.of(kernel, order, *given, _FEWER) for given in _several(kernel, order)]
     tried = [each for mapping in (*plain, *several) for each in _tried(mapping)]
     if not tried:  # the block does not fit
-        return _launches(_Mapping.of(kernel, order, shapes[0], (), MOST_WARPS), 0)
+        mapping = _Mapping.of(kernel, order, shapes[0], (), MOST_WARPS)
+        return _launches(mapping, mapping.accesses, ())
     fastest = min(map(_cost, tried))
     alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
     best = max(alike, key=lambda each: (_multiprocessors(each), min(ENOUGH, each.occupancy.share)))
@@ -212,7 +213,8 @@ def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
         return best
     items = tuple(axis.items for axis in best.mapped.axes)
     mapping = _Mapping.of(kernel, order, best.threads.sizes, items, MOST_WARPS)
-    return _launches(mapping, best.copies[0].buffer.tile if best.copies else 0)
+    accesses, copies = mapping.staged(best.copies[0].buffer.tile) if best.copies else (mapping.accesses, ())
+    return _launches(mapping, accesses, copies)
 
 
 def _several(kernel: Kernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -228,9 +230,10 @@ def _tried(mapping: _Mapping) -> Iterator[Launches]:
     """With nothing copied to shared memory, and with what pays to be copied in tiles of each size, where a multiprocessor holds
     the block.
     """
-    for tile in (0, *TILES):
-        found = _launches(mapping, tile)
-        if found.occupancy.blocks and (found.copies or not tile):
+    staged = (mapping.staged(tile) for tile in TILES)
+    for accesses, copies in ((mapping.accesses, ()), *(pair for pair in staged if pair[1])):
+        found = _launches(mapping, accesses, copies)
+        if found.occupancy.blocks:
             yield found
 
 
@@ -260,10 +263,8 @@ def _order(kernel: Kernel) -> list[int]:
     return [x, *(loop for loop in reversed(grid) if loop != x)]
 
 
-def _launches(mapping: _Mapping, tile: int) -> Launches:
-    """tile: of the thread's outermost loop, 0: nothing is copied to shared memory."""
+def _launches(mapping: _Mapping, accesses: tuple[Access, ...], copies: tuple[Copy, ...]) -> Launches:
     kernel, machine, threads = mapping.kernel, mapping.kernel.machine, mapping.threads
-    accesses, copies = mapping.staged(tile) if tile else (mapping.accesses, ())
     taken = registers(kernel.uses, kernel.depth, len(copies), machine, mapping.items)
     held = occupancy(machine, threads.count, taken, sum(copy.buffer.size_bytes for copy in copies))
     sectors, is_filtered = mapping.sectors(accesses, copies, held)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 
 import islpy as isl
@@ -65,6 +66,19 @@ class Nest:
         """Statement by statement, in the order of the text."""
         return tuple(_runs(self.body, self.instances, ()))
 
+    @cached_property
+    def key(self) -> tuple:
+        """Equal for nests that run the same instances in the same loops."""
+        numbers: dict[int, int] = {}  # of the loops in a thread, which statements may share
+
+        def inside(run: Run) -> Iterator[tuple]:
+            for loop in run.inside:
+                yield numbers.setdefault(id(loop.values), len(numbers)), loop.name, str(loop.values)
+
+        around = ((loop.name, str(loop.values)) for loop in (*self.host, *self.grid))
+        runs = ((run.statement, str(run.instances), *inside(run)) for run in self.runs())
+        return len(self.host), self.serial, *around, *runs
+
     def tree(self) -> Node:
         """The loops with the grid's around a thread's own, of which `body` is all that they have inside."""
         node = self.body
@@ -95,14 +109,6 @@ class Mapped:
 
     nest: Nest
     axes: tuple[Axis, ...]
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        count = 1
-        for axis in self.axes:
-            count *= axis.size
-        return count
 
 
 def nests(tree: Node, scop: Scop, dependences: Dependences) -> tuple[Nest, ...]:

@@ -22,7 +22,7 @@ from polyml.report.work import operations
 from polyml.schedule import loops
 from polyml.schedule.forms import parallel_schedule
 from polyml.schedule.fusion import fuse
-from polyml.schedule.gpu import check_block, nests
+from polyml.schedule.gpu import Nest, check_block, nests
 from polyml.schedule.script import Problem
 
 ALIGNMENT = 256  # bytes: where memory that is allocated begins (CUDA C++ Programming Guide, "Device Memory Accesses")
@@ -115,8 +115,9 @@ def report(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu
         check_block(block, machine.threads_per_block)
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    source = _form("source", problem, problem.scop.schedule, sizes, machine, block)
-    forms = source, _found(source, problem, sizes, machine, block)
+    setting = _Setting(problem, sizes, machine, tuple(block))
+    source = setting.form("source", problem.scop.schedule)
+    forms = source, _found(source, setting)
     refusals = [form.refused for form in forms]
     if all(refusals):
         raise refusals[-1]
@@ -131,11 +132,40 @@ class _Tried:
     refused: IllegalSchedule | None = None
 
 
-def _found(source: _Tried, problem: Problem, sizes: Mapping[str, int], machine: Gpu, block: Sequence[int]) -> _Tried:
+@dataclass(frozen=True)
+class _Setting:
+    """What the forms have in common. known: the launches of nests, which forms share, by their keys."""
+
+    problem: Problem
+    sizes: Mapping[str, int]
+    machine: Gpu
+    block: tuple[int, ...]
+    known: dict[tuple, Launches] = field(default_factory=dict)
+
+    def form(self, name: str, tree: isl.Schedule, *notes: str) -> _Tried:
+        scop = self.problem.scop
+        try:
+            with polyhedra.budget(OPERATIONS):
+                found = nests(loops.read(tree, scop.statements), scop, self.problem.dependences)
+        except IllegalSchedule as refused:
+            return _Tried(Form(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
+        except BudgetExceeded as reason:
+            return _Tried(Form(name, (), f"which loops are parallel was not found: {reason}", notes))
+        return _Tried(Form(name, tuple(map(self._launches, found)), "", notes))
+
+    def _launches(self, nest: Nest) -> Launches:
+        if nest.key not in self.known:
+            places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
+            kernel = Kernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
+            self.known[nest.key] = choose(kernel, self.block)
+        return self.known[nest.key]
+
+
+def _found(source: _Tried, setting: _Setting) -> _Tried:
     """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with those
     fused that share a parallel loop.
     """
-    scop, dependences = problem.scop, problem.dependences
+    scop, dependences = setting.problem.scop, setting.problem.dependences
     try:
         apart = parallel_schedule(scop, dependences)
         with polyhedra.budget(OPERATIONS):
@@ -143,25 +173,10 @@ def _found(source: _Tried, problem: Problem, sizes: Mapping[str, int], machine: 
     except (BudgetExceeded, isl.Error) as reason:
         return _Tried(Form("polyml", (), f"no schedule was found: {reason}"))
     trees = {str(fused): (fused, "neighbours are fused")} | {str(apart): (apart, "components are launches of their own")}
-    tried = [_form("polyml", problem, tree, sizes, machine, block, (note,)) for tree, note in trees.values()]
+    tried = [setting.form("polyml", tree, note) for tree, note in trees.values()]
     best = min([source, *tried], key=lambda each: inf if each.form.seconds is None else each.form.seconds)
-    if best is source and source.form.launches:
-        return _Tried(replace(source.form, name="polyml", notes=("the source's loops: no others are faster",), is_source=True))
-    return best if best is not source else tried[-1]
-
-
-def _form(
-    name: str, problem: Problem, tree: isl.Schedule, sizes: Mapping[str, int], machine: Gpu, block: Sequence[int],
-    notes: tuple[str, ...] = (),
-) -> _Tried:  # fmt: skip
-    scop = problem.scop
-    places = placed_whole(scop, sizes, ALIGNMENT)
-    try:
-        with polyhedra.budget(OPERATIONS):
-            found = nests(loops.read(tree, scop.statements), scop, problem.dependences)
-    except IllegalSchedule as refused:
-        return _Tried(Form(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
-    except BudgetExceeded as reason:
-        return _Tried(Form(name, (), f"which loops are parallel was not found: {reason}", notes))
-    launches = tuple(choose(Kernel.of(nest, scop, sizes, places, machine), block) for nest in found)
-    return _Tried(Form(name, launches, "", notes))
+    if best is not source:
+        return best
+    if not source.form.launches:
+        return tried[-1]
+    return _Tried(replace(source.form, name="polyml", notes=("the source's loops: no others are faster",), is_source=True))
