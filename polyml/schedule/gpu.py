@@ -79,13 +79,6 @@ class Nest:
         runs = ((run.statement, str(run.instances), *inside(run)) for run in self.runs())
         return len(self.host), self.serial, *around, *runs
 
-    def tree(self) -> Node:
-        """The loops with the grid's around a thread's own, of which `body` is all that they have inside."""
-        node = self.body
-        for around in reversed((*self.host, *self.grid)):
-            node = Loop(around.name, loops.on(around.values, loops.statements(self.body)), node)
-        return node
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -149,7 +142,7 @@ def _nests(
             yield from _nests(part.body, scop, dependences, host, instances.intersect(part.instances))
         return
     inside = _within(dependences.validity, host, _of(instances, node))
-    chain, body = _chain(node)
+    chain = _chain(node)
     free = [loop for loop in chain if _carried(inside, loop).is_empty()]
     if free:
         yield Nest(host, tuple(map(_around, free)), _without(node, free), _of(instances, node))
@@ -186,13 +179,9 @@ def _carried(inside: isl.UnionMap, loop: Loop) -> isl.UnionMap:
     return inside.subtract(inside.eq_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_pw_aff(loop.member)))
 
 
-def _chain(node: Node) -> tuple[list[Loop], Node]:
-    """Loops right inside one another, and what is in the last one."""
-    found = []
-    while isinstance(node, Loop):
-        found.append(node)
-        node = node.body
-    return found, node
+def _chain(node: Node) -> list[Loop]:
+    """Loops right inside one another, from the top on."""
+    return [node, *_chain(node.body)] if isinstance(node, Loop) else []
 
 
 def _around(loop: Loop) -> Around:

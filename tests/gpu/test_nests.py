@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -68,11 +66,12 @@ def test_what_is_between_is_not_of_the_grid():
     assert [loop.name for loop in run.inside] == ["k"]
 
 
-def parallel(node, grid):
-    """The tree with its grid's loops asked to go to threads."""
-    if isinstance(node, loops.Loop):
-        asked = Asked(parallel=True) if node.name in grid else node.asked
-        return dataclasses.replace(node, body=parallel(node.body, grid), asked=asked)
+def tree(nest):
+    """The host's loops, the grid's, asked to go to threads, and in these a thread's own."""
+    node = nest.body
+    for around in reversed((*nest.host, *nest.grid)):
+        member = loops.on(around.values, loops.statements(node))
+        node = loops.Loop(around.name, member, node, Asked(parallel=around in nest.grid))
     return node
 
 
@@ -86,10 +85,10 @@ def parallel(node, grid):
 def test_grids_are_proved_parallel(function, arrays, form):
     """By the proof that schedules of CPUs go through: each launch's tree, with the grid around all else."""
     found, _ = problem(function, *arrays)
-    tree = found.scop.schedule if form == "source" else parallel_schedule(found.scop, found.dependences)
-    for nest in nests(loops.read(tree, found.scop.statements), found.scop, found.dependences):
+    order = found.scop.schedule if form == "source" else parallel_schedule(found.scop, found.dependences)
+    for nest in nests(loops.read(order, found.scop.statements), found.scop, found.dependences):
         scop, within = restricted(found.scop, found.dependences, nest.instances)
-        made = loops.write(nest.instances, parallel(nest.tree(), {loop.name for loop in nest.grid}))
+        made = loops.write(nest.instances, tree(nest))
         check_legal(made, scop, within)
         check_parallel(made, scop, within)
 

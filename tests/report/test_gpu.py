@@ -136,6 +136,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "own.py").write_text(SOURCE)
     (tmp_path / "small.toml").write_text((find._FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
+    return tmp_path
 
 
 def test_the_command_prints_and_gives_data(folder):
@@ -146,7 +147,19 @@ def test_the_command_prints_and_gives_data(folder):
     assert data["machine"] == "small" and data["forms"][0]["launches"][0]["threads_per_block"] == 256
 
 
+def test_data_tell_their_target(folder):
+    out, _ = run("report", "own.py:scale", *ARGUMENTS[:-2], "--machine", "zen4", "--no-simulation", "--json")
+    assert json.loads(out)["target"] == "cpu"
+
+
+def test_pictures_are_written(folder):
+    run("report", "own.py:scale", *ARGUMENTS, "--svg", "drawn")
+    assert [file.name for file in (folder / "drawn").iterdir()] == ["roofline.svg"]
+    ElementTree.fromstring((folder / "drawn" / "roofline.svg").read_text())
+
+
 @pytest.mark.parametrize("given, said", [
+    (["own.py:scale", *ARGUMENTS, "--no-simulation"], "--no-simulation is not for --target cuda"),
     (["own.py:scale", *ARGUMENTS, "--cache", "32K:8:64"], "--cache is not for --target cuda"),
     (["own.py:scale", *ARGUMENTS, "--tile", "8,8"], "--tile is not for --target cuda"),
     (["own.py:scale", *ARGUMENTS[:-2], "--block", "32"], "--block is not for --target cpu"),
