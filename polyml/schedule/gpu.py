@@ -12,15 +12,17 @@ inside runs in order in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from types import MappingProxyType
 
 import islpy as isl
 
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.dependence import Dependences
+from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.schedule import loops
 from polyml.schedule.legality import reason
@@ -104,9 +106,13 @@ class Mapped:
     axes: tuple[Axis, ...]
 
 
-def nests(tree: Node, scop: Scop, dependences: Dependences) -> tuple[Nest, ...]:
-    """The launches of a tree, in order. Raises IllegalSchedule, with two iterations, where none has a loop for threads."""
-    found = tuple(_nests(tree, scop, dependences, (), scop.domain))
+def nests(
+    tree: Node, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
+) -> tuple[Nest, ...]:
+    """The launches of a tree, in order. reductions: updates whose order is free, which are told where they alone stand in the
+    way. Raises IllegalSchedule, with two iterations, where there is no loop for threads.
+    """
+    found = tuple(_Reader(scop, dependences, reductions).nests(tree, (), scop.domain))
     if all(nest.serial for nest in found):
         notes = [nest.serial for nest in found] + ["a GPU runs loops whose iterations do not depend on each other"]
         raise IllegalSchedule(f"no loop of {scop.name} may go to the threads of a GPU", loc=scop.loc, notes=notes)
@@ -134,25 +140,39 @@ def check_block(sizes: Sequence[int], most: int) -> None:
         raise ConfigError(f"a block of {told} has {threads:,} threads", notes=[f"at most {most:,} are in one"])
 
 
-def _nests(
-    node: Node, scop: Scop, dependences: Dependences, host: tuple[Around, ...], instances: isl.UnionSet
-) -> Iterator[Nest]:
-    if isinstance(node, Block):
-        for part in node.parts:
-            yield from _nests(part.body, scop, dependences, host, instances.intersect(part.instances))
-        return
-    inside = _within(dependences.validity, host, _of(instances, node))
-    chain = _chain(node)
-    free = [loop for loop in chain if _carried(inside, loop).is_empty()]
-    if free:
-        yield Nest(host, tuple(map(_around, free)), _without(node, free), _of(instances, node))
-        return
-    if isinstance(node, Loop):
-        found = tuple(_nests(node.body, scop, dependences, (*host, _around(node)), instances))
-        if not all(nest.serial for nest in found):
-            yield from found
+@dataclass(frozen=True)
+class _Reader:
+    scop: Scop
+    dependences: Dependences
+    reductions: Mapping[str, Reduction]
+
+    def nests(self, node: Node, host: tuple[Around, ...], instances: isl.UnionSet) -> Iterator[Nest]:
+        if isinstance(node, Block):
+            for part in node.parts:
+                yield from self.nests(part.body, host, instances.intersect(part.instances))
             return
-    yield Nest(host, (), node, _of(instances, node), _serial(chain, inside, scop, dependences))
+        own = _of(instances, node)
+        inside = _within(self.dependences.validity, host, own)
+        chain = _chain(node)
+        free = [loop for loop in chain if _carried(inside, loop).is_empty()]
+        if free:
+            yield Nest(host, tuple(map(_around, free)), _without(node, free), own)
+            return
+        if isinstance(node, Loop):
+            found = tuple(self.nests(node.body, (*host, _around(node)), instances))
+            if not all(nest.serial for nest in found):
+                yield from found
+                return
+        yield Nest(host, (), node, own, self._serial(chain, host, own) if chain else "there is no loop")
+
+    def _serial(self, chain: Sequence[Loop], host: tuple[Around, ...], instances: isl.UnionSet) -> str:
+        """Why no loop of a chain goes to threads, with two iterations of the outermost one."""
+        carried = _carried(_within(self.dependences.validity, host, instances), chain[0])
+        source, sink, why = reason(carried, self.scop, self.dependences)
+        relaxed = _within(relaxed_validity(self.dependences, self.scop, self.reductions), host, instances)
+        free = any(_carried(relaxed, loop).is_empty() for loop in chain)
+        sums = ", an update that may come in any order, but threads have no partial results here" if free else ""
+        return f"loop `{chain[0].name}`: {sink} depends on {source} ({why}){sums}"
 
 
 def _of(instances: isl.UnionSet, node: Node) -> isl.UnionSet:
@@ -194,14 +214,6 @@ def _without(node: Node, free: Sequence[Loop]) -> Node:
         return node
     body = _without(node.body, free)
     return body if any(node is loop for loop in free) else Loop(node.name, node.member, body, node.asked, node.cut)
-
-
-def _serial(chain: Sequence[Loop], inside: isl.UnionMap, scop: Scop, dependences: Dependences) -> str:
-    """Why no loop of a chain goes to threads, with two iterations of the outermost one."""
-    if not chain:
-        return "there is no loop"
-    source, sink, why = reason(_carried(inside, chain[0]), scop, dependences)
-    return f"loop `{chain[0].name}`: {sink} depends on {source} ({why})"
 
 
 def _runs(node: Node, instances: isl.UnionSet, inside: tuple[Around, ...]) -> Iterator[Run]:

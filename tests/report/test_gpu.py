@@ -89,6 +89,16 @@ def test_a_kernel_without_threads_is_refused():
         report(kernels.prefix, np.zeros(30))
 
 
+def test_sums_that_threads_could_share_are_told():
+    def total(x, y):
+        for i in range(x.shape[0]):
+            y[0] += x[i]
+
+    with pytest.raises(IllegalSchedule) as refused:
+        report(total, np.zeros(30), np.zeros(1))
+    assert "an update that may come in any order, but threads have no partial results here" in refused.value.notes[0]
+
+
 def test_elements_that_data_decide_are_told():
     def gathered(x, columns, y):
         for i in range(y.shape[0]):

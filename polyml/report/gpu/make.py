@@ -146,7 +146,8 @@ class _Setting:
         scop = self.problem.scop
         try:
             with polyhedra.budget(OPERATIONS):
-                found = nests(loops.read(tree, scop.statements), scop, self.problem.dependences)
+                read = loops.read(tree, scop.statements)
+                found = nests(read, scop, self.problem.dependences, self.problem.reductions)
         except IllegalSchedule as refused:
             return _Tried(Form(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
         except BudgetExceeded as reason:

@@ -30,8 +30,10 @@ def parts(report: GpuReport) -> Iterator[str | Table]:
     yield ""
     for form in report.forms:
         yield from _form(form)
-    yield "requests, sectors and wavefronts are those of a thread for each iteration, without vector loads"
+    chosen = "of those tried" if report.block else "of the blocks, iterations per thread and tiles tried"
+    yield f"mappings are the fastest {chosen}, as predicted without what L1 holds; loads are of single elements"
     yield f"registers: {RULE}"
+    yield "L1: lines that requests touch and passes through the banks of shared memory, one a cycle"
     l2 = shown(report.machine.l2_bytes, "size")
     yield f"memory: what a launch uses, once; once for all launches of a loop where L2, {l2}, holds it"
     yield ""
