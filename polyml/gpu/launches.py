@@ -97,7 +97,8 @@ class Kernel:
         found, rest = [], self.around
         for dim in range(self.depth):
             first, last = polyhedra.extremes(polyhedra.along(rest, dim))
-            found.append(((first + last) // 2, (first + last) // 2))
+            later = polyhedra.bounded(rest, dim, (first + last) // 2, last)
+            found.append((polyhedra.extremes(polyhedra.along(later, dim))[0],) * 2)
             rest = polyhedra.bounded(rest, dim, *found[-1])
         return tuple(found)
 

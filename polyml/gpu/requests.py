@@ -26,7 +26,8 @@ from polyml.gpu.blocks import Threads
 from polyml.polyhedra import LinearRow, Quotient
 
 EXACT = "exact"
-MOST_WARPS = 1 << 20  # that are looked at
+MOST_WARPS, LEAST_WARPS = 1 << 20, 1 << 10  # that are looked at
+SLICES = 4, 16  # values of a loop of which the warps are looked at, for few of these and for many
 _CHUNK = 1 << 15  # of them at once
 _NONE = np.iinfo(np.int64).max
 
@@ -82,11 +83,45 @@ def requests(
     groups = [whole, *([k] for k in range(len(addresses)) if k not in whole)] if whole else [[k] for k in range(len(addresses))]
     found: dict[int, Requests] = {}
     for group in groups:
-        parts = list(_parts(points, [addresses[k] for k in group]))
-        if parts:
-            found |= zip(group, _Counting(points, parts, axes, threads, grains, most, items).counted())
-    nothing = Requests(0, 0, 0, 0, 0, 0, element_bytes, sector_bytes)
-    return tuple(found.get(k, nothing) for k in range(len(addresses)))
+        found |= zip(group, _counted(points, [addresses[k] for k in group], _Block(axes, threads, grains, items), most))
+    return tuple(found[k] for k in range(len(addresses)))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What `requests` is given. grains: sizes of elements, sectors and lines."""
+
+    axes: Mapping[int, int]
+    threads: Threads
+    grains: tuple[int, int, int]
+    items: Mapping[int, int]
+
+
+def _counted(points: isl.Set, addresses: Sequence[Sequence[Piece]], block: _Block, most: int) -> list[Requests]:
+    """Of more warps than may be looked at, those of some values of one loop, at each of which the others may be free."""
+    parts = list(_parts(points, addresses))
+    if not parts:
+        return [Requests(0, 0, 0, 0, 0, 0, *block.grains[:2])] * len(addresses)
+    counting = _Counting(points, parts, block)
+    longest = counting.longest(most)
+    if longest is None:
+        return list(counting.counted())
+    dim, low, high, size = longest
+    slices = SLICES[most >= MOST_WARPS]
+    every = -(-(high - low + 1) // slices)
+    tiles = range(low + every // 2, high + 1, every)
+    parts_of = (polyhedra.bounded(points, dim, tile * size, tile * size + size - 1) for tile in tiles)
+    found = [_counted(each, addresses, block, max(LEAST_WARPS, most // slices)) for each in parts_of]
+    accuracy = "" if every == 1 else f"estimate: from one of {every} iterations of a loop"
+    return [_sum(each, (high - low + 1) / len(tiles), accuracy) for each in zip(*found)]
+
+
+def _sum(some: Sequence[Requests], scale: float, accuracy: str) -> Requests:
+    """accuracy: "" where it is theirs."""
+    names = ("requests", "lanes", "elements", "sectors", "lines")
+    numbers = (round(scale * sum(getattr(each, name) for each in some)) for name in names)
+    theirs = next((each.accuracy for each in some if each.accuracy != EXACT), EXACT)
+    return Requests(*numbers, max(each.most for each in some), some[0].element_bytes, some[0].sector_bytes, accuracy or theirs)
 
 
 @dataclass(frozen=True)
@@ -138,17 +173,30 @@ class _Warps:
 
 
 class _Counting:
-    def __init__(self, points, parts: Sequence[_Part], axes, threads: Threads, grains: tuple[int, int, int], most: int, items):
-        self._points, self._parts, self._threads, self._most = points, parts, threads, most
+    def __init__(self, points: isl.Set, parts: Sequence[_Part], block: _Block):
+        axes, threads, items = block.axes, block.threads, block.items
+        self._points, self._parts, self._threads = points, parts, threads
         several = {dim: axis for dim, axis in axes.items() if axis < len(threads.sizes)}
         self._axes = {dim: axis for dim, axis in several.items() if threads.sizes[axis] * items.get(dim, 1) > 1}
         moves = [[(dim, item * threads.sizes[axis]) for item in range(items.get(dim, 1))] for dim, axis in self._axes.items()]
         self._items = [dict(each) for each in product(*moves)]  # how far along each dimension a thread's iterations are
         self._sizes = {dim: threads.sizes[axis] * items.get(dim, 1) for dim, axis in self._axes.items()}
-        self._grains, self._modulus = grains, grains[-1]
-        self._accuracy, self._scale = EXACT, 1.0
+        self._grains, self._modulus = block.grains, block.grains[-1]
         self._exist = threads.exist
         self._at = {dim: threads.along(axis) for dim, axis in self._axes.items()}
+        ends = {dim: self._free(dim) for dim in range(polyhedra.dimensions(points))}
+        self._free_ends = {dim: pair for dim, pair in ends.items() if pair is not None}
+        self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
+
+    def longest(self, most: int) -> tuple[int, int, int, int] | None:
+        """A dimension, the numbers of its first and last block, and a block's size, where more than so many warps are to be
+        looked at: a loop in order if there is one.
+        """
+        lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
+        if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
+            return None
+        dim = max((d for d, length in lengths.items() if length > 1), key=lambda d: (d not in self._axes, lengths[d]))
+        return dim, *self._coupled[dim], self._size(dim)
 
     def counted(self) -> Iterator[Requests]:
         """Of each address."""
@@ -157,23 +205,23 @@ class _Counting:
         for each in starts:
             each[0] = 1
         chosen: dict[int, _Values] = {}
-        for dim in range(polyhedra.dimensions(self._points)):
-            bounds = self._free(dim)
+        for dim, (low, high) in self._coupled.items():
+            values = np.arange(low, high + 1) * self._size(dim)
+            chosen[dim] = _Values(values, np.ones(len(values)))
+        for dim, bounds in self._free_ends.items():
             steps = [row[0].get(dim, 0) for row in self._parts[0].addresses]
-            if bounds is None:
-                chosen[dim] = self._all(dim)
-            elif dim in self._axes:
+            if dim in self._axes:
                 chosen[dim] = self._tiles(*bounds, self._size(dim), steps)
             else:
                 starts = [spread(each, step, *bounds) for each, step in zip(starts, steps)]
         totals, worst = np.zeros((count, 5)), [0] * count
-        for warps in self._warps(self._fewer(chosen)):
+        for warps in self._warps(chosen):
             for number in range(count):
                 found, highest = self._of_address(warps, number, starts[number])
                 totals[number] += found
                 worst[number] = max(worst[number], highest)
         for total, highest in zip(totals, worst):
-            yield Requests(*(round(self._scale * each) for each in total), highest, *self._grains[:2], self._accuracy)
+            yield Requests(*map(round, total), highest, *self._grains[:2])
 
     def _size(self, dim: int) -> int:
         return self._sizes.get(dim, 1)
@@ -202,11 +250,10 @@ class _Counting:
             found.add((max(low), min(high), *(row[0].get(dim, 0) for row in part.addresses)))
         return next(iter(found))[:2] if len(found) == 1 else None
 
-    def _all(self, dim: int) -> _Values:
+    def _all(self, dim: int) -> tuple[int, int]:
+        """Numbers of the first and the last block, or value, of a dimension."""
         first, last = polyhedra.extremes(polyhedra.along(self._points, dim))
-        size = self._size(dim)
-        values = np.arange(first // size, last // size + 1)
-        return _Values(values * size, np.ones(len(values)))
+        return first // self._size(dim), last // self._size(dim)
 
     def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _Values:
         """First iterations of blocks: those that are cut one by one, of the full ones one for each place of a line."""
@@ -218,20 +265,6 @@ class _Counting:
         values = [*sorted(cut), *range(full, full + period)]
         weights = [1] * len(cut) + [count // period + (k < count % period) for k in range(period)]
         return _Values(np.array(values) * size, np.array(weights, float))
-
-    def _fewer(self, chosen: dict[int, _Values]) -> dict[int, _Values]:
-        """Not more of them than may be looked at."""
-        while (count := prod(len(v.values) for v in chosen.values()) * self._threads.warps) > self._most:
-            dim = max(chosen, key=lambda d: len(chosen[d].values))
-            each = chosen[dim]
-            every = min(len(each.values), -(-count // self._most))
-            if every == 1:
-                break
-            kept = slice(every // 2, None, every)
-            self._scale *= each.weights.sum() / each.weights[kept].sum()
-            self._accuracy = f"estimate: from one of {every} iterations of a loop"
-            chosen = {**chosen, dim: _Values(each.values[kept], each.weights[kept])}
-        return chosen
 
     # warps
 
@@ -261,7 +294,8 @@ class _Counting:
         at, number, takes_part, edge = at[keep], number[keep], takes_part[keep], edge[keep]
         bits = np.zeros(len(at), np.int64)  # 0: all that there are
         bits[edge] = takes_part[edge] @ (1 << np.arange(self._threads.width, dtype=np.int64))
-        _, kind = np.unique(number + self._threads.warps * bits, return_inverse=True)
+        _, pattern = np.unique(bits, return_inverse=True)
+        _, kind = np.unique(pattern.ravel() * self._threads.warps + number, return_inverse=True)
         return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
 
     def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:

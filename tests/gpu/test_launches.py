@@ -147,6 +147,20 @@ def test_few_blocks_use_few_multiprocessors():
     assert work.rate.value == 4 * H100.read("shared", 1).value
 
 
+def test_what_runs_half_way_is_found_in_loops_with_gaps():
+    def thirds(A, B, T):
+        for t in range(T.shape[0]):
+            if t % 3 == 1:
+                for i in range(1, A.shape[0] - 1):
+                    B[i] = A[i - 1] + A[i + 1]
+                for i in range(1, A.shape[0] - 1):
+                    A[i] = B[i]
+
+    for kernel in kernels_of(thirds, [1000, 1000, 20]):
+        assert kernel.launches == 7 and kernel.middle[0][0] % 3 == 1 and kernel.memory_bytes > 0
+        assert choose(kernel).sectors > 0
+
+
 def waiting(found):
     return next((roof for roof in found.roofline.traffic if roof.place == "latency"), None)
 

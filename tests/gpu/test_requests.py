@@ -202,3 +202,19 @@ def test_of_too_many_warps_some_are_looked_at():
     for text, each in some.items():
         assert each.accuracy.startswith("estimate") and exact[text].accuracy == "exact"
         assert each.sectors == pytest.approx(exact[text].sectors, rel=0.1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(PLACES, st.dictionaries(st.integers(0, 2), st.integers(1, 9)))
+def test_tiles_are_counted(facts, sizes):
+    when = isl.Set(f"{{ T[i, j, k] : {facts} }}")
+    tiles = {tuple(v // sizes.get(dim, 1) for dim, v in enumerate(at)) for _, at in polyhedra.points(when)}
+    assert polyhedra.count_tiles(when, sizes) == len(tiles)
+
+
+def test_loops_too_long_to_be_looked_at():
+    """The triangle of 10^8 rows: as many requests as there are iterations, but for those that are cut."""
+    when = isl.Set("{ T[i, j] : 0 <= i < 100000000 and i <= j < i + 5 }")
+    rows = polyhedra.rows_by_piece(isl.PwAff("{ T[i, j] -> [(4i)] }"))
+    (found,) = requests(when, [rows], {0: 0}, Threads((32,), 32), 4, 32, 128)
+    assert found.accuracy.startswith("estimate") and found.requests == pytest.approx(10**8 / 32 * 36, rel=0.1)
