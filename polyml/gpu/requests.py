@@ -8,6 +8,8 @@ within a line. So requests are sorted by these two, and one of each kind is look
     free dimensions      of loops that bound no other one: their requests differ by where they begin alone, and how many begin
                          where is counted without looking at any
     the others           iteration by iteration, and warp by warp
+
+Where that would be too many warps, those of some values of one loop stand for the others, and the accuracy says so.
 """
 
 from __future__ import annotations
