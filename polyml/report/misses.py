@@ -71,7 +71,7 @@ def _total(counts, written: int, level: int) -> Total:
     return Total(
         sum(c.accesses for c in counts),
         sum(c.misses[level] for c in counts),
-        sum(c.cold for c in counts),
+        sum(c.first[level] for c in counts),
         sum(c.capacity(level) for c in counts),
         sum(c.conflict(level) for c in counts),
         written,

@@ -1,0 +1,177 @@
+"""Threads that share caches, against caches in plain Python that all accesses go through one by one."""
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml.caches.placement import placed
+from polyml.caches.simulate import simulate
+from polyml.codegen.ast import loops
+from polyml.machine import CacheLevel
+from tests.caches import brute, team
+from tests.codegen.forms import small_machine, small_tiles
+
+
+def product(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def jacobi(A, B, T: int):
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                B[i, j] = 0.2 * (A[i, j] + A[i, j - 1] + A[i, j + 1] + A[i + 1, j] + A[i - 1, j])
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                A[i, j] = B[i, j]
+
+
+def triangle(A, B):
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            B[i, j] = A[j, i] + A[i, j]
+
+
+def columns(A, x, y):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[j] += A[i, j] * x[i]
+
+
+def sums(A, r, c):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            r[i] += A[i, j]
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            c[j] += A[i, j] * r[i]
+
+
+def normalised(A):
+    e = np.exp(A - A.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def updates(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[i, j] = A[i, j] * 2.0
+    for i in range(1, A.shape[0] - 1):
+        for j in range(A.shape[1]):
+            C[i, j] = B[i - 1, j] + B[i, j] + B[i + 1, j]
+
+
+CASES = {
+    product: {"A": (18, 12), "B": (12, 17), "C": (18, 17)},
+    jacobi: {"A": (15, 26), "B": (15, 26), "T": 3},
+    triangle: {"A": (41, 41), "B": (41, 41)},
+    columns: {"A": (40, 33), "x": (40,), "y": (33,)},
+    sums: {"A": (40, 33), "r": (40,), "c": (33,)},
+    updates: {"A": (30, 33), "B": (30, 33), "C": (30, 33)},
+    normalised: {"A": (30, 33)},
+}
+
+LRU, OWN = ("lru", "back"), "independent"
+# size, ways, replacement, writes, contents, how many threads share it (0: all)
+HIERARCHIES = {
+    "own": [(512, 2, *LRU, OWN), (1024, 4, *LRU, OWN)],
+    "the last": [(512, 4, *LRU, OWN), (1024, 4, *LRU, "inclusive"), (4096, 8, *LRU, OWN, 0)],
+    "pairs": [(512, 4, *LRU, OWN), (1024, 4, "plru", "back", OWN, 2), (4096, 8, *LRU, OWN, 0)],
+    "all": [(1024, 4, *LRU, OWN, 0), (2048, 4, *LRU, OWN, 0)],
+    "full": [(512, 8, *LRU, OWN), (2048, 32, *LRU, OWN, 0)],
+    "full, own": [(1280, 20, *LRU, OWN), (2048, 4, *LRU, OWN, 0)],
+    "through": [(512, 4, "lru", "through", OWN), (2048, 4, *LRU, OWN, 0)],
+    "exclusive": [(512, 4, *LRU, OWN), (1024, 4, *LRU, OWN), (2048, 4, *LRU, "exclusive", 0)],
+    "exclusive twice": [(512, 4, *LRU, OWN), (1024, 4, *LRU, "exclusive"), (2048, 4, "plru", "back", "exclusive", 2)],
+    "full, exclusive": [(512, 4, *LRU, OWN), (2048, 32, *LRU, "exclusive", 0), (8192, 8, *LRU, OWN, 0)],
+    "inclusive": [(512, 4, *LRU, OWN), (1024, 4, *LRU, OWN), (1536, 4, *LRU, "inclusive", 0)],
+    "inclusive pairs": [(512, 4, "plru", "back", OWN), (1024, 16, *LRU, "inclusive", 2), (2048, 32, *LRU, "inclusive", 0)],
+}
+
+
+def levels_of(rows):
+    return [CacheLevel(k + 1, row[0], row[1], 64, (*row[5:], 1)[0], *row[2:5]) for k, row in enumerate(rows)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Tiles of a few iterations, and threads share loops however short."""
+    with pytest.MonkeyPatch.context() as patch:
+        small_machine(patch)
+        small_tiles(patch)
+        yield
+
+
+@cache
+def compiled(function):
+    arguments = CASES[function]
+    values = [np.zeros(v) if isinstance(v, tuple) else v for v in arguments.values()]
+    program = polyml.kernel(cache=False, threads=4)(function).lower(*values).program
+    sizes = {p.name: arguments[p.array][p.dim] if p.array else arguments[p.argument or p.name] for p in program.scop.parameters}
+    return program, sizes
+
+
+@cache
+def regions_of(function, threads):
+    program, sizes = compiled(function)
+    return team.uses(program, sizes, placed(program, sizes, threads=threads), threads)
+
+
+def counted(simulation, what):
+    """By thread, level, array and whether written."""
+    found = Counter()
+    for thread, counts in enumerate(simulation.threads):
+        for reference, each in counts.items():
+            for level, count in enumerate(getattr(each, what)):
+                found[thread, level, reference.array, reference.is_write] += count
+    return +found
+
+
+def check(program, sizes, rows, threads, regions):
+    found = simulate(program, sizes, levels_of(rows), threads=threads)
+    wanted = brute.Hierarchy(rows, 64, brute.array_of(found.places), threads)
+    accesses, logs = Counter(), [[] for _ in range(threads)]
+    for thread, (name, position, array, address, write) in team.in_turn(regions):
+        accesses[thread, name, position] += 1
+        logs[thread].append((array, address, write))
+        wanted.access(array, address, write, thread)
+    each = {(t, r.statement, r.position): c.accesses for t, counts in enumerate(found.threads) for r, c in counts.items()}
+    assert +Counter(each) == accesses
+    assert counted(found, "misses") == +wanted.misses
+    assert counted(found, "first") == +wanted.cold
+    assert {(k, a): n for a, row in found.written.items() for k, n in enumerate(row) if n} == dict(+wanted.written)
+    far = counted(found, "far")
+    for level, sharing in enumerate(wanted.sharing):
+        got = {key: n for key, n in far.items() if key[1] == level}
+        if sharing > 1:
+            assert got == {key: n for key, n in wanted.far.items() if key[1] == level}
+            continue
+        own = {}
+        for thread, log in enumerate(logs):
+            own |= {(thread, level, *use): n for use, n in brute.far(log, 64, rows[level][0] // 64).items()}
+        assert got == own
+    for reference, counts in found.counts.items():
+        parts = [own[reference] for own in found.threads]
+        assert counts.accesses == sum(part.accesses for part in parts)
+        assert counts.misses == tuple(map(sum, zip(*(part.misses for part in parts))))
+
+
+@pytest.mark.parametrize("function", CASES)
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_equals_caches_in_python(function, hierarchy):
+    threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
+    program, sizes = compiled(function)
+    regions = regions_of(function, threads)
+    assert any(sum(map(bool, region)) > 1 for region in regions)
+    check(program, sizes, HIERARCHIES[hierarchy], threads, regions)
+
+
+def test_threads_have_arrays_of_their_own():
+    assert compiled(sums)[0].threads
+    assert any(loop.private for loop in loops(compiled(normalised)[0].body))
