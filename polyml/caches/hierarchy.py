@@ -38,7 +38,7 @@ def parse(text: str) -> tuple[CacheLevel, ...]:
 
     Raises ConfigError for what is no hierarchy that can be simulated.
     """
-    return checked([_level(part.strip(), number + 1) for number, part in enumerate(text.split(","))])
+    return described([_level(part.strip(), number + 1) for number, part in enumerate(text.split(","))])
 
 
 def size_bytes(text: str) -> int:
@@ -50,6 +50,15 @@ def size_bytes(text: str) -> int:
     if found is None or found[2].upper() not in UNITS or int(found[1]) == 0:
         raise ConfigError(f"`{text}` is no size", notes=["accepted: a number of bytes, as in 32768, 32K or 1MiB"])
     return int(found[1]) * UNITS[found[2].upper()]
+
+
+def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
+    """`checked`, of what people write."""
+    found = checked(levels)
+    for above, level in zip(found, found[1:]):
+        if level.shared_by and not 0 < above.shared_by <= level.shared_by:
+            raise ConfigError(f"level {level.level} is shared by fewer threads than the one above it")
+    return found
 
 
 def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
@@ -68,8 +77,6 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
             raise ConfigError(f"level {level.level} is exclusive of a level that writes through")
         if level.size_bytes < above.size_bytes:
             raise ConfigError(f"level {level.level} is smaller than the one above it")
-        if level.shared_by and (not above.shared_by or level.shared_by < above.shared_by):
-            raise ConfigError(f"level {level.level} is shared by fewer threads than the one above it")
     return tuple(level if level.ways else replace(level, ways=level.lines) for level in levels)
 
 
@@ -98,10 +105,10 @@ def _check(level: CacheLevel) -> None:
     what = _what(level)
     if level.line_bytes < 8 or level.line_bytes & (level.line_bytes - 1):
         raise ConfigError(f"{what}: the length of a line must be a power of two, at least 8")
+    if level.ways > MOST_WAYS and level.ways != level.lines:
+        raise ConfigError(f"{what}: the number of ways must be 1 ... {MOST_WAYS}, or {FULL}")
     if level.size_bytes % (max(level.ways, 1) * level.line_bytes):
         unit = max(level.ways, 1) * level.line_bytes
         raise ConfigError(f"{what}: the size must be a multiple of ways times line, {unit} bytes")
-    if level.ways > MOST_WAYS and level.sets > 1:
-        raise ConfigError(f"{what}: the number of ways must be 1 ... {MOST_WAYS}, or {FULL}")
     if level.replacement == "plru" and (level.ways not in (1, 2, 4, 8, 16, 32)):
         raise ConfigError(f"{what}: a tree needs 1, 2, 4, 8, 16 or 32 ways")

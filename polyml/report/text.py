@@ -15,7 +15,7 @@ from polyml.caches.footprints import Amount
 from polyml.caches.trace import Reference
 from polyml.report.forms import Form
 from polyml.report.make import FormReport, Report
-from polyml.report.misses import ACCURACY, ENGINE, Total
+from polyml.report.misses import ENGINE, Total
 from polyml.report.prediction import Prediction
 from polyml.report.roofline import Roof, Roofline
 from polyml.report.tiles import Tiles
@@ -191,7 +191,7 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
     ]
     heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
     yield Table(heads, tuple(rows), left=2)
-    yield f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s"
+    yield f"  {ENGINE}: {found.accuracy}; {found.seconds:.2f} s"
     yield ""
     excess = (f"L{level.level} {times:.3g}" for level, times in zip(report.levels, each.excess))
     yield f"  fetched, in times the least of any order: {', '.join(excess)}"

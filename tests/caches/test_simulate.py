@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polyml.caches.hierarchy import parse as parse_levels
 from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.codegen.build import build
@@ -140,6 +141,10 @@ HIERARCHIES = {
     "exclusive": [(1024, 4, "lru", "back", "independent"), (2048, 8, "lru", "back", "exclusive")],
     "through": [(1024, 4, "lru", "through", "independent"), (4096, 8, "plru", "back", "independent")],
     "through twice": [(1024, 4, "plru", "through", "independent"), (2048, 2, "lru", "through", "independent")],
+    "full": [(2048, 32, "lru", "back", "independent")],
+    "full twice": [(1280, 20, "lru", "back", "independent"), (4096, 64, "lru", "back", "inclusive")],
+    "full and exclusive": [(1024, 4, "lru", "back", "independent"), (4096, 64, "lru", "back", "exclusive")],
+    "full, through": [(2048, 32, "lru", "through", "independent"), (4096, 64, "lru", "through", "independent")],
     "three": [
         (512, 2, "plru", "back", "independent"),
         (1024, 4, "lru", "back", "inclusive"),
@@ -197,6 +202,16 @@ def test_equals_caches_in_python(case, hierarchy):
         for reference, counts in found.counts.items():
             far[reference.array, reference.is_write] += counts.far[level]
         assert +far == brute.far(log, 64, size // 64)
+
+
+def test_full_associativity_leaves_no_conflicts():
+    """Of hundreds of lines: the stack counts the same."""
+    program, sizes = program_of(gemm_ikj, dict.fromkeys("ABC", (64, 64)))
+    found = simulate(program, sizes, parse_levels("24K:full:64,64K:full:64"))
+    for counts in found.counts.values():
+        assert counts.misses[0] == counts.far[0]
+    nearest = simulate(program, sizes, parse_levels("64K:full:64"))
+    assert [c.misses for c in nearest.counts.values()] == [c.far[1:] for c in found.counts.values()]
 
 
 @pytest.mark.parametrize("row", list(csv.DictReader(REFERENCE.open())), ids=lambda row: f"{row['kernel']} {row['N']}")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import polyml
 from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.codegen.ast import loops
+from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
 from tests.caches import brute, team
+from tests.caches.random_nests import random_nest
 from tests.codegen.forms import small_machine, small_tiles
 
 
@@ -110,7 +113,10 @@ def small():
 
 @cache
 def compiled(function):
-    arguments = CASES[function]
+    return made(function, CASES[function])
+
+
+def made(function, arguments):
     values = [np.zeros(v) if isinstance(v, tuple) else v for v in arguments.values()]
     program = polyml.kernel(cache=False, threads=4)(function).lower(*values).program
     sizes = {p.name: arguments[p.array][p.dim] if p.array else arguments[p.argument or p.name] for p in program.scop.parameters}
@@ -170,6 +176,40 @@ def test_equals_caches_in_python(function, hierarchy):
     regions = regions_of(function, threads)
     assert any(sum(map(bool, region)) > 1 for region in regions)
     check(program, sizes, HIERARCHIES[hierarchy], threads, regions)
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_one_thread_runs_parallel_loops_one_iteration_after_the_other(function):
+    program, sizes = compiled(function)
+    check(program, sizes, HIERARCHIES["the last"], 1, regions_of(function, 1))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_nests_equal_caches_in_python(seed, tmp_path):
+    function, arguments = random_nest(seed, tmp_path)
+    rng = Random(seed)
+    rows = HIERARCHIES[rng.choice(sorted(HIERARCHIES))]
+    threads = rng.randint(2, 4)
+    program, sizes = made(function, arguments)
+    check(program, sizes, rows, threads, team.uses(program, sizes, placed(program, sizes, threads=threads), threads))
+
+
+def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
+    program, sizes = compiled(product)
+    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 10**9)
+    first, second = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=2).threads
+    alone = simulate(program, sizes, levels_of(HIERARCHIES["the last"])).counts
+    assert {r: c.misses for r, c in first.items()} == {r: c.misses for r, c in alone.items()}
+    assert not any(c.accesses for c in second.values())
+
+
+def test_as_many_threads_as_are_simulated():
+    program, sizes = compiled(updates)
+    with pytest.raises(PolymlValueError, match="0 threads are not simulated, but 1 to 1024"):
+        simulate(program, sizes, levels_of(HIERARCHIES["own"]), threads=0)
+    found = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=64)
+    assert len(found.threads) == 64
+    assert sum(c.accesses for c in found.counts.values()) == sum(len(own) for region in regions_of(updates, 64) for own in region)
 
 
 def test_threads_have_arrays_of_their_own():
