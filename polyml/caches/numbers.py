@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from polyml.caches.placement import Placed
 from polyml.codegen.ast import Loop, Program
 from polyml.codegen.body import LINE_BYTES, Body, Module
+from polyml.codegen.integers import Lin
 from polyml.codegen.ir import Unit
 from polyml.codegen.share import trips
 from polyml.frontend.syntax import ArrayType
@@ -70,6 +71,17 @@ class Numbered(Body):
             address = self.fn.emit(f"add i64 {distance}, {place.address}", entry)
             self._own[array] = self.fn.emit(f"inttoptr i64 {address} to ptr", entry)
         return self._own[array]
+
+    def step_bytes(self, array: str, subscripts: tuple[Lin, ...], loop: Loop) -> int | None:
+        """How far apart the elements of two neighbouring iterations are; None where it is not always so far."""
+        total = 0
+        for e, stride in zip(self.within_window(array, subscripts), self._places[array].strides):
+            for atom, factor in e.terms:
+                if atom == loop.var:
+                    total += factor * stride * loop.step
+                elif not isinstance(atom, str) and loop.var in atom.names:
+                    return None
+        return total
 
     def iterations(self, node: Loop, lower: str, upper: str) -> str:
         """How often a loop runs between these bounds."""

@@ -14,10 +14,14 @@ from polyml.codegen.ir import Function, Unit
 _NEXT, _PREVIOUS, _REGION = 0, 4, 8  # byte offsets in a node
 
 
-def touch(fn: Function, line: str, count: str, layout: Layout) -> None:
-    """One use, by code that leaves at once where the line is on top."""
+def touch(fn: Function, line: str, count: str, layout: Layout, when: str) -> None:
+    """One use, by code that leaves at once where the line is on top. when: whether it is to be seen, "" for always."""
     node = _node_of(fn, line)
     slow, done = fn.block("under"), fn.block("top")
+    if when:
+        look = fn.block("look")
+        fn.branch(when, look, done)
+        fn.current = look
     fn.branch(fn.emit(f"icmp eq i32 {_Nodes(fn, layout).get('0', _NEXT)}, {node}"), done, slow)
     fn.current = slow
     fn.do(f"call fastcc void @use(ptr %state, ptr {count}, i32 {node})")

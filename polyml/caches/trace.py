@@ -24,6 +24,7 @@ from polyml.codegen import llvm
 from polyml.codegen.accesses import reads_and_write
 from polyml.codegen.ast import Instance, Loop, Node, Program, instances, loops
 from polyml.codegen.body import Scope
+from polyml.codegen.integers import Lin
 from polyml.codegen.ir import Unit
 from polyml.codegen.share import equal_part, even_part, is_uneven, trips
 from polyml.errors import PolymlValueError
@@ -31,6 +32,7 @@ from polyml.model.nest import subvalues
 from polyml.model.scop import Gather
 
 ENTRY = "polyml_trace"
+_STAY = 8  # iterations after which a use that never moves is seen again
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,15 @@ def trace(
 
 
 @dataclass(frozen=True)
-class _Clock:
-    """Of an innermost loop: how many uses came before it, where it begins, how many uses an iteration makes."""
+class _Innermost:
+    """A loop of nothing but instances, between these bounds. before: how many uses the thread made before it, where that is noted;
+    uses: of an iteration.
+    """
 
-    before: str
-    lower: str
     loop: Loop
+    lower: str
+    upper: str
+    before: str
     uses: int
 
 
@@ -86,8 +91,7 @@ class _Tracer(Numbered):
     ):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)", threads)
         self.layout = layout
-        self.is_counted = False  # whether a loop around has counted what is used
-        self.clock: _Clock | None = None  # of that loop
+        self.innermost: _Innermost | None = None  # the loop around, which has counted what is used
         self._are_all_here = threads > 1  # whether every thread runs what comes next
         self.values = _Uses(self)
 
@@ -189,19 +193,15 @@ class _Tracer(Numbered):
 
     def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> str | None:
         """What an innermost loop uses is counted before it."""
-        if self.is_counted or not all(isinstance(inside, Instance) for inside in node.body):
+        if not all(isinstance(inside, Instance) for inside in node.body):
             return super().counted(node, lower, upper, then)
-        self._count_iterations(node, lower, upper)
-        self.is_counted = True
-        end = super().counted(node, lower, upper, then)
-        self.is_counted, self.clock = False, None
-        return end
-
-    def _count_iterations(self, node: Loop, lower: str, upper: str) -> None:
         many = self.iterations(node, lower, upper)
         uses = sum(self.values.count(inside, many) for inside in node.body)
-        if self.layout.sends:
-            self.clock = _Clock(self.advance(self.fn.emit(f"mul i64 {many}, {uses}")), lower, node, uses)
+        before = self.advance(self.fn.emit(f"mul i64 {many}, {uses}")) if self.layout.sends else ""
+        self.innermost = _Innermost(node, lower, upper, before, uses)
+        end = super().counted(node, lower, upper, then)
+        self.innermost = None
+        return end
 
     def advance(self, uses: str) -> str:
         """The thread makes so many uses; gives how many it made before."""
@@ -215,6 +215,16 @@ def _is_shared(node: Node) -> bool:
     return any(loop.parallel and not loop.partial for loop in loops((node,)))
 
 
+@dataclass(frozen=True)
+class _Use:
+    """Of a reference, of that number: the element, as the loops around have it."""
+
+    number: int
+    array: str
+    subscripts: tuple[Lin, ...]
+    is_write: bool
+
+
 class _Uses:
     """In place of what evaluates statements: an instance uses lines."""
 
@@ -222,50 +232,86 @@ class _Uses:
         self._tracer = tracer
         self._numbers = {(r.statement, r.position): n for n, r in enumerate(references(tracer.module.program))}
         self._made = 0  # uses of the iteration, or of the instance, until now
+        self._seen: dict[_Use, str] = {}  # when the stack has to know of a use, where it need not always
 
     def count(self, node: Instance, times: str) -> int:
         """So many uses of each of the statement's references, whose number it gives."""
-        layout, statement = self._tracer.layout, self._tracer.scop.statements[node.statement]
-        numbers = [self._numbers.get((statement.name, position)) for position, _ in enumerate(reads_and_write(statement))]
-        found = [number for number in numbers if number is not None]
-        for number in found:
-            counter(self._tracer.fn, "%counters", number * layout.counters + layout.accesses, times)
-        return len(found)
+        layout, uses = self._tracer.layout, self._uses(node)
+        for use in uses:
+            counter(self._tracer.fn, "%counters", use.number * layout.counters + layout.accesses, times)
+        return len(uses)
 
     def instance(self, node: Instance) -> None:
-        body, statement = self._tracer, self._tracer.scop.statements[node.statement]
-        clock = body.clock
-        if clock is None or node is clock.loop.body[0]:
-            self._made = 0
-        before = ""
-        if not body.is_counted:
+        body, before = self._tracer, ""
+        innermost = body.innermost
+        if innermost is None:
+            self._made, self._seen = 0, {}
             uses = self.count(node, "1")
             before = body.advance(str(uses)) if body.layout.sends else ""
-        iterators = dict(zip(statement.iterators, node.point))
+        elif node is innermost.loop.body[0]:
+            self._made, self._seen = 0, self._seldom(innermost) if body.layout.capacities else {}
+        for use in self._uses(node):
+            self._use(use, before)
+            self._made += 1
+
+    def _uses(self, node: Instance) -> list[_Use]:
+        statement = self._tracer.scop.statements[node.statement]
+        iterators, found = dict(zip(statement.iterators, node.point)), []
         for position, access in enumerate(reads_and_write(statement)):
             number = self._numbers.get((statement.name, position))
             if number is not None:
-                subscripts = tuple(e.substitute(iterators) for e in body.module.table.subscripts(access))
-                self._use(body.pointer(access.array, subscripts), number, position == len(statement.reads), before)
-                self._made += 1
+                subscripts = tuple(e.substitute(iterators) for e in self._tracer.module.table.subscripts(access))
+                found.append(_Use(number, access.array, subscripts, position == len(statement.reads)))
+        return found
 
-    def _use(self, address: str, number: int, write: bool, before: str) -> None:
+    def _use(self, use: _Use, before: str) -> None:
         fn, layout = self._tracer.fn, self._tracer.layout
-        shift = layout.line_bytes.bit_length() - 1
-        line = fn.emit(f"lshr i64 {fn.emit(f'ptrtoint ptr {address} to i64')}, {shift}")
-        count = fn.emit(f"getelementptr i64, ptr %counters, i64 {number * layout.counters}")
-        levels.touch(fn, line, count, write, layout, lambda: self._tell_time(before))
+        line = fn.emit(f"lshr i64 {self._address(use)}, {layout.line_bytes.bit_length() - 1}")
+        count = fn.emit(f"getelementptr i64, ptr %counters, i64 {use.number * layout.counters}")
+        levels.touch(fn, line, count, use.is_write, layout, lambda: self._tell_time(before))
         if layout.capacities:
-            stack.touch(fn, line, count, layout)
+            stack.touch(fn, line, count, layout, self._seen.get(use, ""))
+
+    def _address(self, use: _Use) -> str:
+        return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
+
+    def _seldom(self, innermost: _Innermost) -> dict[_Use, str]:
+        """When the stack has to know of uses that stay in a line for some iterations: in the first of them and in the last.
+
+        Until the last one the line may be lower in the stack than it should be, by lines used since the first: with so few that all
+        capacities reach them no count depends on it. Behind it the stack is as it should be.
+        """
+        body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
+        uses = [use for inside in loop.body for use in self._uses(inside)]
+        steps = {use: body.step_bytes(use.array, use.subscripts, loop) for use in uses}
+        staying = {use: abs(step) for use, step in steps.items() if step is not None and 2 * abs(step) < line_bytes}
+        moving = {use: step for use, step in staying.items() if step}
+        iterations = max((-(-line_bytes // step) for step in moving.values()), default=_STAY) + 1
+        if not staying or iterations * len(uses) > min(body.layout.capacities):
+            return {}
+        fn, counter_ = body.fn, body.names[loop.var][0]
+        first = fn.emit(f"icmp eq i64 {counter_}, {innermost.lower}")
+        last = fn.emit(f"icmp sgt i64 {fn.emit(f'add i64 {counter_}, {loop.step}')}, {innermost.upper}")
+        ends = fn.emit(f"or i1 {first}, {last}")
+        found, some = {}, ends
+        for use, step in moving.items():  # from the line before, or to the next one
+            inside = fn.emit(f"sub i64 {fn.emit(f'and i64 {self._address(use)}, {line_bytes - 1}')}, {step}")
+            changes = fn.emit(f"icmp uge i64 {inside}, {line_bytes - 2 * step}")
+            found[use], some = fn.emit(f"or i1 {ends}, {changes}"), fn.emit(f"or i1 {some}, {changes}")
+        if not moving:
+            distance = fn.emit(f"sub i64 {counter_}, {innermost.lower}")
+            often = fn.emit(f"icmp eq i64 {fn.emit(f'urem i64 {distance}, {_STAY * loop.step}')}, 0")
+            some = fn.emit(f"or i1 {ends}, {often}")
+        return found | {use: some for use in staying if use not in moving}
 
     def _tell_time(self, before: str) -> None:
         """How many uses the thread made before this one."""
-        body, clock = self._tracer, self._tracer.clock
+        body, innermost = self._tracer, self._tracer.innermost
         if not body.layout.sends:
             return
         fn = body.fn
-        if clock is not None:
-            distance = fn.emit(f"sub i64 {body.names[clock.loop.var][0]}, {clock.lower}")
-            iteration = distance if clock.loop.step == 1 else fn.emit(f"sdiv i64 {distance}, {clock.loop.step}")
-            before = fn.emit(f"add i64 {clock.before}, {fn.emit(f'mul i64 {iteration}, {clock.uses}')}")
+        if innermost is not None:
+            distance = fn.emit(f"sub i64 {body.names[innermost.loop.var][0]}, {innermost.lower}")
+            iteration = distance if innermost.loop.step == 1 else fn.emit(f"sdiv i64 {distance}, {innermost.loop.step}")
+            before = fn.emit(f"add i64 {innermost.before}, {fn.emit(f'mul i64 {iteration}, {innermost.uses}')}")
         header.put(fn, header.TIME, fn.emit(f"add i64 {before}, {self._made}"))

@@ -116,7 +116,21 @@ def heat3d(A, B):
                 B[i, j, k] = A[i + 1, j, k] + A[i - 1, j, k] + A[i, j + 1, k] + A[i, j - 1, k] + A[i, j, k + 1] + A[i, j, k - 1]
 
 
+def backwards(A, x, y):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            y[i] = y[i] + A[A.shape[0] - 1 - i, A.shape[1] - 1 - j] * x[A.shape[1] - 1 - j]
+
+
+def thirds(A, x):
+    for i in range(A.shape[0]):
+        for j in range(x.shape[0]):
+            x[j] = x[j] + A[i, 3 * j] + A[i, 3 * j + 2] + A[0, j]
+
+
 CASES = {
+    "backwards": (backwards, {"A": (30, 50), "x": (50,), "y": (30,)}),
+    "thirds": (thirds, {"A": (30, 60), "x": (20,)}),
     "gemm": (gemm_ijk, {"A": (24, 20), "B": (20, 28), "C": (24, 28)}),
     "gemm, one set": (gemm_ijk, {"A": (16, 32), "B": (32, 32), "C": (16, 32)}),
     "gemm tiled": (gemm_tiled_16, {"A": (40, 40), "B": (40, 40), "C": (40, 40)}),
@@ -141,6 +155,7 @@ HIERARCHIES = {
     "exclusive": [(1024, 4, "lru", "back", "independent"), (2048, 8, "lru", "back", "exclusive")],
     "through": [(1024, 4, "lru", "through", "independent"), (4096, 8, "plru", "back", "independent")],
     "through twice": [(1024, 4, "plru", "through", "independent"), (2048, 2, "lru", "through", "independent")],
+    "larger": [(4096, 4, "lru", "back", "independent"), (12288, 8, "plru", "back", "independent")],
     "full": [(2048, 32, "lru", "back", "independent")],
     "full twice": [(1280, 20, "lru", "back", "independent"), (4096, 64, "lru", "back", "inclusive")],
     "full and exclusive": [(1024, 4, "lru", "back", "independent"), (4096, 64, "lru", "back", "exclusive")],

@@ -85,6 +85,7 @@ LRU, OWN = ("lru", "back"), "independent"
 HIERARCHIES = {
     "own": [(512, 2, *LRU, OWN), (1024, 4, *LRU, OWN)],
     "the last": [(512, 4, *LRU, OWN), (1024, 4, *LRU, "inclusive"), (4096, 8, *LRU, OWN, 0)],
+    "larger": [(4096, 4, *LRU, OWN), (8192, 4, *LRU, OWN), (16384, 8, *LRU, OWN, 0)],
     "pairs": [(512, 4, *LRU, OWN), (1024, 4, "plru", "back", OWN, 2), (4096, 8, *LRU, OWN, 0)],
     "all": [(1024, 4, *LRU, OWN, 0), (2048, 4, *LRU, OWN, 0)],
     "full": [(512, 8, *LRU, OWN), (2048, 32, *LRU, OWN, 0)],

@@ -1,0 +1,72 @@
+"""How many accesses a second the simulation of caches runs: a product of matrices, in the order of its source.
+
+    python -m benchmarks.caches [N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import polyml
+from polyml.caches.hierarchy import parse
+from polyml.caches.simulate import simulate
+from polyml.codegen.ast import Program
+from polyml.codegen.build import build
+
+REPEAT = 5
+LITTLE = 4  # a size with next to no accesses: what it takes is the simulator's code
+# caches, threads
+CASES = (
+    ("32K:8:64", 1),
+    ("32K:8:64:plru", 1),
+    ("32K:full:64", 1),
+    ("32K:8:64,1M:16:64", 1),
+    ("32K:8:64,1M:16:64", 2),
+    ("32K:8:64,1M:16:64:shared", 2),
+    ("32K:8:64,1M:16:64:shared:inclusive", 2),
+    ("32K:8:64,256K:8:64,4M:16:64:shared", 4),
+)
+
+
+def gemm(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+
+def in_source_order() -> Program:
+    """With its outermost loop for threads."""
+    matrices = np.zeros((3, LITTLE, LITTLE))
+    schedule = polyml.kernel(gemm, cache=False).schedule("source", *matrices).parallel("i")
+    return build(schedule.problem.scop, schedule.tree, schedule.problem.reductions)
+
+
+def seconds(program: Program, n: int, caches: str, classify: bool, threads: int) -> float:
+    sizes = dict.fromkeys((p.name for p in program.scop.parameters), n)
+    start = time.perf_counter()
+    simulate(program, sizes, parse(caches), classify=classify, threads=threads)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("size", nargs="?", type=int, default=200)
+    n = parser.parse_args().size
+    program, accesses = in_source_order(), 4 * n**3
+    print(f"gemm, N = {n}, {accesses / 1e6:.0f} million accesses; the best of {REPEAT}; without what the simulator's code takes to be made")
+    print(f"{'caches':40} {'threads':>7} {'three Cs':>8} {'accesses/s':>12} {'run':>8} {'code':>8}")
+    for caches, threads in CASES:
+        for classify in (False, True):
+            given = caches, classify, threads
+            code = min(seconds(program, LITTLE, *given) for _ in range(REPEAT))
+            run = min(seconds(program, n, *given) for _ in range(REPEAT)) - code
+            three = "yes" if classify else "no"
+            print(f"{caches:40} {threads:7} {three:>8} {accesses / run / 1e6:10.0f} M {run * 1e3:5.0f} ms {code * 1e3:5.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
