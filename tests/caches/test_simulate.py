@@ -219,6 +219,17 @@ def test_equals_caches_in_python(case, hierarchy):
         assert +far == brute.far(log, 64, size // 64)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_capacities_are_told_to_the_line(case):
+    function, arguments = CASES[case]
+    lines = range(50, 170, 5)
+    program, sizes = program_of(function, arguments)
+    found = simulate(program, sizes, levels_of([(64 * count, 1) for count in lines])).counts
+    log = brute.accesses(function, arguments)
+    for level, count in enumerate(lines):
+        assert sum(c.far[level] for c in found.values()) == brute.far(log, 64, count).total()
+
+
 def test_full_associativity_leaves_no_conflicts():
     """Of hundreds of lines: the stack counts the same."""
     program, sizes = program_of(gemm_ikj, dict.fromkeys("ABC", (64, 64)))
