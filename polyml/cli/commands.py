@@ -164,9 +164,9 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @_arg
 @_preset
 @click.option("--machine", default="host", show_default=True, metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file.")
-@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
+@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
-@click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
+@click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
 @click.option("--svg", metavar="FOLDER", help="Also write roofline.svg and tiles.svg there.")
 @_fp
