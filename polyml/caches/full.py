@@ -42,6 +42,9 @@ class Full(Level):
     def make_dirty(self, fn: Function, found: Found) -> None:
         _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
 
+    def make_clean(self, fn: Function, found: Found) -> None:
+        _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
+
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
         """Whether nothing changes when the line is used, for a write where `dirty`."""
         begin = self.begin(fn)

@@ -6,7 +6,7 @@ level to the second as a stream of requests (see `requests`).
     state       the header's words (see `header`); lines written on, per array and level (i64); of each cache, whether it had each
                 line of memory before, and its sets; the stack's nodes, length and tails
     counters    per reference (i64): uses; of each level: first uses of lines, misses, misses of a fully associative cache of its
-                size
+                size, misses of lines that writes of other threads took
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from polyml.caches import header
 from polyml.caches.full import Full
-from polyml.caches.header import HEADER_BYTES, rounded
 from polyml.caches.sets import REPLACEMENTS, Sets
 from polyml.codegen.ir import Function
 from polyml.machine import CacheLevel
 
 NODE_BYTES = 12  # of the stack: next and previous (i32), where in the stack (i32)
-ARRAY_BYTES = 2
+ARRAY_BYTES, HOLDERS_BYTES, OWNER_BYTES = 2, 8, 1  # for each line of memory
 MOST_WAYS = 16  # that are looked at together where there is one set; more are a list
 
 
@@ -29,7 +29,8 @@ MOST_WAYS = 16  # that are looked at together where there is one set; more are a
 class Layout:
     """levels: of the hierarchy. numbers: those that are simulated here. arrays, lines: how many. threads: whose requests come.
     stacked, shadowed: the levels of whose sizes fully associative caches are simulated, for all uses by the stack, and for
-    what reaches the level. sends: whether there is another simulator behind the last level.
+    what reaches the level. sends: whether there is another simulator behind the last level. coherent: whether what one thread
+    writes leaves the caches of others.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -40,6 +41,7 @@ class Layout:
     stacked: tuple[int, ...] = ()
     shadowed: tuple[int, ...] = ()
     sends: bool = False
+    coherent: bool = False
 
     accesses = 0  # number of a counter of a reference
 
@@ -52,10 +54,13 @@ class Layout:
     def far(self, level: int) -> int:
         return 1 + 2 * len(self.levels) + level
 
+    def taken(self, level: int) -> int:
+        return 1 + 3 * len(self.levels) + level
+
     @property
     def counters(self) -> int:
         """Of one reference."""
-        return 1 + 3 * len(self.levels)
+        return 1 + 4 * len(self.levels)
 
     @property
     def line_bytes(self) -> int:
@@ -64,18 +69,18 @@ class Layout:
     @property
     def written(self) -> int:
         """Byte offset in the state."""
-        return HEADER_BYTES
+        return header.HEADER_BYTES
 
     @property
     def seen_bytes(self) -> int:
         """Of one table: a byte for each line."""
-        return rounded(self.lines)
+        return header.rounded(self.lines)
 
     @cached_property
     def _offsets(self) -> dict[str | tuple[str, int], int]:
         """Where the parts of the state begin, and "end"."""
         found: dict[str | tuple[str, int], int] = {}
-        end = self.written + rounded(8 * self.arrays * len(self.levels))
+        end = self.written + header.rounded(8 * self.arrays * len(self.levels))
         for number in self.numbers:
             found["seen", number] = end
             end += self.seen_bytes * self.instances(number)
@@ -84,12 +89,18 @@ class Layout:
             found["shadow", number] = end
             if number in self.shadowed:
                 end += self._shadow(number, 0).size_bytes * self.instances(number)
+            found["lost", number] = end
+            end += self.seen_bytes * self.instances(number) * self.coherent
         found["owed"] = end
         end += self.seen_bytes * self.threads
+        found["holders"] = end
+        end += header.rounded(HOLDERS_BYTES * self.lines) * self.coherent
+        found["owners"] = end
+        end += header.rounded(OWNER_BYTES * self.lines) * self.coherent
         found["stack"] = end
-        end += rounded(NODE_BYTES * (self.lines + 1))
+        end += header.rounded(NODE_BYTES * (self.lines + 1))
         found["tails"] = end
-        found["end"] = end + rounded(8 + 4 * len(self.capacities))
+        found["end"] = end + header.rounded(8 + 4 * len(self.capacities))
         return found
 
     def sharing(self, number: int) -> int:
@@ -118,6 +129,20 @@ class Layout:
     def seen(self, number: int) -> int:
         """Byte offset of the tables of lines that the level's caches had before."""
         return self._offsets["seen", number]
+
+    def lost(self, number: int) -> int:
+        """Byte offset of the tables of lines that writes of other threads took from the level's caches."""
+        return self._offsets["lost", number]
+
+    @property
+    def holders(self) -> int:
+        """Byte offset of the threads, as bits, that may have a line (i64 each)."""
+        return self._offsets["holders"]
+
+    @property
+    def owners(self) -> int:
+        """Byte offset of the number, plus 1, of the thread that may have a line dirty (i8 each); 0: none."""
+        return self._offsets["owners"]
 
     @property
     def owed(self) -> int:
@@ -153,3 +178,13 @@ def counter(fn: Function, base: str, number: int, by: str = "1") -> None:
     place = fn.emit(f"getelementptr i64, ptr {base}, i64 {number}")
     before = fn.emit(f"load i64, ptr {place}")
     fn.do(f"store i64 {fn.emit(f'add i64 {before}, {by}')}, ptr {place}")
+
+
+def count_written(fn: Function, layout: Layout, number: int, line: str) -> None:
+    """A level sends the line on; by the line's array."""
+    arrays = header.get(fn, header.ARRAYS, "ptr")
+    array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
+    row = fn.emit(f"zext i16 {array} to i64")
+    table = fn.emit(f"getelementptr i8, ptr %state, i64 {layout.written}")
+    place = fn.emit(f"getelementptr [{len(layout.levels)} x i64], ptr {table}, i64 {row}, i64 {number}")
+    counter(fn, place, 0)

@@ -5,6 +5,8 @@
     insert_k(line, dirty)   a line that the level above let go (exclusive ones)
     drop_k(line, from, to)  the line must go from caches from ... to - 1 of the level; gives 1 where it was dirty
     fill_k(line)            the line is used, in the fully associative cache beside the level
+    take_k(line)            another thread writes the line; gives 1 where it was dirty in a cache that is not this thread's
+    clean_k(line, cache)    another thread reads the line; gives 1 where it was dirty in that cache
 
 All get the simulator's state (see `layout`) and the counters of the reference behind the access. The first level is looked up by
 every access, the others where the one above has not got the line. Behind the last one is memory, or another simulator, for which
@@ -13,11 +15,11 @@ requests are written down (see `requests`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from polyml.caches import header, requests
-from polyml.caches.layout import ARRAY_BYTES, Layout, counter
+from polyml.caches import coherence, requests
+from polyml.caches.layout import Layout, count_written, counter
 from polyml.caches.sets import Found, Level, line_of, word_of
 from polyml.codegen.ir import Function, Unit
 
@@ -28,6 +30,8 @@ def units(layout: Layout) -> Iterator[Unit]:
     """The functions of all levels, and those that stand for the level behind them."""
     for number in layout.numbers:
         yield from _Simulated(layout, number).units()
+    if layout.coherent:
+        yield from coherence.units(layout)
     if layout.sends:
         yield from requests.units(layout.numbers.stop, layout.levels[layout.numbers.stop].contents == "exclusive")
 
@@ -78,6 +82,9 @@ class _Simulated:
             yield self._unit("drop", "i32", "i64 %line, i64 %from, i64 %to", self._drop)
         if self.is_(contents="exclusive"):
             yield self._unit("insert", "i32", "ptr %count, i64 %line, i32 %dirty", self._insert)
+        if layout.coherent and self.sets.instances > 1:
+            yield self._unit("take", "i32", "i64 %line", self._take)
+            yield self._unit("clean", "i32", "i64 %line, i64 %cache", self._clean)
         if number in layout.shadowed:
             yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
 
@@ -104,6 +111,8 @@ class _Simulated:
         if self.is_(contents="exclusive"):
             dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
             self.sets.remove(fn, found)
+            if self.layout.coherent:
+                coherence.hand_up(fn, self.layout, dirty)
             fn.current.terminator = f"ret i32 {dirty}"
             return
         if self.is_(writes="through"):
@@ -116,6 +125,10 @@ class _Simulated:
     def _miss(self, fn: Function, found: Found) -> None:
         counter(fn, "%count", self.layout.misses(self.number))
         self._count_cold(fn)
+        if self.layout.coherent and self.sets.instances > 1:
+            lost = self._lost(fn, self.sets.instance(fn))
+            counter(fn, "%count", self.layout.taken(self.number), fn.emit(f"zext i8 {fn.emit(f'load i8, ptr {lost}')} to i64"))
+            fn.do(f"store i8 0, ptr {lost}")
         given = self._touch_below(fn, "0")
         if self.is_(contents="exclusive"):
             fn.current.terminator = f"ret i32 {given}"
@@ -196,12 +209,7 @@ class _Simulated:
 
     def _count_written(self, fn: Function, line: str) -> None:
         """By the array of the line, whichever access it is that makes the line go."""
-        arrays = header.get(fn, header.ARRAYS, "ptr")
-        array = fn.emit(f"load i16, ptr {fn.emit(f'getelementptr [{ARRAY_BYTES} x i8], ptr {arrays}, i64 {line}')}")
-        row = fn.emit(f"zext i16 {array} to i64")
-        table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.written}")
-        place = fn.emit(f"getelementptr [{len(self.layout.levels)} x i64], ptr {table}, i64 {row}, i64 {self.number}")
-        counter(fn, place, 0)
+        count_written(fn, self.layout, self.number, line)
 
     def _written(self, fn: Function) -> None:
         found = self.sets.look(fn, "%line")
@@ -218,26 +226,56 @@ class _Simulated:
         fn.current.terminator = "ret i32 0"
 
     def _drop(self, fn: Function) -> None:
-        start, each, here = fn.current, fn.block("each"), fn.block("here")
+        self._remove(fn, "%from", "%to", "-1", lambda instance: None)
+
+    def _take(self, fn: Function) -> None:
+        def note(instance: str) -> None:
+            fn.do(f"store i8 1, ptr {self._lost(fn, instance)}")
+
+        self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
+
+    def _remove(self, fn: Function, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
+        """The line goes from these caches, but one; whether it was dirty. note: emits what is noted of a cache that had it."""
+        start, each, other, here = fn.current, fn.block("each"), fn.block("other"), fn.block("here")
         gone, following, done = fn.block("gone"), fn.block("next"), fn.block("done")
         instance, before, dirty = fn.name(), fn.name(), fn.name()
         fn.jump(each)
         fn.current = each
-        fn.branch(fn.emit(f"icmp ult i64 {instance}, %to"), here, done)
+        fn.branch(fn.emit(f"icmp ult i64 {instance}, {past}"), other, done)
+        fn.current = other
+        fn.branch(fn.emit(f"icmp eq i64 {instance}, {but}"), following, here)
         fn.current = here
         found = self.sets.look(fn, "%line", instance)
         fn.branch(found.hit, gone, following)
         fn.current = gone
         had = fn.emit(f"or i32 {before}, {fn.emit(f'and i32 {self.sets.word(fn, found)}, 1')}")
         self.sets.remove(fn, found)
+        note(instance)
         fn.jump(following)
         fn.current = following
-        following.phis.append(f"{dirty} = phi i32 [ {before}, %{here.label} ], [ {had}, %{gone.label} ]")
+        without = f"[ {before}, %{other.label} ], [ {before}, %{here.label} ]"
+        following.phis.append(f"{dirty} = phi i32 {without}, [ {had}, %{gone.label} ]")
         more = fn.emit(f"add i64 {instance}, 1")
         fn.jump(each)
-        each.phis.append(f"{instance} = phi i64 [ %from, %{start.label} ], [ {more}, %{following.label} ]")
+        each.phis.append(f"{instance} = phi i64 [ {first}, %{start.label} ], [ {more}, %{following.label} ]")
         each.phis.append(f"{before} = phi i32 [ 0, %{start.label} ], [ {dirty}, %{following.label} ]")
         done.terminator = f"ret i32 {before}"
+
+    def _clean(self, fn: Function) -> None:
+        found = self.sets.look(fn, "%line", "%cache")
+        hit, miss = fn.block("hit"), fn.block("miss")
+        fn.branch(found.hit, hit, miss)
+        miss.terminator = "ret i32 0"
+        fn.current = hit
+        dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
+        self.sets.make_clean(fn, found)
+        fn.current.terminator = f"ret i32 {dirty}"
+
+    def _lost(self, fn: Function, instance: str) -> str:
+        """Where it is noted that the line was taken from a cache."""
+        table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
+        own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
+        return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
 
     def _insert(self, fn: Function) -> None:
         """Where threads share the level, another one may have let the line go before."""

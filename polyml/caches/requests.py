@@ -89,6 +89,7 @@ def serve(layout: Layout) -> Unit:
     others = [f"i32 {WRITTEN}, label %written"] if first else []
     others += [f"i32 {INSERT + dirty}, label %insert" for dirty in (0, 1)] if exclusive else []
     target = "ptr %state, ptr %count, i64 %line"
+    cohere = f"  call fastcc void @cohere({target}, i32 %bit)\n" if layout.coherent else ""
     owed = f"""  %owed.all = getelementptr i8, ptr %state, i64 {layout.owed}
   %owed.own = getelementptr [{layout.seen_bytes} x i8], ptr %owed.all, i64 %best
   %owed = getelementptr i8, ptr %owed.own, i64 %line
@@ -168,7 +169,7 @@ each:
   %bit = and i32 %what, 1
   switch i32 %kind, label %use [{' '.join(others)}]
 use:
-  %up = call fastcc i32 @touch_{first}({target}, i32 %bit)
+{cohere}  %up = call fastcc i32 @touch_{first}({target}, i32 %bit)
 {kept if exclusive else ''}  br label %served
 """
     if first:

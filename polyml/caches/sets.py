@@ -116,6 +116,12 @@ class Sets(Level):
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
 
+    def make_clean(self, fn: Function, found: Found) -> None:
+        """The same."""
+        one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
+        kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
+        self._store(fn, found.address, fn.emit(f"and {self.type} {found.words}, {kept}"))
+
     def declarations(self) -> dict[str, str]:
         name = f"llvm.vector.reduce.or.v{self.ways}i32"
         return {name: f"declare i32 @{name}({self.type})"}
@@ -207,6 +213,10 @@ class Plru(Sets):
             found.address,
             fn.emit(f"select {self.mask} {found.same}, {self.type} zeroinitializer, {self.type} {found.words}"),
         )
+        fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
+
+    def make_clean(self, fn: Function, found: Found) -> None:
+        super().make_clean(fn, found)
         fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyml import machine
-from polyml.caches import header, levels as simulated, requests, trace
+from polyml.caches import coherence, header, levels as simulated, requests, trace
 from polyml.caches.layout import Layout
 from polyml.caches.placement import Placed, placed
 from polyml.caches.sets import LARGEST_LINE
@@ -26,13 +26,15 @@ from polyml.runtime.load import Code, assemble_together, load
 class Counts:
     """What one reference does. first: per level, uses of lines that nobody whose cache it is used before: compulsory misses.
     misses: per level. far: per level, misses of a fully associative cache of its size, where they were asked for: of all uses of
-    its thread where it has the cache alone, of the uses that reach the level where threads share it.
+    its thread where it has the cache alone, of the uses that reach the level where threads share it. taken: per level, misses of
+    lines that writes of other threads took from the cache, where these were asked for.
     """
 
     accesses: int
     first: tuple[int, ...]
     misses: tuple[int, ...]
     far: tuple[int, ...]
+    taken: tuple[int, ...]
 
     @property
     def cold(self) -> int:
@@ -45,7 +47,7 @@ class Counts:
 
     def conflict(self, level: int) -> int:
         """What full associativity would help; negative where sets keep lines that it would not."""
-        return self.misses[level] - self.far[level]
+        return self.misses[level] - self.far[level] - (self.taken[level] if self.taken else 0)
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,15 @@ def simulate(
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
     threads: int = 1,
+    coherent: bool = False,
 ) -> Simulation:
     """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
 
     threads: that run the program. Each has its own caches of levels that are not shared. Between barriers, which are before and
-    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). A line that
-    one thread writes stays in the caches of others: misses for the sake of coherence are not counted. Where a shared level is
-    exclusive, a line that only other threads' own caches have is fetched from behind it.
+    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). Where a shared
+    level is exclusive, a line that only other threads' own caches have is fetched from behind it.
+    coherent: whether a line that one thread writes leaves the caches of others (see `coherence`), which takes several times as
+    long; if not, it stays there, and misses for its sake are not counted.
 
     Raises PolymlValueError for arrays of more lines than the simulator numbers, for more threads than it runs, and where data
     decide which elements are used.
@@ -86,9 +90,10 @@ def simulate(
     end = max((place.end for place in where.values()), default=0)
     if end > LARGEST_LINE * line_bytes:
         raise PolymlValueError(f"the arrays have more than {LARGEST_LINE} lines of {line_bytes} bytes, which is not simulated")
-    if not 1 <= threads <= requests.MOST_THREADS:
-        raise PolymlValueError(f"{threads} threads are not simulated, but 1 to {requests.MOST_THREADS}")
-    near, far = _layouts(tuple(levels), classify, threads, len(where), -(-end // line_bytes))
+    most = coherence.MOST_THREADS if coherent else requests.MOST_THREADS
+    if not 1 <= threads <= most:
+        raise PolymlValueError(f"{threads} threads are not simulated, but 1 to {most}")
+    near, far = _layouts(tuple(levels), classify, threads, coherent, len(where), -(-end // line_bytes))
     units = [trace.trace(program, sizes, where, near, threads)]
     if far is not None:
         units.append((*simulated.units(far), requests.serve(far)))
@@ -116,29 +121,31 @@ def simulate(
     each = counters.sum(axis=0)
     return Simulation(
         tuple(levels),
-        dict(zip(found, (_counts(row, near, classify) for row in each.sum(axis=0)))),
-        tuple(dict(zip(found, (_counts(row, near, classify) for row in own))) for own in each),
+        dict(zip(found, (_counts(row, near, classify, coherent) for row in each.sum(axis=0)))),
+        tuple(dict(zip(found, (_counts(row, near, classify, coherent) for row in own))) for own in each),
         {array: tuple(map(int, row)) for array, row in zip(where, written)},
         where,
     )
 
 
 def _layouts(
-    levels: tuple[CacheLevel, ...], classify: bool, threads: int, arrays: int, lines: int
+    levels: tuple[CacheLevel, ...], classify: bool, threads: int, coherent: bool, arrays: int, lines: int
 ) -> tuple[Layout, Layout | None]:
-    """Of one thread's simulator, and of that of all threads, None where they share no level. What an inclusive level lets go
-    changes the threads' own caches: these are with it then.
+    """Of one thread's simulator, and of that of all threads, None where nothing of the one changes the others. What an inclusive
+    level lets go changes the threads' own caches: these are with it then; and so they are for coherence.
     """
     every = range(len(levels))
     shared = [number for number in every if levels[number].sharing(threads) > 1]
+    together = coherent and any(levels[number].sharing(threads) < threads for number in every)
     first = min(shared, default=len(levels))
-    if any(levels[number].contents == "inclusive" for number in range(first, len(levels))):
+    if together or any(levels[number].contents == "inclusive" for number in range(first, len(levels))):
         first = 0
     stacked = tuple(number for number in every if number not in shared) if classify else ()
-    near = Layout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(shared))
-    if not shared:
+    near = Layout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(shared) or together)
+    if not near.sends:
         return near, None
-    return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=tuple(shared) if classify else ())
+    shadowed = tuple(shared) if classify else ()
+    return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=shadowed, coherent=together)
 
 
 def _state(layout: Layout, arrays: np.ndarray) -> np.ndarray:
@@ -161,7 +168,7 @@ def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[.
     return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_void_p,) * pointers, *others)(code.address(name))
 
 
-def _counts(row: np.ndarray, near: Layout, classify: bool) -> Counts:
+def _counts(row: np.ndarray, near: Layout, classify: bool, coherent: bool) -> Counts:
     numbers = range(len(near.levels))
     cold = [0 if number in near.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
     return Counts(
@@ -169,4 +176,5 @@ def _counts(row: np.ndarray, near: Layout, classify: bool) -> Counts:
         tuple(int(row[near.cold(number)]) for number in cold),
         tuple(int(row[near.misses(number)]) for number in numbers),
         tuple(int(row[near.far(number)]) for number in numbers) if classify else (),
+        tuple(int(row[near.taken(number)]) for number in numbers) if coherent else (),
     )

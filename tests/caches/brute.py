@@ -63,6 +63,9 @@ class Lru:
     def mark(self, line):
         self.lines[line] = True
 
+    def unmark(self, line):
+        self.lines[line] = False
+
     def remove(self, line):
         return self.lines.pop(line)
 
@@ -110,6 +113,9 @@ class Plru:
     def mark(self, line):
         self.places[self._at(line)] = (line, True)
 
+    def unmark(self, line):
+        self.places[self._at(line)] = (line, False)
+
     def remove(self, line):
         way = self._at(line)
         (_, dirty), self.places[way] = self.places[way], None
@@ -122,7 +128,7 @@ class Hierarchy:
     place of the shared levels. written: by level and array.
     """
 
-    def __init__(self, levels, line_bytes, array_of, threads=1):
+    def __init__(self, levels, line_bytes, array_of, threads=1, coherent=False):
         self.sharing = [min((level[5] if len(level) > 5 else 1) or threads, threads) for level in levels]
         self.levels, self.line_bytes, self.array_of = [level[:5] for level in levels], line_bytes, array_of
         made = {"lru": Lru, "plru": Plru}
@@ -132,11 +138,34 @@ class Hierarchy:
         ]
         self.beside = [[Lru(size // line_bytes) for _ in caches] for (size, *_), caches in zip(self.levels, self.caches)]
         self.misses, self.written, self.cold, self.far, self.seen = Counter(), Counter(), Counter(), Counter(), set()
-        self.thread = 0
+        self.thread, self.threads, self.coherent = 0, threads, coherent
+        self.lost, self.taken = set(), Counter()  # lines that other threads' writes took away; misses of these
 
     def access(self, array, address, write, thread=0):
         self.thread = thread
+        if self.coherent:
+            self.cohere(address // self.line_bytes, write)
         self.touch(0, address // self.line_bytes, write, array, write)
+
+    def cohere(self, line, write):
+        """No other thread has a line that is written, none has one dirty that is read."""
+        dirty = None
+        for k, caches in enumerate(self.caches):
+            for number, sets in enumerate(caches):
+                at = sets[line % len(sets)]
+                if number == self._own(k) or at.find(line) is None:
+                    continue
+                if at.find(line):
+                    dirty = number * self.sharing[k]  # a thread that had it
+                if write:
+                    at.remove(line)
+                    self.lost.add((k, number, line))
+                else:
+                    at.unmark(line)
+        if dirty is not None:
+            met = [k for k, sharing in enumerate(self.sharing) if dirty // sharing == self.thread // sharing]
+            self.send(met[0] - 1 if met else len(self.levels) - 1, line)
+            self.receive(met[0] if met else len(self.levels), line)
 
     def _own(self, k):
         return self.thread // self.sharing[k]
@@ -167,6 +196,9 @@ class Hierarchy:
                 self.touch(k + 1, line, True, array, is_write)
             return False
         self.misses[whose] += 1
+        if (k, self._own(k), line) in self.lost:
+            self.lost.remove((k, self._own(k), line))
+            self.taken[whose] += 1
         if (k, self._own(k), line) not in self.seen:
             self.seen.add((k, self._own(k), line))
             self.cold[whose] += 1

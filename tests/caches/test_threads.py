@@ -11,6 +11,7 @@ import polyml
 from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.codegen.ast import loops
+from polyml.codegen.build import build
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
 from tests.caches import brute, team
@@ -70,7 +71,29 @@ def updates(A, B, C):
             C[i, j] = B[i - 1, j] + B[i, j] + B[i + 1, j]
 
 
+def striped(A, x):
+    """Each thread has some columns: parts of the same lines."""
+    for j in range(A.shape[1]):
+        for i in range(A.shape[0]):
+            for k in range(3):
+                A[i, j] = A[i, j] + x[k]
+
+
+def swept(A, B, T: int):
+    """Each thread gets a part of the rows, the same one in every sweep."""
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(A.shape[1]):
+                B[i, j] = A[i - 1, j] + A[i + 1, j]
+        for k in range(1, A.shape[0] - 1):
+            for l in range(A.shape[1]):
+                A[k, l] = B[k, l] * 0.5
+
+
+SCRIPTS = {striped: "j", swept: "ik"}  # loops of the source that are for threads
 CASES = {
+    striped: {"A": (40, 12), "x": (3,)},
+    swept: {"A": (14, 21), "B": (14, 21), "T": 3},
     product: {"A": (18, 12), "B": (12, 17), "C": (18, 17)},
     jacobi: {"A": (15, 26), "B": (15, 26), "T": 3},
     triangle: {"A": (41, 41), "B": (41, 41)},
@@ -119,9 +142,17 @@ def compiled(function):
 
 def made(function, arguments):
     values = [np.zeros(v) if isinstance(v, tuple) else v for v in arguments.values()]
-    program = polyml.kernel(cache=False, threads=4)(function).lower(*values).program
+    kernel = polyml.kernel(cache=False, threads=4)(function)
+    program = scripted(kernel, values, SCRIPTS[function]) if function in SCRIPTS else kernel.lower(*values).program
     sizes = {p.name: arguments[p.array][p.dim] if p.array else arguments[p.argument or p.name] for p in program.scop.parameters}
     return program, sizes
+
+
+def scripted(kernel, values, loops):
+    schedule = kernel.schedule("source", *values)
+    for loop in loops:
+        schedule = schedule.parallel(loop)
+    return build(schedule.problem.scop, schedule.tree, schedule.problem.reductions)
 
 
 @cache
@@ -140,9 +171,9 @@ def counted(simulation, what):
     return +found
 
 
-def check(program, sizes, rows, threads, regions):
-    found = simulate(program, sizes, levels_of(rows), threads=threads)
-    wanted = brute.Hierarchy(rows, 64, brute.array_of(found.places), threads)
+def check(program, sizes, rows, threads, regions, coherent=False):
+    found = simulate(program, sizes, levels_of(rows), threads=threads, coherent=coherent)
+    wanted = brute.Hierarchy(rows, 64, brute.array_of(found.places), threads, coherent)
     accesses, logs = Counter(), [[] for _ in range(threads)]
     for thread, (name, position, array, address, write) in team.in_turn(regions):
         accesses[thread, name, position] += 1
@@ -152,6 +183,7 @@ def check(program, sizes, rows, threads, regions):
     assert +Counter(each) == accesses
     assert counted(found, "misses") == +wanted.misses
     assert counted(found, "first") == +wanted.cold
+    assert counted(found, "taken") == +wanted.taken
     assert {(k, a): n for a, row in found.written.items() for k, n in enumerate(row) if n} == dict(+wanted.written)
     far = counted(found, "far")
     for level, sharing in enumerate(wanted.sharing):
@@ -180,6 +212,13 @@ def test_equals_caches_in_python(function, hierarchy):
 
 
 @pytest.mark.parametrize("function", CASES)
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_coherent_caches_equal_caches_in_python(function, hierarchy):
+    threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
+    check(*compiled(function), HIERARCHIES[hierarchy], threads, regions_of(function, threads), coherent=True)
+
+
+@pytest.mark.parametrize("function", CASES)
 def test_one_thread_runs_parallel_loops_one_iteration_after_the_other(function):
     program, sizes = compiled(function)
     check(program, sizes, HIERARCHIES["the last"], 1, regions_of(function, 1))
@@ -192,7 +231,9 @@ def test_random_nests_equal_caches_in_python(seed, tmp_path):
     rows = HIERARCHIES[rng.choice(sorted(HIERARCHIES))]
     threads = rng.randint(2, 4)
     program, sizes = made(function, arguments)
-    check(program, sizes, rows, threads, team.uses(program, sizes, placed(program, sizes, threads=threads), threads))
+    regions = team.uses(program, sizes, placed(program, sizes, threads=threads), threads)
+    check(program, sizes, rows, threads, regions)
+    check(program, sizes, rows, threads, regions, coherent=True)
 
 
 def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
@@ -211,6 +252,15 @@ def test_as_many_threads_as_are_simulated():
     found = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=64)
     assert len(found.threads) == 64
     assert sum(c.accesses for c in found.counts.values()) == sum(len(own) for region in regions_of(updates, 64) for own in region)
+
+
+def test_threads_take_lines_from_each_other():
+    program, sizes = compiled(striped)
+    found = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=3, coherent=True)
+    apart = simulate(program, sizes, levels_of(HIERARCHIES["larger"]), threads=3)
+    for level in (0, 1):
+        assert sum(c.taken[level] for c in found.counts.values()) > sum(c.misses[level] for c in apart.counts.values())
+    assert not any(c.taken[2] for c in found.counts.values())
 
 
 def test_threads_have_arrays_of_their_own():
