@@ -18,16 +18,17 @@ from polyml.codegen.build import build
 
 REPEAT = 5
 LITTLE = 4  # a size with next to no accesses: what it takes is the simulator's code
-# caches, threads
+# caches, threads, whether they are coherent
 CASES = (
-    ("32K:8:64", 1),
-    ("32K:8:64:plru", 1),
-    ("32K:full:64", 1),
-    ("32K:8:64,1M:16:64", 1),
-    ("32K:8:64,1M:16:64", 2),
-    ("32K:8:64,1M:16:64:shared", 2),
-    ("32K:8:64,1M:16:64:shared:inclusive", 2),
-    ("32K:8:64,256K:8:64,4M:16:64:shared", 4),
+    ("32K:8:64", 1, False),
+    ("32K:8:64:plru", 1, False),
+    ("32K:full:64", 1, False),
+    ("32K:8:64,1M:16:64", 1, False),
+    ("32K:8:64,1M:16:64", 2, False),
+    ("32K:8:64,1M:16:64:shared", 2, False),
+    ("32K:8:64,1M:16:64:shared:inclusive", 2, False),
+    ("32K:8:64,1M:16:64:shared", 2, True),
+    ("32K:8:64,256K:8:64,4M:16:64:shared", 4, False),
 )
 
 
@@ -45,10 +46,10 @@ def in_source_order() -> Program:
     return build(schedule.problem.scop, schedule.tree, schedule.problem.reductions)
 
 
-def seconds(program: Program, n: int, caches: str, classify: bool, threads: int) -> float:
+def seconds(program: Program, n: int, caches: str, classify: bool, threads: int, coherent: bool) -> float:
     sizes = dict.fromkeys((p.name for p in program.scop.parameters), n)
     start = time.perf_counter()
-    simulate(program, sizes, parse(caches), classify=classify, threads=threads)
+    simulate(program, sizes, parse(caches), classify=classify, threads=threads, coherent=coherent)
     return time.perf_counter() - start
 
 
@@ -57,15 +58,15 @@ def main() -> None:
     parser.add_argument("size", nargs="?", type=int, default=200)
     n = parser.parse_args().size
     program, accesses = in_source_order(), 4 * n**3
-    print(f"gemm, N = {n}, {accesses / 1e6:.0f} million accesses; the best of {REPEAT}; without what the simulator's code takes to be made")
-    print(f"{'caches':40} {'threads':>7} {'three Cs':>8} {'accesses/s':>12} {'run':>8} {'code':>8}")
-    for caches, threads in CASES:
+    print(f"gemm, N = {n}, {accesses / 1e6:.0f} million accesses; the best of {REPEAT}, without what making the code takes")
+    print(f"{'caches':40} {'threads':>7} {'coherent':>8} {'three Cs':>8} {'accesses/s':>12} {'run':>8} {'code':>8}")
+    for caches, threads, coherent in CASES:
         for classify in (False, True):
-            given = caches, classify, threads
+            given = caches, classify, threads, coherent
             code = min(seconds(program, LITTLE, *given) for _ in range(REPEAT))
             run = min(seconds(program, n, *given) for _ in range(REPEAT)) - code
-            three = "yes" if classify else "no"
-            print(f"{caches:40} {threads:7} {three:>8} {accesses / run / 1e6:10.0f} M {run * 1e3:5.0f} ms {code * 1e3:5.0f} ms")
+            asked = " ".join(f"{'yes' if each else 'no':>8}" for each in (coherent, classify))
+            print(f"{caches:40} {threads:7} {asked} {accesses / run / 1e6:10.0f} M {run * 1e3:5.0f} ms {code * 1e3:5.0f} ms")
 
 
 if __name__ == "__main__":

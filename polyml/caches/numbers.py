@@ -30,8 +30,9 @@ class Numbered(Body):
     """
 
     def __init__(
-        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str, threads: int = 1
-    ):
+        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str,
+        threads: int = 1,
+    ):  # fmt: skip
         count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
         module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
         module.slots = _Strides(places)

@@ -76,8 +76,8 @@ def simulate(
     """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
 
     threads: that run the program. Each has its own caches of levels that are not shared. Between barriers, which are before and
-    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). Where a shared
-    level is exclusive, a line that only other threads' own caches have is fetched from behind it.
+    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). Where a
+    shared level is exclusive, a line that only other threads' own caches have is fetched from behind it.
     coherent: whether a line that one thread writes leaves the caches of others (see `coherence`), which takes several times as
     long; if not, it stays there, and misses for its sake are not counted.
 

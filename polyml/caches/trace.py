@@ -70,8 +70,8 @@ def trace(
 
 @dataclass(frozen=True)
 class _Innermost:
-    """A loop of nothing but instances, between these bounds. before: how many uses the thread made before it, where that is noted;
-    uses: of an iteration.
+    """A loop of nothing but instances, between these bounds. before: how many uses the thread made before it, where that is
+    noted; uses: of an iteration.
     """
 
     loop: Loop
@@ -278,8 +278,8 @@ class _Uses:
     def _seldom(self, innermost: _Innermost) -> dict[_Use, str]:
         """When the stack has to know of uses that stay in a line for some iterations: in the first of them and in the last.
 
-        Until the last one the line may be lower in the stack than it should be, by lines used since the first: with so few that all
-        capacities reach them no count depends on it. Behind it the stack is as it should be.
+        Until the last one the line may be lower in the stack than it should be, by lines used since the first: with so few that
+        all capacities reach them no count depends on it. Behind it the stack is as it should be.
         """
         body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
         uses = [use for inside in loop.body for use in self._uses(inside)]
