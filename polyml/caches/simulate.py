@@ -17,6 +17,7 @@ from polyml.caches.team import Team, run_apart
 from polyml.caches.trace import Reference
 from polyml.codegen import ir
 from polyml.codegen.ast import Program
+from polyml.codegen.ir import Unit
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
 from polyml.runtime.load import Code, assemble_together, load
@@ -97,35 +98,16 @@ def simulate(
     units = [trace.trace(program, sizes, where, near, threads)]
     if far is not None:
         units.append((*simulated.units(far), requests.serve(far)))
-    host = machine.host()
-    texts = [ir.text(each) for each in units]
-    code = load(assemble_together(texts, cpu=host.cpu_name, features=host.features), trace.ENTRY, requests.ENTRY)
-    arrays = _arrays(list(where.values()), near)
-    states = [_state(near, arrays) for _ in range(threads)]
-    counters = np.zeros((2, threads, len(found), near.counters), np.int64)
-    for state, own in zip(states, counters[0]):
-        state[header.COUNTERS] = own.ctypes.data
-    run = _function(code, trace.ENTRY, 2, ctypes.c_int64)
-
-    def trace_of(thread: int) -> None:
-        run(states[thread].ctypes.data, counters[0, thread].ctypes.data, thread)
-
-    if far is None:
-        run_apart(trace_of, threads)
-    else:
-        states.append(_state(far, arrays))
-        serve, behind = _function(code, requests.ENTRY, 2), states[-1].ctypes.data
-        Team(states[:-1], counters[1]).run(trace_of, lambda heads: serve(behind, heads))
+    states, counters = _run(units, near, far, threads, _arrays(list(where.values()), near), len(found))
     start, count = near.written // 8, len(levels)
     written = sum(state[start : start + len(where) * count].reshape(len(where), count) for state in states)
-    each = counters.sum(axis=0)
-    return Simulation(
-        tuple(levels),
-        dict(zip(found, (_counts(row, near, classify, coherent) for row in each.sum(axis=0)))),
-        tuple(dict(zip(found, (_counts(row, near, classify, coherent) for row in own))) for own in each),
-        {array: tuple(map(int, row)) for array, row in zip(where, written)},
-        where,
-    )
+
+    def by_reference(rows: np.ndarray) -> dict[Reference, Counts]:
+        return dict(zip(found, (_counts(row, near, classify, coherent) for row in rows)))
+
+    each = tuple(map(by_reference, counters))
+    sent = {array: tuple(map(int, row)) for array, row in zip(where, written)}
+    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where)
 
 
 def _layouts(
@@ -146,6 +128,30 @@ def _layouts(
         return near, None
     shadowed = tuple(shared) if classify else ()
     return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=shadowed, coherent=together)
+
+
+def _run(
+    units: Sequence[Sequence[Unit]], near: Layout, far: Layout | None, threads: int, arrays: np.ndarray, references: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """What the code of both simulators leaves behind: their states; by thread and reference, the counters."""
+    host = machine.host()
+    objects = assemble_together([ir.text(each) for each in units], cpu=host.cpu_name, features=host.features)
+    code = load(objects, trace.ENTRY, requests.ENTRY)
+    counters = np.zeros((2, threads, references, near.counters), np.int64)  # those of each simulator
+    states = [_state(near, arrays) for _ in range(threads)]
+    for state, own in zip(states, counters[0]):
+        state[header.COUNTERS] = own.ctypes.data
+    run = _function(code, trace.ENTRY, 2, ctypes.c_int64)
+
+    def trace_of(thread: int) -> None:
+        run(states[thread].ctypes.data, counters[0, thread].ctypes.data, thread)
+
+    if far is None:
+        run_apart(trace_of, threads)
+        return states, counters[0]
+    behind, serve = _state(far, arrays), _function(code, requests.ENTRY, 2)
+    Team(states, counters[1]).run(trace_of, lambda heads: serve(behind.ctypes.data, heads))
+    return [*states, behind], counters.sum(axis=0)
 
 
 def _state(layout: Layout, arrays: np.ndarray) -> np.ndarray:

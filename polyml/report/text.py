@@ -69,8 +69,11 @@ def parts(report: Report) -> Iterator[str | Table]:
 
 
 def _geometry(level: CacheLevel) -> str:
-    policy = ", ".join((level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])))
-    return f"{shown(level.size_bytes, 'size')}, {level.ways} ways, lines of {level.line_bytes} bytes, {policy}"
+    ways = "fully associative" if level.sets == 1 else f"{level.ways} ways"
+    words = [level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])]
+    if level.shared_by != 1:
+        words.append(f"shared by {level.shared_by or 'all'}")
+    return f"{shown(level.size_bytes, 'size')}, {ways}, lines of {level.line_bytes} bytes, {', '.join(words)}"
 
 
 def _footprints(report: Report) -> Iterator[str | Table]:
