@@ -82,25 +82,61 @@ def serve(layout: Layout) -> Unit:
     """`i64 @polyml_serve(ptr state, ptr heads)`: serve requests until a thread has none left, whose number it gives; or -1, when
     all are done.
 
-    heads: per thread four words: its next request, the end of those that are there, its counters, nothing.
+    heads: per thread four words: its next request, the end of those that are there, its counters, one of the function's own.
     """
-    first, threads = layout.numbers.start, layout.threads
-    exclusive = first > 0 and layout.levels[first].contents == "exclusive"
-    others = [f"i32 {WRITTEN}, label %written"] if first else []
-    others += [f"i32 {INSERT + dirty}, label %insert" for dirty in (0, 1)] if exclusive else []
-    target = "ptr %state, ptr %count, i64 %line"
-    cohere = f"  call fastcc void @cohere({target}, i32 %bit)\n" if layout.coherent else ""
-    owed = f"""  %owed.all = getelementptr i8, ptr %state, i64 {layout.owed}
-  %owed.own = getelementptr [{layout.seen_bytes} x i8], ptr %owed.all, i64 %best
-  %owed = getelementptr i8, ptr %owed.own, i64 %line
-"""
-    kept = f"""{owed}  %dirty.up = trunc i32 %up to i8
-  store i8 %dirty.up, ptr %owed
-"""
+    every_use = layout.numbers.start == 0
     lines = f"""define i64 @{ENTRY}(ptr %state, ptr %heads) nounwind {{
-entry:
+{_each_in_turn(layout) if every_use else _by_time(layout)}
+barrier: ; all are there
+  %b = phi i64 [ 0, %running ], [ %b.next, %barrier ]
+  %b.head = getelementptr [4 x i64], ptr %heads, i64 %b
+  %b.place = load ptr, ptr %b.head
+  %b.behind = getelementptr i8, ptr %b.place, i64 {BYTES}
+  store ptr %b.behind, ptr %b.head
+  %b.next = add i64 %b, 1
+  %b.more = icmp ult i64 %b.next, {layout.threads}
+  br i1 %b.more, label %barrier, label %choose
+finished:
+  ret i64 -1
+serve:
+  %own.head = getelementptr [4 x i64], ptr %heads, i64 %best
+  %own.end.at = getelementptr i64, ptr %own.head, i64 1
+  %own.counters.at = getelementptr i64, ptr %own.head, i64 2
+  %own.begin = load ptr, ptr %own.head
+  %own.end = load ptr, ptr %own.end.at
+  %counters = load ptr, ptr %own.counters.at
+  %thread.at = getelementptr i64, ptr %state, i64 {header.THREAD}
+  store i64 %best, ptr %thread.at
+  br label %each
+{_served_request(layout)}
+served:
+  %p.next = getelementptr i8, ptr %p, i64 {BYTES}
+  store ptr %p.next, ptr %own.head
+{_TO_THE_NEXT if every_use else _ON_WHILE_FIRST.format(threads=layout.threads)}}}"""
+    return Unit(ENTRY, lines, {}, len(lines))
+
+
+_TO_THE_NEXT = """  br label %pass
+"""
+_ON_WHILE_FIRST = """  %empty = icmp eq ptr %p.next, %own.end
+  br i1 %empty, label %choose, label %later
+later:
+  %time.next = load i64, ptr %p.next
+  %scaled.next = mul i64 %time.next, {threads}
+  %key.next = add i64 %scaled.next, %best
+  %still = icmp slt i64 %key.next, %limit
+  br i1 %still, label %again, label %choose
+again:
+  br label %each
+"""
+
+
+def _by_time(layout: Layout) -> str:
+    """The thread whose request comes next, and until when it is first."""
+    threads = layout.threads
+    return f"""entry:
   br label %choose
-choose: ; the thread that comes next, and until when
+choose:
   br label %scan
 scan:
   %t = phi i64 [ 0, %choose ], [ %t.next, %compared ]
@@ -131,32 +167,76 @@ compared:
 chosen:
   %over = icmp sge i64 %key, {DONE * threads}
   br i1 %over, label %finished, label %running
-finished:
-  ret i64 -1
 running:
   %together = icmp sge i64 %key, {BARRIER * threads}
-  br i1 %together, label %barrier, label %serve
-barrier: ; all are there
-  %b = phi i64 [ 0, %running ], [ %b.next, %barrier ]
-  %b.head = getelementptr [4 x i64], ptr %heads, i64 %b
-  %b.place = load ptr, ptr %b.head
-  %b.behind = getelementptr i8, ptr %b.place, i64 {BYTES}
-  store ptr %b.behind, ptr %b.head
-  %b.next = add i64 %b, 1
-  %b.more = icmp ult i64 %b.next, {threads}
-  br i1 %b.more, label %barrier, label %choose
-serve:
-  %own.head = getelementptr [4 x i64], ptr %heads, i64 %best
-  %own.end.at = getelementptr i64, ptr %own.head, i64 1
-  %own.counters.at = getelementptr i64, ptr %own.head, i64 2
-  %own.begin = load ptr, ptr %own.head
-  %own.end = load ptr, ptr %own.end.at
-  %counters = load ptr, ptr %own.counters.at
-  %thread.at = getelementptr i64, ptr %state, i64 {header.THREAD}
-  store i64 %best, ptr %thread.at
-  br label %each
-each:
-  %p = phi ptr [ %own.begin, %serve ], [ %p.next, %again ]
+  br i1 %together, label %barrier, label %serve"""
+
+
+def _each_in_turn(layout: Layout) -> str:
+    """The thread behind the last one that is at no barrier: each use is a request, so that none is left out between two times.
+    Whose turn it is, and how many were at a barrier since the last request, is kept behind the heads of two threads.
+    """
+    return f"""entry:
+  %turn.at = getelementptr i64, ptr %heads, i64 3
+  %waiting.at = getelementptr i64, ptr %heads, i64 7
+  %turn = load i64, ptr %turn.at
+  %waiting.then = load i64, ptr %waiting.at
+  br label %look
+choose: ; behind a barrier
+  br label %look
+look:
+  %best = phi i64 [ %turn, %entry ], [ 0, %choose ], [ %best.next, %on ]
+  %waiting = phi i64 [ %waiting.then, %entry ], [ 0, %choose ], [ %waiting.next, %on ]
+  %head = getelementptr [4 x i64], ptr %heads, i64 %best
+  %head.end = getelementptr i64, ptr %head, i64 1
+  %place = load ptr, ptr %head
+  %end = load ptr, ptr %head.end
+  %none = icmp eq ptr %place, %end
+  br i1 %none, label %wanting, label %some
+wanting:
+  store i64 %best, ptr %turn.at
+  store i64 %waiting, ptr %waiting.at
+  ret i64 %best
+some:
+  %time = load i64, ptr %place
+  %stops = icmp sge i64 %time, {BARRIER}
+  br i1 %stops, label %stopped, label %serve
+stopped:
+  %waiting.more = add i64 %waiting, 1
+  %together = icmp eq i64 %waiting.more, {layout.threads}
+  br i1 %together, label %all, label %on
+pass:
+  br label %on
+on:
+  %waiting.next = phi i64 [ %waiting.more, %stopped ], [ 0, %pass ]
+  %following = add i64 %best, 1
+  %around = icmp eq i64 %following, {layout.threads}
+  %best.next = select i1 %around, i64 0, i64 %following
+  br label %look
+all:
+  %over = icmp sge i64 %time, {DONE}
+  br i1 %over, label %finished, label %running
+running:
+  br label %barrier"""
+
+
+def _served_request(layout: Layout) -> str:
+    """What is asked, by the first level."""
+    first = layout.numbers.start
+    exclusive = first > 0 and layout.levels[first].contents == "exclusive"
+    others = [f"i32 {WRITTEN}, label %written"] if first else []
+    others += [f"i32 {INSERT + dirty}, label %insert" for dirty in (0, 1)] if exclusive else []
+    target = "ptr %state, ptr %count, i64 %line"
+    cohere = f"  call fastcc void @cohere({target}, i32 %bit)\n" if layout.coherent else ""
+    owed = f"""  %owed.all = getelementptr i8, ptr %state, i64 {layout.owed}
+  %owed.own = getelementptr [{layout.seen_bytes} x i8], ptr %owed.all, i64 %best
+  %owed = getelementptr i8, ptr %owed.own, i64 %line
+"""
+    kept = f"""{owed}  %dirty.up = trunc i32 %up to i8
+  store i8 %dirty.up, ptr %owed
+"""
+    lines = f"""each:
+  %p = phi ptr [ %own.begin, %serve ]{'' if first == 0 else ', [ %p.next, %again ]'}
   %line.at = getelementptr i8, ptr %p, i64 8
   %what.at = getelementptr i8, ptr %p, i64 12
   %line32 = load i32, ptr %line.at
@@ -170,32 +250,19 @@ each:
   switch i32 %kind, label %use [{' '.join(others)}]
 use:
 {cohere}  %up = call fastcc i32 @touch_{first}({target}, i32 %bit)
-{kept if exclusive else ''}  br label %served
-"""
+{kept if exclusive else ''}  br label %served"""
     if first:
-        lines += f"""written:
+        lines += f"""
+written:
   %passed = call fastcc i32 @written_{first}({target})
-  br label %served
-"""
+  br label %served"""
     if exclusive:
-        lines += f"""insert:
+        lines += f"""
+insert:
 {owed.replace('%owed', '%back')}  %back.before = load i8, ptr %back
   store i8 0, ptr %back
   %back.dirty = zext i8 %back.before to i32
   %dirty = or i32 %bit, %back.dirty
   %inserted = call fastcc i32 @insert_{first}({target}, i32 %dirty)
-  br label %served
-"""
-    lines += f"""served:
-  %p.next = getelementptr i8, ptr %p, i64 {BYTES}
-  store ptr %p.next, ptr %own.head
-  %empty = icmp eq ptr %p.next, %own.end
-  br i1 %empty, label %choose, label %again
-again:
-  %time.next = load i64, ptr %p.next
-  %scaled.next = mul i64 %time.next, {threads}
-  %key.next = add i64 %scaled.next, %best
-  %still = icmp slt i64 %key.next, %limit
-  br i1 %still, label %each, label %choose
-}}"""
-    return Unit(ENTRY, lines, {}, len(lines))
+  br label %served"""
+    return lines

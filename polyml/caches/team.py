@@ -55,28 +55,37 @@ class Team:
 
 
 class _Stream:
-    """Requests of one thread, from its buffer to who serves them."""
+    """Requests of one thread, from where it writes them down to who serves them."""
 
     def __init__(self, state: np.ndarray):
-        self._state, self._buffer = state, np.zeros((_AT_ONCE, _WORDS), np.int64)
+        self._state = state
+        self._buffers = np.zeros((_AHEAD + 2, _AT_ONCE, _WORDS), np.int64)  # one is written, one is read, others wait
+        self._turn = 0
         self._tell = _Tell(self._hand_on)
-        begin = self._buffer.ctypes.data
-        state[header.NEXT] = state[header.BEGIN] = begin
-        state[header.END] = begin + self._buffer.nbytes
         state[header.TELL] = ctypes.cast(self._tell, ctypes.c_void_p).value
+        state[header.NEXT] = self._begin()
         self._full: SimpleQueue[np.ndarray] = SimpleQueue()
         self._room = threading.Semaphore(_AHEAD)
         self._is_closed = False
 
+    def _begin(self) -> int:
+        """Where the thread writes; it begins anew there."""
+        own = self._buffers[self._turn]
+        self._state[header.BEGIN], self._state[header.END] = own.ctypes.data, own.ctypes.data + own.nbytes
+        return own.ctypes.data
+
     def _hand_on(self) -> None:
-        """Called in the thread, whose buffer can be used again then."""
+        """Called in the thread, which goes on in the next buffer."""
         if not self._is_closed:
             self._room.acquire()
         if not self._is_closed:
-            count = (int(self._state[header.NEXT]) - self._buffer.ctypes.data) // requests.BYTES
-            self._full.put(self._buffer[:count].copy())
+            own = self._buffers[self._turn]
+            self._full.put(own[: (int(self._state[header.NEXT]) - own.ctypes.data) // requests.BYTES])
+            self._turn = (self._turn + 1) % len(self._buffers)
+            self._begin()
 
     def take(self) -> np.ndarray:
+        """The next ones, until others are taken."""
         found = self._full.get()
         self._room.release()
         return found

@@ -141,11 +141,12 @@ class Hierarchy:
         self.thread, self.threads, self.coherent = 0, threads, coherent
         self.lost, self.taken = set(), Counter()  # lines that other threads' writes took away; misses of these
 
-    def access(self, array, address, write, thread=0):
+    def access(self, array, address, write, thread=0, first=0):
+        """first: the level that is asked."""
         self.thread = thread
         if self.coherent:
             self.cohere(address // self.line_bytes, write)
-        self.touch(0, address // self.line_bytes, write, array, write)
+        self.touch(first, address // self.line_bytes, write, array, write)
 
     def cohere(self, line, write):
         """No other thread has a line that is written, none has one dirty that is read."""

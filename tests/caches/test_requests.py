@@ -18,11 +18,11 @@ from tests.caches.test_threads import HIERARCHIES, levels_of
 LINES, THREADS = 50, 4
 
 
-def random_requests(seed):
-    """Of each thread: (time, line, whether written), in three regions. Now and then no thread makes an access."""
+def random_requests(seed, part=1.0):
+    """Of each thread: (time, line, whether written), in three regions, of that part of its uses."""
     rng = Random(seed)
     return [
-        [[(time, rng.randrange(LINES), rng.random() < 0.3) for time in range(rng.randrange(400)) if rng.random() < 0.8]
+        [[(time, rng.randrange(LINES), rng.random() < 0.3) for time in range(rng.randrange(400)) if rng.random() < part]
          for _ in range(3)]
         for _ in range(THREADS)
     ]  # fmt: skip
@@ -55,26 +55,37 @@ def served(layout, threads, chunk):
 @pytest.mark.parametrize("coherent", [False, True])
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_requests_are_served_as_by_caches_in_python(hierarchy, coherent):
+    """Every use is one."""
     rows = HIERARCHIES[hierarchy]
-    described = tuple(levels_of(rows))
-    coherent = coherent and any(level.sharing(THREADS) < THREADS for level in described)
-    shared = tuple(k for k, level in enumerate(described) if level.sharing(THREADS) > 1)
-    layout = Layout(described, range(len(rows)), 1, LINES, THREADS, shadowed=shared, coherent=coherent)
+    coherent = coherent and any(level.sharing(THREADS) < THREADS for level in levels_of(rows))
     for seed in range(4):
-        threads = random_requests(seed)
-        state, counters = served(layout, threads, 7 * seed + 1)
-        wanted = brute.Hierarchy(rows, 64, lambda line: "A", THREADS, coherent)
-        for regions in zip(*threads):
-            together = sorted((time, thread, line, write) for thread, own in enumerate(regions) for time, line, write in own)
-            for _, thread, line, write in together:
-                wanted.access("A", 64 * line, write, thread)
-        for place, found in ((layout.misses, wanted.misses), (layout.cold, wanted.cold), (layout.taken, wanted.taken)):
-            counts = {(t, k): int(counters[t, place(k)]) for t in range(THREADS) for k in range(len(rows))}
-            assert +Counter(counts) == by_thread(found)
-        far = {(t, k): int(counters[t, layout.far(k)]) for t in range(THREADS) for k in shared}
-        assert +Counter(far) == Counter({key: n for key, n in by_thread(wanted.far).items() if key[1] in shared})
-        start = layout.written // 8
-        assert list(state[start : start + len(rows)]) == [wanted.written[k, "A"] for k in range(len(rows))]
+        check(rows, 0, random_requests(seed), 7 * seed + 1, coherent)
+
+
+@pytest.mark.parametrize("hierarchy", [name for name, rows in HIERARCHIES.items() if rows[1][4] != "exclusive"])
+def test_requests_of_a_level_are_served_in_the_order_of_time(hierarchy):
+    """As from nearest caches that keep some uses to themselves."""
+    for seed in range(4):
+        check(HIERARCHIES[hierarchy], 1, random_requests(seed, part=0.3), 7 * seed + 1, False)
+
+
+def check(rows, first, threads, chunk, coherent):
+    described, numbers = tuple(levels_of(rows)), range(first, len(rows))
+    shared = tuple(k for k in numbers if described[k].sharing(THREADS) > 1)
+    layout = Layout(described, numbers, 1, LINES, THREADS, shadowed=shared, coherent=coherent)
+    state, counters = served(layout, threads, chunk)
+    wanted = brute.Hierarchy(rows, 64, lambda line: "A", THREADS, coherent)
+    for regions in zip(*threads):
+        together = sorted((time, thread, line, write) for thread, own in enumerate(regions) for time, line, write in own)
+        for _, thread, line, write in together:
+            wanted.access("A", 64 * line, write, thread, first)
+    for place, found in ((layout.misses, wanted.misses), (layout.cold, wanted.cold), (layout.taken, wanted.taken)):
+        counts = {(t, k): int(counters[t, place(k)]) for t in range(THREADS) for k in numbers}
+        assert +Counter(counts) == by_thread(found)
+    far = {(t, k): int(counters[t, layout.far(k)]) for t in range(THREADS) for k in shared}
+    assert +Counter(far) == Counter({key: n for key, n in by_thread(wanted.far).items() if key[1] in shared})
+    start = layout.written // 8
+    assert list(state[start : start + len(rows)]) == [wanted.written[k, "A"] for k in range(len(rows))]
 
 
 def by_thread(found):
