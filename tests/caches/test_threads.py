@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from importlib import import_module
 from random import Random
 
 import numpy as np
@@ -14,6 +15,7 @@ from polyml.codegen.ast import loops
 from polyml.codegen.build import build
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
+from polyml.model.interface import value
 from tests.caches import brute, team
 from tests.caches.random_nests import random_nest
 from tests.codegen.forms import small_machine, small_tiles
@@ -234,6 +236,18 @@ def test_random_nests_equal_caches_in_python(seed, tmp_path):
     regions = team.uses(program, sizes, placed(program, sizes, threads=threads), threads)
     check(program, sizes, rows, threads, regions)
     check(program, sizes, rows, threads, regions, coherent=True)
+
+
+@pytest.mark.parametrize("name", ["atax", "deriche", "gramschmidt", "lu", "seidel_2d", "trmm"])
+def test_kernels_equal_caches_in_python(name):
+    module = import_module(f"kernels.{name}")
+    arguments = module.inputs({key: max(5, size // 2) for key, size in module.SIZES["MINI"].items()}, np.random.default_rng(0))
+    program = polyml.kernel(cache=False, threads=4)(getattr(module, name).py_func).lower(*arguments.values()).program
+    sizes = {p.name: value(p, arguments) for p in program.scop.parameters}
+    regions = team.uses(program, sizes, placed(program, sizes, threads=3), 3)
+    assert any(sum(map(bool, region)) > 1 for region in regions)
+    for coherent in (False, True):
+        check(program, sizes, HIERARCHIES["pairs"], 3, regions, coherent)
 
 
 def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
