@@ -7,11 +7,11 @@ exclusive of the one above, who is handed a dirty line has it dirty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polyml.caches import header
 from polyml.caches.layout import HOLDERS_BYTES, OWNER_BYTES, Layout, count_written
-from polyml.codegen.ir import Function, Unit
+from polyml.codegen.ir import Block, Function, Unit
 
 MOST_THREADS = 64
 
@@ -31,7 +31,7 @@ def hand_up(fn: Function, layout: Layout, dirty: str) -> None:
     fn.do(f"store i8 {fn.emit(f'select i1 {test}, i8 {own}, i8 {before}')}, ptr {place}")
 
 
-def _unit(name: str, argument: str, define, layout: Layout) -> Unit:
+def _unit(name: str, argument: str, define: Callable[[Function, Layout], None], layout: Layout) -> Unit:
     fn = Function(f"internal fastcc void @{name}(ptr %state, ptr %count, i64 %line, {argument})")
     fn.attributes = "nounwind noinline"
     define(fn, layout)
@@ -86,7 +86,7 @@ def _cohere(fn: Function, layout: Layout) -> None:
     _deliver_if(fn, found, other, done)
 
 
-def _deliver_if(fn: Function, dirty: list[str], other: str, done) -> None:
+def _deliver_if(fn: Function, dirty: list[str], other: str, done: Block) -> None:
     some, deliver = dirty[0], fn.block("deliver")
     for each in dirty[1:]:
         some = fn.emit(f"or i32 {some}, {each}")

@@ -36,7 +36,7 @@ def units(layout: Layout) -> Iterator[Unit]:
         yield from requests.units(layout.numbers.stop, layout.levels[layout.numbers.stop].contents == "exclusive")
 
 
-def touch(fn: Function, line: str, count: str, write: bool, layout: Layout, prepare) -> None:
+def touch(fn: Function, line: str, count: str, write: bool, layout: Layout, prepare: Callable[[], None]) -> None:
     """One access, by code that leaves at once where nothing changes. prepare: emits what comes before all else."""
     call = f"call fastcc i32 @touch_0(ptr %state, ptr {count}, i64 {line}, i32 {int(write)})"
     if not layout.numbers:
