@@ -19,7 +19,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together.
+    """One data or unified cache. ways 0: fully associative. shared_by: how many logical CPUs use it together, 0: all.
 
     replacement: "lru" or "plru" (a tree of bits). writes: "back" (a line that was written goes on when it is let go) or
     "through" (each write goes on at once); either way a write fetches its line. contents: "independent" of the levels above,
@@ -34,6 +34,22 @@ class CacheLevel:
     replacement: str = "lru"
     writes: str = "back"
     contents: str = "independent"
+
+    @property
+    def lines(self) -> int:
+        return self.size_bytes // self.line_bytes
+
+    @property
+    def sets(self) -> int:
+        return self.lines // self.ways if self.ways else 1
+
+    def sharing(self, threads: int) -> int:
+        """How many of so many threads use one of it together, those that follow one another: each has a CPU of its own.
+
+        >>> preset("avx2").cache(3).sharing(2), preset("avx2").cache(3).sharing(64), preset("avx2").cache(1).sharing(64)
+        (2, 8, 1)
+        """
+        return min(self.shared_by or threads, threads)
 
 
 @dataclass(frozen=True)

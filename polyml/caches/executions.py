@@ -103,7 +103,7 @@ class _Counting(Numbered):
         if any(True for _ in _holders(node.body)):
             super().loop(node)
         else:
-            counter(self.fn, "%counters", 2 * number + 1, self.iterations(node, None))
+            counter(self.fn, "%counters", 2 * number + 1, self.iterations(node, *self.bounds(node)))
 
     def guard(self, node: Guard) -> None:
         """Of iterations that run together the first decides."""

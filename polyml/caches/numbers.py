@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyml.caches.placement import Placed
-from polyml.codegen.ast import Program
+from polyml.codegen.ast import Loop, Program
 from polyml.codegen.body import LINE_BYTES, Body, Module
+from polyml.codegen.integers import Lin
 from polyml.codegen.ir import Unit
+from polyml.codegen.share import trips
 from polyml.frontend.syntax import ArrayType
 
 
@@ -23,14 +25,20 @@ class _Strides:
 
 
 class Numbered(Body):
-    """One function with the program's loops; every access as it stands, nothing in registers around a loop."""
+    """One function with the program's loops; every access as it stands, nothing in registers around a loop. threads: that run it,
+    each `thread`'s own copy of an array where each has one.
+    """
 
-    def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str):
+    def __init__(
+        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str,
+        threads: int = 1,
+    ):  # fmt: skip
         count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
         module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
         module.slots = _Strides(places)
         super().__init__(module, name, signature)
-        self._sizes, self._places = sizes, places
+        self._sizes, self._places, self.threads = sizes, places, threads
+        self._own: dict[str, str] = {}  # where arrays begin of which each thread has one
 
     def define(self, nodes) -> list[Unit]:
         """The function whose body are these nodes."""
@@ -38,26 +46,46 @@ class Numbered(Body):
         self.fn.jump(start)
         self.fn.current = start
         self.nodes(nodes)
+        self.leave()
         self.fn.current.terminator = "ret i64 0"
         self.finish()
         return self.module.units
+
+    def leave(self) -> None:
+        """What comes behind the nodes: nothing."""
 
     def parameter(self, name: str) -> str:
         program = self.module.program
         if name in program.phases:
             array = program.phases[name]
             return str(self._places[array].address % LINE_BYTES // self.scop.arrays[array].element.size_bytes)
-        known = {program.threads: "1", program.thread: self.thread}
+        known = {program.threads: str(self.threads), program.thread: self.thread}
         return known[name] if name in known else str(self._sizes[name])
 
     def base(self, array: str) -> str:
-        return f"inttoptr (i64 {self._places[array].address} to ptr)"
+        place = self._places[array]
+        if place.copies == 1:
+            return f"inttoptr (i64 {place.address} to ptr)"
+        if array not in self._own:
+            entry = self.fn.blocks[0]
+            distance = self.fn.emit(f"mul i64 {self.thread}, {place.apart_bytes}", entry)
+            address = self.fn.emit(f"add i64 {distance}, {place.address}", entry)
+            self._own[array] = self.fn.emit(f"inttoptr i64 {address} to ptr", entry)
+        return self._own[array]
 
-    def iterations(self, node, begin: str | None) -> str:
-        """How often a loop runs, from `begin` if not as its bounds say."""
-        fn = self.fn
-        lower, upper = self.bounds(node)
-        length = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {begin or lower}')}, {node.step}")
-        count = fn.emit(f"sdiv i64 {length}, {node.step}")  # not more than 0 where there are none
+    def step_bytes(self, array: str, subscripts: tuple[Lin, ...], loop: Loop) -> int | None:
+        """How far apart the elements of two neighbouring iterations are; None where it is not always so far."""
+        total = 0
+        for e, stride in zip(self.within_window(array, subscripts), self._places[array].strides):
+            for atom, factor in e.terms:
+                if atom == loop.var:
+                    total += factor * stride * loop.step
+                elif not isinstance(atom, str) and loop.var in atom.names:
+                    return None
+        return total
+
+    def iterations(self, node: Loop, lower: str, upper: str) -> str:
+        """How often a loop runs between these bounds."""
+        count = trips(self, node, lower, upper)  # not more than 0 where there are none
         self.declared.setdefault("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
-        return fn.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+        return self.fn.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")

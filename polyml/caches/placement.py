@@ -6,22 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.ast import Program, Window
+from polyml.codegen.ast import Program, Window, loops
 from polyml.frontend.syntax import ArrayType
 from polyml.model.scop import Array, Role, Scop
 from polyml.polyhedra import value_at
+
+_COPY_GAP, _COPY_ALIGNMENT = 127, 64  # bytes, as the compiled kernel has them
 
 
 @dataclass(frozen=True)
 class Placed:
     """address: of the first element. strides: bytes between neighbours, per dimension. size_bytes: from the first element to
-    behind the last one.
+    behind the last one. copies: one for each thread where each has its own, so many bytes apart.
     """
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     size_bytes: int
+    copies: int = 1
+    apart_bytes: int = 0
 
     @property
     def element_bytes(self) -> int:
@@ -29,28 +33,31 @@ class Placed:
 
     @property
     def end(self) -> int:
-        return self.address + self.size_bytes
+        return self.address + self.size_bytes + (self.copies - 1) * self.apart_bytes
 
 
 def placed(
-    program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None
+    program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None, threads: int = 1
 ) -> dict[str, Placed]:
     """Every array in memory, row by row: the arguments in their order, then results and local arrays, each behind the one
-    before at a multiple of `alignment`, but those with given addresses there.
+    before at a multiple of `alignment`, but those with given addresses there. So many threads have their own of some.
 
     sizes: of the program's parameters. An argument's memory is that of an array made for these sizes, not a part of another.
     """
-    return _placed(program.scop, program.windows, sizes, alignment, addresses or {})
+    known = {**sizes, program.threads: threads} if program.threads else sizes
+    own = {array for loop in loops(program.body) for array in loop.private}
+    return _placed(program.scop, program.windows, known, alignment, addresses or {}, dict.fromkeys(own, threads))
 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
     """As `placed` where local arrays have memory for all of their elements."""
-    return _placed(scop, {}, sizes, alignment, {})
+    return _placed(scop, {}, sizes, alignment, {}, {})
 
 
 def _placed(
-    scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int]
-) -> dict[str, Placed]:
+    scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int],
+    copies: Mapping[str, int],
+) -> dict[str, Placed]:  # fmt: skip
     found: dict[str, Placed] = {}
     end = 0
     for array in _in_order(scop):
@@ -61,7 +68,9 @@ def _placed(
             rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
             strides = [array.element.size_bytes, *rows]
         address = addresses.get(array.name, -(-end // alignment) * alignment)
-        found[array.name] = Placed(address, shape, tuple(strides), array.element.size_bytes * prod(shape))
+        size_bytes = array.element.size_bytes * prod(shape)
+        apart_bytes = size_bytes + _COPY_GAP & -_COPY_ALIGNMENT
+        found[array.name] = Placed(address, shape, tuple(strides), size_bytes, copies.get(array.name, 1), apart_bytes)
         end = max(end, found[array.name].end)
     return found
 

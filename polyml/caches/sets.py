@@ -2,13 +2,15 @@
 
 A set is a vector of 32-bit words, one per way: a line's word, 0 where there is none. The word of line n is 2 * (n + 1), plus 1
 where the line is dirty; n < 2**30. Behind the words of a PLRU set lies its tree: bit n says to which half of what is below node
-n the next line goes, 0 to the left; node 1 is the root, nodes 2n and 2n + 1 are below n.
+n the next line goes, 0 to the left; node 1 is the root, nodes 2n and 2n + 1 are below n. Behind the tree lies the word of the
+line that was used last, 0 where that is not known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyml.caches import header
 from polyml.codegen.ir import Function
 from polyml.machine import CacheLevel
 
@@ -18,29 +20,60 @@ LARGEST_LINE = 2**30  # no line has this number, or a greater one
 @dataclass(frozen=True)
 class Found:
     """A set that was looked at for a line. address: of the set. words: what it holds. same: which ways have the line (<n x i1>).
-    hit: whether one has.
+    hit: whether one has. instance: of the caches, where it was said which one.
     """
 
     address: str
     words: str
     same: str
     hit: str
+    instance: str = ""
 
 
 @dataclass(frozen=True)
-class Sets:
-    """The sets of one level, at byte `offset` of the simulator's state."""
+class Level:
+    """The caches of one level, at byte `offset` of the simulator's state. instances: how many there are. sharing: how many
+    threads that follow one another use the same one.
+    """
 
     level: CacheLevel
     offset: int
+    instances: int = 1
+    sharing: int = 1
+
+    @property
+    def size_bytes(self) -> int:
+        """Of one of them in the state."""
+        raise NotImplementedError
+
+    def begin(self, fn: Function, instance: str = "") -> str:
+        """The address of one of them, if left out that of the thread whose request is served."""
+        start = fn.emit(f"getelementptr i8, ptr %state, i64 {self.offset}")
+        if self.instances == 1:
+            return start
+        number = instance or self.instance(fn)
+        return fn.emit(f"getelementptr [{self.size_bytes} x i8], ptr {start}, i64 {number}")
+
+    def instance(self, fn: Function) -> str:
+        """The number of the one that this thread uses."""
+        return "0" if self.instances == 1 else fn.emit(f"udiv i64 {header.get(fn, header.THREAD)}, {self.sharing}")
+
+
+@dataclass(frozen=True)
+class Sets(Level):
+    """Caches of sets."""
 
     @property
     def ways(self) -> int:
-        return self.level.ways
+        return self.level.ways or self.level.lines
 
     @property
     def count(self) -> int:
-        return self.level.size_bytes // (self.ways * self.level.line_bytes)
+        return self.level.sets
+
+    @property
+    def size_bytes(self) -> int:
+        return header.rounded(self.count * self.stride)
 
     @property
     def stride(self) -> int:
@@ -55,21 +88,20 @@ class Sets:
     def mask(self) -> str:
         return f"<{self.ways} x i1>"
 
-    def address(self, fn: Function, line: str) -> str:
+    def address(self, fn: Function, line: str, instance: str = "") -> str:
         """Of the set that a line belongs to."""
         if self.count & (self.count - 1) == 0:
             number = fn.emit(f"and i64 {line}, {self.count - 1}")
         else:
             number = fn.emit(f"urem i64 {line}, {self.count}")
-        start = fn.emit(f"getelementptr i8, ptr %state, i64 {self.offset}")
-        return fn.emit(f"getelementptr [{self.stride} x i8], ptr {start}, i64 {number}")
+        return fn.emit(f"getelementptr [{self.stride} x i8], ptr {self.begin(fn, instance)}, i64 {number}")
 
-    def look(self, fn: Function, line: str) -> Found:
-        address = self.address(fn, line)
+    def look(self, fn: Function, line: str, instance: str = "") -> Found:
+        address = self.address(fn, line, instance)
         words = self.words(fn, address)
         clean = fn.emit(f"and {self.type} {words}, splat (i32 -2)")
         same = fn.emit(f"icmp eq {self.type} {clean}, {self._splat(fn, word_of(fn, line))}")
-        return Found(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"))
+        return Found(address, words, same, fn.emit(f"icmp ne i{self.ways} {self._bits(fn, same)}, 0"), instance)
 
     def words(self, fn: Function, address: str) -> str:
         return fn.emit(f"load {self.type}, ptr {address}, align 4")
@@ -83,6 +115,12 @@ class Sets:
         """The line that was found, where it is."""
         one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
+
+    def make_clean(self, fn: Function, found: Found) -> None:
+        """The same."""
+        one = fn.emit(f"zext {self.mask} {found.same} to {self.type}")
+        kept = fn.emit(f"xor {self.type} {one}, splat (i32 -1)")
+        self._store(fn, found.address, fn.emit(f"and {self.type} {found.words}, {kept}"))
 
     def declarations(self) -> dict[str, str]:
         name = f"llvm.vector.reduce.or.v{self.ways}i32"
@@ -104,10 +142,7 @@ class Lru(Sets):
 
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
         """Whether nothing changes when the line is used, for a write where `dirty`."""
-        newest = fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4")
-        if dirty:
-            return fn.emit(f"icmp eq i32 {newest}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")
-        return fn.emit(f"icmp eq i32 {fn.emit(f'and i32 {newest}, -2')}, {word_of(fn, line)}")
+        return _is_word(fn, fn.emit(f"load i32, ptr {self.address(fn, line)}, align 4"), line, dirty)
 
     def use(self, fn: Function, found: Found, dirty: str) -> None:
         """The line that was found becomes the newest one, and dirty where `dirty` is 1."""
@@ -149,16 +184,18 @@ class Plru(Sets):
 
     @property
     def stride(self) -> int:
-        return 4 * self.ways + 4
+        return 4 * self.ways + 8
 
     def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
-        return "false"
+        """Whether nothing changes when the line is used, for a write where `dirty`."""
+        return _is_word(fn, fn.emit(f"load i32, ptr {self._last(fn, self.address(fn, line))}, align 4"), line, dirty)
 
     def use(self, fn: Function, found: Found, dirty: str) -> None:
         written = self._splat(fn, dirty)
         one = fn.emit(f"select {self.mask} {found.same}, {self.type} {written}, {self.type} zeroinitializer")
         self._store(fn, found.address, fn.emit(f"or {self.type} {found.words}, {one}"))
         self._turn(fn, found.address, self._way(fn, found.same))
+        fn.do(f"store i32 {fn.emit(f'or i32 {self.word(fn, found)}, {dirty}')}, ptr {self._last(fn, found.address)}, align 4")
 
     def put(self, fn: Function, address: str, word: str) -> str:
         words = self.words(fn, address)
@@ -167,6 +204,7 @@ class Plru(Sets):
         way = fn.emit(f"select i1 {some}, i32 {self._way(fn, free)}, i32 {self._led_to(fn, address)}")
         self._store(fn, address, fn.emit(f"insertelement {self.type} {words}, i32 {word}, i32 {way}"))
         self._turn(fn, address, way)
+        fn.do(f"store i32 {word}, ptr {self._last(fn, address)}, align 4")
         return fn.emit(f"extractelement {self.type} {words}, i32 {way}")
 
     def remove(self, fn: Function, found: Found) -> None:
@@ -175,6 +213,11 @@ class Plru(Sets):
             found.address,
             fn.emit(f"select {self.mask} {found.same}, {self.type} zeroinitializer, {self.type} {found.words}"),
         )
+        fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
+
+    def make_clean(self, fn: Function, found: Found) -> None:
+        super().make_clean(fn, found)
+        fn.do(f"store i32 0, ptr {self._last(fn, found.address)}, align 4")
 
     def declarations(self) -> dict[str, str]:
         away = [self._away(way) for way in range(self.ways)]
@@ -220,6 +263,10 @@ class Plru(Sets):
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         fn.do(f"store i32 {fn.emit(f'or i32 {kept}, {found[1]}')}, ptr {place}, align 4")
 
+    def _last(self, fn: Function, address: str) -> str:
+        """The address of the word of the line that was used last."""
+        return fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways + 4}")
+
     def _tree(self, fn: Function, address: str) -> str:
         place = fn.emit(f"getelementptr i8, ptr {address}, i64 {4 * self.ways}")
         return fn.emit(f"load i32, ptr {place}, align 4")
@@ -232,6 +279,13 @@ def word_of(fn: Function, line: str) -> str:
     """The word of a clean line."""
     doubled = fn.emit(f"shl i32 {fn.emit(f'trunc i64 {line} to i32')}, 1")
     return fn.emit(f"add i32 {doubled}, 2")
+
+
+def _is_word(fn: Function, word: str, line: str, dirty: bool) -> str:
+    """Whether it is the line's, where `dirty` that of the dirty line."""
+    if dirty:
+        return fn.emit(f"icmp eq i32 {word}, {fn.emit(f'or i32 {word_of(fn, line)}, 1')}")
+    return fn.emit(f"icmp eq i32 {fn.emit(f'and i32 {word}, -2')}, {word_of(fn, line)}")
 
 
 def line_of(fn: Function, word: str) -> str:

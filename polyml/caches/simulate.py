@@ -3,50 +3,63 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from polyml import machine
-from polyml.caches import trace
-from polyml.caches.layout import ARRAY, COLD, NODE_BYTES, REGION, Layout
+from polyml.caches import coherence, header, levels as simulated, requests, trace
+from polyml.caches.layout import Layout
 from polyml.caches.placement import Placed, placed
 from polyml.caches.sets import LARGEST_LINE
+from polyml.caches.team import Team, run_apart
 from polyml.caches.trace import Reference
 from polyml.codegen import ir
 from polyml.codegen.ast import Program
+from polyml.codegen.ir import Unit
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
-from polyml.runtime.load import assemble_together, load
+from polyml.runtime.load import Code, assemble_together, load
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What one reference does. cold: uses of lines that nothing used before: compulsory misses at every level. misses: per
-    level. far: per level, misses of a fully associative cache of its size, where they were asked for.
+    """What one reference does. first: per level, uses of lines that nobody whose cache it is used before: compulsory misses.
+    misses: per level. far: per level, misses of a fully associative cache of its size, where they were asked for: of all uses of
+    its thread where it has the cache alone, of the uses that reach the level where threads share it. taken: per level, misses of
+    lines that writes of other threads took from the cache, where these were asked for.
     """
 
     accesses: int
-    cold: int
+    first: tuple[int, ...]
     misses: tuple[int, ...]
     far: tuple[int, ...]
+    taken: tuple[int, ...]
+
+    @property
+    def cold(self) -> int:
+        """Compulsory misses of the nearest level; those of all levels where one thread runs."""
+        return self.first[0]
 
     def capacity(self, level: int) -> int:
         """Misses that full associativity would not help."""
-        return self.far[level] - self.cold
+        return self.far[level] - self.first[level]
 
     def conflict(self, level: int) -> int:
         """What full associativity would help; negative where sets keep lines that it would not."""
-        return self.misses[level] - self.far[level]
+        return self.misses[level] - self.far[level] - (self.taken[level] if self.taken else 0)
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """counts: by reference. written: by array, the lines that each level sends on; the writes, of one that writes through."""
+    """counts: by reference, of all threads; threads: of each. written: by array, the lines that each level sends on; the writes,
+    of one that writes through.
+    """
 
     levels: tuple[CacheLevel, ...]
     counts: dict[Reference, Counts]
+    threads: tuple[dict[Reference, Counts], ...]
     written: dict[str, tuple[int, ...]]
     places: dict[str, Placed]
 
@@ -58,50 +71,116 @@ def simulate(
     *,
     classify: bool = True,
     places: Mapping[str, Placed] | None = None,
+    threads: int = 1,
+    coherent: bool = False,
 ) -> Simulation:
     """levels: from the nearest outwards, with lines of one length. classify: tell capacity from conflict misses.
 
-    Raises PolymlValueError for arrays of more lines than the simulator numbers, and where data decide which elements are used.
+    threads: that run the program. Each has its own caches of levels that are not shared. Between barriers, which are before and
+    after each parallel loop, they take turns, one access each (see `requests`; `trace` has what each of them runs). Where a
+    shared level is exclusive, a line that only other threads' own caches have is fetched from behind it.
+    coherent: whether a line that one thread writes leaves the caches of others (see `coherence`), which takes several times as
+    long; if not, it stays there, and misses for its sake are not counted.
+
+    Raises PolymlValueError for arrays of more lines than the simulator numbers, for more threads than it runs, and where data
+    decide which elements are used.
     """
     found = trace.references(program)
-    where = dict(placed(program, sizes) if places is None else places)
+    where = dict(placed(program, sizes, threads=threads) if places is None else places)
     line_bytes = levels[0].line_bytes
-    if max((place.end for place in where.values()), default=0) > LARGEST_LINE * line_bytes:
+    end = max((place.end for place in where.values()), default=0)
+    if end > LARGEST_LINE * line_bytes:
         raise PolymlValueError(f"the arrays have more than {LARGEST_LINE} lines of {line_bytes} bytes, which is not simulated")
-    lines = [level.size_bytes // level.line_bytes for level in levels]
-    capacities = sorted(set(lines)) if classify else []
-    layout = Layout(tuple(levels), tuple(capacities), len(where))
-    text = ir.text(trace.trace(program, sizes, where, layout))
-    state = np.zeros(layout.state_bytes // 8 + 8, np.int64)
-    first = (-state.ctypes.data % 64) // 8
-    nodes = _nodes(where.values(), layout)
-    counters = np.zeros((len(found), layout.counters), np.int64)
+    most = coherence.MOST_THREADS if coherent else requests.MOST_THREADS
+    if not 1 <= threads <= most:
+        raise PolymlValueError(f"{threads} threads are not simulated, but 1 to {most}")
+    near, far = _layouts(tuple(levels), classify, threads, coherent, len(where), -(-end // line_bytes))
+    units = [trace.trace(program, sizes, where, near, threads)]
+    if far is not None:
+        units.append((*simulated.units(far), requests.serve(far)))
+    states, counters = _run(units, near, far, threads, _arrays(list(where.values()), near), len(found))
+    start, count = near.written // 8, len(levels)
+    written = sum(state[start : start + len(where) * count].reshape(len(where), count) for state in states)
+
+    def by_reference(rows: np.ndarray) -> dict[Reference, Counts]:
+        return dict(zip(found, (_counts(row, near, classify, coherent) for row in rows)))
+
+    each = tuple(map(by_reference, counters))
+    sent = {array: tuple(map(int, row)) for array, row in zip(where, written)}
+    return Simulation(tuple(levels), by_reference(counters.sum(axis=0)), each, sent, where)
+
+
+def _layouts(
+    levels: tuple[CacheLevel, ...], classify: bool, threads: int, coherent: bool, arrays: int, lines: int
+) -> tuple[Layout, Layout | None]:
+    """Of one thread's simulator, and of that of all threads, None where nothing of the one changes the others. What an inclusive
+    level lets go changes the threads' own caches: these are with it then; and so they are for coherence.
+    """
+    every = range(len(levels))
+    shared = [number for number in every if levels[number].sharing(threads) > 1]
+    together = coherent and any(levels[number].sharing(threads) < threads for number in every)
+    first = min(shared, default=len(levels))
+    if together or any(levels[number].contents == "inclusive" for number in range(first, len(levels))):
+        first = 0
+    stacked = tuple(number for number in every if number not in shared) if classify else ()
+    near = Layout(levels, range(first), arrays, lines, stacked=stacked, sends=bool(shared) or together)
+    if not near.sends:
+        return near, None
+    shadowed = tuple(shared) if classify else ()
+    return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=shadowed, coherent=together)
+
+
+def _run(
+    units: Sequence[Sequence[Unit]], near: Layout, far: Layout | None, threads: int, arrays: np.ndarray, references: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """What the code of both simulators leaves behind: their states; by thread and reference, the counters."""
     host = machine.host()
-    code = load(assemble_together([text], cpu=host.cpu_name, features=host.features), trace.ENTRY)
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_void_p,) * 3)(code.address(trace.ENTRY))
-    run(state[first:].ctypes.data, nodes.ctypes.data, counters.ctypes.data)
-    count = len(levels)
-    written = state[first : first + len(where) * count].reshape(len(where), count)
-    misses = slice(layout.misses, layout.misses + count)
-    counts = {
-        r: Counts(
-            int(row[layout.accesses]),
-            int(row[layout.cold]),
-            tuple(map(int, row[misses])),
-            tuple(int(row[layout.far + capacities.index(size)]) for size in lines) if classify else (),
-        )
-        for r, row in zip(found, counters)
-    }
-    return Simulation(tuple(levels), counts, {a: tuple(map(int, row)) for a, row in zip(where, written)}, where)
+    objects = assemble_together([ir.text(each) for each in units], cpu=host.cpu_name, features=host.features)
+    code = load(objects, trace.ENTRY, requests.ENTRY)
+    counters = np.zeros((2, threads, references, near.counters), np.int64)  # those of each simulator
+    states = [_state(near, arrays) for _ in range(threads)]
+    for state, own in zip(states, counters[0]):
+        state[header.COUNTERS] = own.ctypes.data
+    run = _function(code, trace.ENTRY, 2, ctypes.c_int64)
+
+    def trace_of(thread: int) -> None:
+        run(states[thread].ctypes.data, counters[0, thread].ctypes.data, thread)
+
+    if far is None:
+        run_apart(trace_of, threads)
+        return states, counters[0]
+    behind, serve = _state(far, arrays), _function(code, requests.ENTRY, 2)
+    Team(states, counters[1]).run(trace_of, lambda heads: serve(behind.ctypes.data, heads))
+    return [*states, behind], counters.sum(axis=0)
 
 
-def _nodes(places: Sequence[Placed], layout: Layout) -> np.ndarray:
-    """A node for each line of the arrays, and one for none."""
-    last = max((place.end for place in places), default=0)
-    nodes = np.zeros((-(-last // layout.line_bytes) + 2, NODE_BYTES), np.uint8)
-    nodes[1:, COLD] = 1
-    nodes.view(np.int32)[1:, REGION // 4] = len(layout.capacities) + 1
+def _state(layout: Layout, arrays: np.ndarray) -> np.ndarray:
+    """Words that begin on a line of the host."""
+    state = np.zeros(layout.state_bytes // 8 + 8, np.int64)
+    state = state[-state.ctypes.data % 64 // 8 :]
+    state[header.ARRAYS] = arrays.ctypes.data
+    return state
+
+
+def _arrays(places: Sequence[Placed], layout: Layout) -> np.ndarray:
+    """The number of the array of each line."""
+    found = np.zeros(layout.lines + 1, np.int16)
     for number, place in enumerate(places):
-        start, end = place.address // layout.line_bytes, -(-place.end // layout.line_bytes)
-        nodes[1 + start : 1 + end, ARRAY] = number
-    return nodes
+        found[place.address // layout.line_bytes : -(-place.end // layout.line_bytes)] = number
+    return found
+
+
+def _function(code: Code, name: str, pointers: int, *others: type) -> Callable[..., int]:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_void_p,) * pointers, *others)(code.address(name))
+
+
+def _counts(row: np.ndarray, near: Layout, classify: bool, coherent: bool) -> Counts:
+    numbers = range(len(near.levels))
+    cold = [0 if number in near.numbers else number for number in numbers]  # all of a thread's caches have seen the same lines
+    return Counts(
+        int(row[near.accesses]),
+        tuple(int(row[near.cold(number)]) for number in cold),
+        tuple(int(row[near.misses(number)]) for number in numbers),
+        tuple(int(row[near.far(number)]) for number in numbers) if classify else (),
+        tuple(int(row[near.taken(number)]) for number in numbers) if coherent else (),
+    )

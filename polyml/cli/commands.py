@@ -166,9 +166,9 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--target", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="cuda: what threads of a GPU do.")
 @click.option("--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda.")
 @click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
-@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
+@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
-@click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
+@click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg.")
 @_fp

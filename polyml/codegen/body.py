@@ -225,13 +225,7 @@ class Body:
         """The address of one element, each term added in the outermost loop that knows it. How far it is from where the
         subscripts' constants are 0 comes last, so that neighbours share all else; in an innermost loop, before its own terms.
         """
-        steps = self.module.slots.strides(array)
-        window = self.module.program.windows.get(array)
-        if window is not None:
-            subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
-            if window.ring is not None:
-                here = modulo(subscripts[window.ring], window.lengths[window.ring])
-                subscripts = (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
+        steps, subscripts = self.module.slots.strides(array), self.within_window(array, subscripts)
         fixed = 0
         terms: list[tuple[object, object, int]] = []  # (atom, stride name or None, factor)
         apart: list[tuple[object, object, int]] = []  # (None, stride name, factor)
@@ -263,6 +257,17 @@ class Body:
         if fixed:
             pointer = self.math.once(f"getelementptr i8, ptr {pointer}, i64 {fixed}")
         return pointer
+
+    def within_window(self, array: str, subscripts: tuple[Lin, ...]) -> tuple[Lin, ...]:
+        """Where the element is in what has memory of the array."""
+        window = self.module.program.windows.get(array)
+        if window is None:
+            return subscripts
+        subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
+        if window.ring is None:
+            return subscripts
+        here = modulo(subscripts[window.ring], window.lengths[window.ring])
+        return (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
 
     def _advance(self, pointer: str, array: str, key: tuple, terms: list, scope: Scope) -> str:
         known = scope.known.get((array, key))

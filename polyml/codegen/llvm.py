@@ -13,7 +13,7 @@ from polyml.codegen.body import UNHURRIED, Body, Module
 from polyml.codegen.cells import Place
 from polyml.codegen.integers import Lin, extremum, floor_div
 from polyml.codegen.ir import Unit
-from polyml.codegen.share import Share
+from polyml.codegen.share import Share, trips
 from polyml.codegen.values import memory_type
 from polyml.model.scop import Array, ScalarResult
 
@@ -170,9 +170,9 @@ class Kernel(Body):
         """Run the iterations on the pool if they are many. A short loop inside another one is there a second time for when they
         are few, since it would be called often.
         """
-        fn, work = self.fn, self._work(node)
-        enough = None if work is None else fn.emit(f"icmp sge i64 {work}, {PARALLEL_WORK}")
-        if enough is None or not self._is_short(node) or not any(isinstance(n, Loop) for n in self.path):
+        fn = self.fn
+        enough = fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
+        if not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
             self._share_out(node, enough)
             self.math.forget()
             return
@@ -207,39 +207,38 @@ class Kernel(Body):
         threads = self.word(0)
         if enough is not None:
             threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
-        shares = fn.emit(f"mul i64 {threads}, {SHARES}") if self._is_short(node) else threads
+        shares = fn.emit(f"mul i64 {threads}, {SHARES}") if is_short(self.module.program, node) else threads
         self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
         self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
         fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
 
-    def _is_short(self, node: Loop) -> bool:
-        """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""
-        if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
-            return False
-        own = self.module.program.thread
-        return not any(own in e.names for instance in instances(node.body) for e in instance.point)
 
-    def _work(self, node: Loop) -> str | None:
-        """About how many instances the loop runs: the product of the trip counts on its longest path."""
-        lower, upper = self.bounds(node)
-        fn = self.fn
-        total = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {node.step}")
-        if node.step > 1:
-            total = fn.emit(f"sdiv i64 {total}, {node.step}")
-        middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
-        for inner in _longest_path(node.body):
-            if not isinstance(inner, Loop):
-                total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
-                continue
-            low = [e.substitute(middle) for e in inner.lower]
-            high = [e.substitute(middle) for e in inner.upper]
-            trip = extremum("min", high) - extremum("max", low) + inner.step
-            middle[inner.var] = _middle(low, high)
-            count = self.integer(extremum("max", [Lin((), inner.step), trip]))
-            if inner.step > 1:
-                count = fn.emit(f"sdiv i64 {count}, {inner.step}")
-            total = fn.emit(f"mul i64 {total}, {count}")
-        return total
+def is_short(program: Program, node: Loop) -> bool:
+    """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""
+    if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
+        return False
+    return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
+
+
+def work(body: Body, node: Loop) -> str:
+    """About how many instances the loop runs: the product of the trip counts on its longest path."""
+    lower, upper = body.bounds(node)
+    total = trips(body, node, lower, upper)
+    fn = body.fn
+    middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
+    for inner in _longest_path(node.body):
+        if not isinstance(inner, Loop):
+            total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
+            continue
+        low = [e.substitute(middle) for e in inner.lower]
+        high = [e.substitute(middle) for e in inner.upper]
+        trip = extremum("min", high) - extremum("max", low) + inner.step
+        middle[inner.var] = _middle(low, high)
+        count = body.integer(extremum("max", [Lin((), inner.step), trip]))
+        if inner.step > 1:
+            count = fn.emit(f"sdiv i64 {count}, {inner.step}")
+        total = fn.emit(f"mul i64 {total}, {count}")
+    return total
 
 
 def _middle(lower: Sequence[Lin], upper: Sequence[Lin]) -> Lin:

@@ -43,45 +43,21 @@ class Share(Body):
         lower, upper = self.bounds(node)
         if node.last:
             self._even(lower, upper)
-        elif _uneven(node):
-            self._dynamic(lower, self._trips(lower, upper))
+        elif is_uneven(node):
+            self._dynamic(lower, trips(self, node, lower, upper))
         else:
-            self._static(lower, self._trips(lower, upper))
+            self.counted(node, *equal_part(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares")))
         fn.current.terminator = "ret void"
 
-    def _trips(self, lower: str, upper: str) -> str:
-        step = self._node.step
-        reach = self.fn.emit(f"add i64 {self.fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
-        return reach if step == 1 else self.fn.emit(f"sdiv i64 {reach}, {step}")
-
     def _even(self, lower: str, upper: str) -> None:
-        """A share of as many iterations as the others', in multiples of those that run together."""
         fn, node = self.fn, self._node
-        multiple = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
-        total = fn.emit(f"sub i64 {upper}, {lower}")
-        units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
-        ends = []
-        for number in ("%share", fn.emit("add i64 %share, 1")):
-            unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {units}')}, %shares")
-            ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
-        self.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        last = fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
+        first, last = even_part(self, node, lower, upper, ("%share", "%shares"))
         share = fn.block("share")
         fn.jump(share)
         fn.current = share
         self.scopes.append(Scope(share))
         self.names[node.last] = (last, len(self.scopes) - 1)
-        self.counted(node, ends[0], last)
-
-    def _static(self, lower: str, trips: str) -> None:
-        fn, node = self.fn, self._node
-        first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 %share, {trips}')}, %shares")
-        next_share = fn.emit("add i64 %share, 1")
-        past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_share}, {trips}')}, %shares")
-        start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {first}, {node.step}')}")
-        last = fn.emit(f"sub i64 {past}, 1")
-        stop = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")
-        self.counted(node, start, stop)
+        self.counted(node, first, last)
 
     def _dynamic(self, lower: str, trips: str) -> None:
         """Take the next iteration from a shared counter: iterations differ in length."""
@@ -99,7 +75,41 @@ class Share(Body):
         fn.current = done
 
 
-def _uneven(node: Loop) -> bool:
+def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
+    """How many iterations the loop has; 0 or less where none."""
+    step, fn = node.step, body.fn
+    reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
+    return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
+
+
+def even_part(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+    """The first and the last iteration of a share (its number, how many there are) of a loop with `last`: as many as the others',
+    in multiples of those that run together.
+    """
+    fn, (number, shares) = body.fn, share
+    multiple = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
+    total = fn.emit(f"sub i64 {upper}, {lower}")
+    units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
+    ends = []
+    for each in (number, fn.emit(f"add i64 {number}, 1")):
+        unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {each}, {units}')}, {shares}")
+        ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
+    body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+    return ends[0], fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
+
+
+def equal_part(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
+    """The first and the last iteration of a share of `count` iterations, of which all take equally long."""
+    fn, (number, shares) = body.fn, share
+    first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {count}')}, {shares}")
+    next_share = fn.emit(f"add i64 {number}, 1")
+    past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_share}, {count}')}, {shares}")
+    start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {first}, {node.step}')}")
+    last = fn.emit(f"sub i64 {past}, 1")
+    return start, fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")
+
+
+def is_uneven(node: Loop) -> bool:
     """Whether iterations differ in length: more than the loop's own point loop depends on its variable."""
     count = 0
     for inner in loops(node.body):

@@ -16,7 +16,7 @@
 
     [[cache]]                               nearest first
     size = "32 KiB"
-    ways = 8
+    ways = 8                                or "full"
     line = "64 B"
     shared_by = 1                           cores
     read = "64 B/cycle"
@@ -78,16 +78,16 @@ def _caches(table: Table, figures: Figures) -> tuple[tuple[CacheLevel, ...], tup
     items = table.tables("cache")
     if not items:
         raise table.error("cache", "there is no cache", "expected [[cache]] for each, nearest first")
-    levels, rates = [], []
+    levels: list[CacheLevel] = []
+    rates = []
     for number, item in enumerate(items, 1):
         level = _cache(item, number)
         if levels and level.level <= levels[-1].level:
             raise item.error("level", f"cache {level.level} comes behind cache {levels[-1].level}", "nearest first")
         try:
-            hierarchy.checked([*levels, level])
+            levels = [*hierarchy.described([*levels, level])]
         except ConfigError as problem:
             raise item.error(None, problem.message, *problem.notes) from None
-        levels.append(level)
         rates.append(figures.bandwidth(item, f"L{level.level}", spread=True, private=level.shared_by == 1))
     return tuple(levels), tuple(rates)
 
@@ -97,7 +97,7 @@ def _cache(table: Table, number: int) -> CacheLevel:
     return CacheLevel(
         level=table.count("level", number),
         size_bytes=table.size("size"),
-        ways=table.count("ways"),
+        ways=0 if table.data.get("ways") == hierarchy.FULL else table.count("ways"),
         line_bytes=table.size("line", 64),
         shared_by=table.count("shared_by", 1),
         replacement=table.choice("replacement", ("lru", "plru"), "lru"),

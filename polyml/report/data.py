@@ -10,7 +10,7 @@ from polyml.caches.trace import Reference
 from polyml.hardware import Figure
 from polyml.model import formulas
 from polyml.report.make import FormReport, Report
-from polyml.report.misses import ACCURACY, ENGINE, Misses
+from polyml.report.misses import ENGINE, Misses
 from polyml.report.roofline import Roof, Roofline
 from polyml.report.text import reference_text
 
@@ -129,7 +129,8 @@ def _misses(each: FormReport) -> dict[str, object]:
     levels = range(len(found.levels))
     return {
         "engine": ENGINE,
-        "accuracy": ACCURACY,
+        "accuracy": found.accuracy,
+        "threads": found.threads,
         "seconds": found.seconds,
         "accesses": found.accesses,
         "levels": [
@@ -147,7 +148,10 @@ def _reference(each: FormReport, reference: Reference, levels: range) -> dict[st
         **asdict(reference),
         "accesses": counts.accesses,
         "compulsory": counts.cold,
-        "levels": [{"misses": counts.misses[k], "capacity": counts.capacity(k), "conflict": counts.conflict(k)} for k in levels],
+        "levels": [
+            {"misses": counts.misses[k], "compulsory": counts.first[k], "capacity": counts.capacity(k), "conflict": counts.conflict(k)}
+            for k in levels
+        ],
     }
 
 

@@ -103,7 +103,7 @@ def report(
     threads: int = 0,
     simulate: bool = True,
 ) -> Report:
-    """arguments: of the call, by name. levels: in place of the machine's. threads: whose rates bound it, 0: all of the machine.
+    """arguments: of the call, by name. levels: in place of the machine's. threads: that run it, 0: all of the machine.
     simulate: whether caches are simulated; else nothing is said of misses.
     """
     start = time.perf_counter()
@@ -165,7 +165,7 @@ def _of(
     form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, least: LowerBound
 ) -> FormReport:
     try:
-        found = misses(form, sizes, levels)
+        found = misses(form, sizes, levels, threads)
     except PolymlValueError as problem:
         return FormReport(form, None, None, None, problem.message)
     lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}

@@ -9,11 +9,13 @@ from functools import cached_property
 
 from polyml.caches.simulate import Counts, Simulation, simulate
 from polyml.caches.trace import Reference
+from polyml.codegen.ast import loops
 from polyml.machine import CacheLevel
 from polyml.report.forms import Form
 
 ENGINE = "simulation"
-ACCURACY = "exact for one thread, LRU or its tree of bits, without prefetching"
+EXACT = "exact for LRU or its tree of bits, without prefetching"
+TURNS = "accesses of {} threads in turn, one each, a model; without misses for the sake of coherence"
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,15 @@ class Total:
 
 @dataclass(frozen=True)
 class Misses:
-    """seconds: what finding them took."""
+    """threads: that the program's loops were shared by. seconds: what finding them took."""
 
     simulation: Simulation = field(repr=False)
+    threads: int
     seconds: float
+
+    @property
+    def accuracy(self) -> str:
+        return f"{EXACT}, one thread" if self.threads == 1 else f"{EXACT}; {TURNS.format(self.threads)}"
 
     @property
     def levels(self) -> tuple[CacheLevel, ...]:
@@ -59,11 +66,12 @@ class Misses:
         return _total(self.counts.values(), sum(row[level] for row in self.simulation.written.values()), level)
 
 
-def misses(form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel]) -> Misses:
-    """Raises PolymlValueError for what cannot be simulated."""
+def misses(form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1) -> Misses:
+    """threads: that run the form; one does where no loop is for several. Raises PolymlValueError for what cannot be simulated."""
     start = time.perf_counter()
-    found = simulate(form.program, sizes, levels)
-    return Misses(found, time.perf_counter() - start)
+    used = threads if any(loop.parallel for loop in loops(form.program.body)) else 1
+    found = simulate(form.program, sizes, levels, threads=used)
+    return Misses(found, used, time.perf_counter() - start)
 
 
 def _total(counts, written: int, level: int) -> Total:
@@ -71,7 +79,7 @@ def _total(counts, written: int, level: int) -> Total:
     return Total(
         sum(c.accesses for c in counts),
         sum(c.misses[level] for c in counts),
-        sum(c.cold for c in counts),
+        sum(c.first[level] for c in counts),
         sum(c.capacity(level) for c in counts),
         sum(c.conflict(level) for c in counts),
         written,

@@ -15,7 +15,7 @@ from polyml.caches.footprints import Amount
 from polyml.caches.trace import Reference
 from polyml.report.forms import Form
 from polyml.report.make import FormReport, Report
-from polyml.report.misses import ACCURACY, ENGINE, Total
+from polyml.report.misses import ENGINE, Total
 from polyml.report.prediction import Prediction
 from polyml.report.roofline import Roof, Roofline
 from polyml.report.tiles import Tiles
@@ -69,8 +69,11 @@ def parts(report: Report) -> Iterator[str | Table]:
 
 
 def _geometry(level: CacheLevel) -> str:
-    policy = ", ".join((level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])))
-    return f"{shown(level.size_bytes, 'size')}, {level.ways} ways, lines of {level.line_bytes} bytes, {policy}"
+    ways = "fully associative" if level.sets == 1 else f"{level.ways} ways"
+    words = [level.replacement, f"write {level.writes}", *([] if level.contents == "independent" else [level.contents])]
+    if level.shared_by != 1:
+        words.append(f"shared by {level.shared_by or 'all'}")
+    return f"{shown(level.size_bytes, 'size')}, {ways}, lines of {level.line_bytes} bytes, {', '.join(words)}"
 
 
 def _footprints(report: Report) -> Iterator[str | Table]:
@@ -191,7 +194,7 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
     ]
     heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
     yield Table(heads, tuple(rows), left=2)
-    yield f"  {ENGINE}: {ACCURACY}; {found.seconds:.2f} s"
+    yield f"  {ENGINE}: {found.accuracy}; {found.seconds:.2f} s"
     yield ""
     excess = (f"L{level.level} {times:.3g}" for level, times in zip(report.levels, each.excess))
     yield f"  fetched, in times the least of any order: {', '.join(excess)}"

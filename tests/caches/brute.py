@@ -63,6 +63,9 @@ class Lru:
     def mark(self, line):
         self.lines[line] = True
 
+    def unmark(self, line):
+        self.lines[line] = False
+
     def remove(self, line):
         return self.lines.pop(line)
 
@@ -110,6 +113,9 @@ class Plru:
     def mark(self, line):
         self.places[self._at(line)] = (line, True)
 
+    def unmark(self, line):
+        self.places[self._at(line)] = (line, False)
+
     def remove(self, line):
         way = self._at(line)
         (_, dirty), self.places[way] = self.places[way], None
@@ -117,27 +123,70 @@ class Plru:
 
 
 class Hierarchy:
-    """levels: (size_bytes, ways, replacement, writes, contents) each. misses, written: by level and array."""
+    """levels: (size_bytes, ways, replacement, writes, contents) each, and by how many of the threads one is shared where that is
+    not one, 0: by all. misses, cold: by thread, level, array and whether written; far: the same of fully associative caches in
+    place of the shared levels. written: by level and array.
+    """
 
-    def __init__(self, levels, line_bytes, array_of):
-        self.levels, self.line_bytes, self.array_of = levels, line_bytes, array_of
-        self.sets = [
-            [{"lru": Lru, "plru": Plru}[policy](ways) for _ in range(size // (ways * line_bytes))]
-            for size, ways, policy, _, _ in levels
+    def __init__(self, levels, line_bytes, array_of, threads=1, coherent=False):
+        self.sharing = [min((level[5] if len(level) > 5 else 1) or threads, threads) for level in levels]
+        self.levels, self.line_bytes, self.array_of = [level[:5] for level in levels], line_bytes, array_of
+        made = {"lru": Lru, "plru": Plru}
+        self.caches = [
+            [[made[policy](ways) for _ in range(size // (ways * line_bytes))] for _ in range(-(-threads // sharing))]
+            for (size, ways, policy, _, _), sharing in zip(self.levels, self.sharing)
         ]
-        self.misses, self.written, self.cold, self.seen = Counter(), Counter(), Counter(), set()
+        self.beside = [[Lru(size // line_bytes) for _ in caches] for (size, *_), caches in zip(self.levels, self.caches)]
+        self.misses, self.written, self.cold, self.far, self.seen = Counter(), Counter(), Counter(), Counter(), set()
+        self.thread, self.threads, self.coherent = 0, threads, coherent
+        self.lost, self.taken = set(), Counter()  # lines that other threads' writes took away; misses of these
 
-    def access(self, array, address, write):
-        self.touch(0, address // self.line_bytes, write, array, write)
+    def access(self, array, address, write, thread=0, first=0):
+        """first: the level that is asked."""
+        self.thread = thread
+        if self.coherent:
+            self.cohere(address // self.line_bytes, write)
+        self.touch(first, address // self.line_bytes, write, array, write)
+
+    def cohere(self, line, write):
+        """No other thread has a line that is written, none has one dirty that is read."""
+        dirty = None
+        for k, caches in enumerate(self.caches):
+            for number, sets in enumerate(caches):
+                at = sets[line % len(sets)]
+                if number == self._own(k) or at.find(line) is None:
+                    continue
+                if at.find(line):
+                    dirty = number * self.sharing[k]  # a thread that had it
+                if write:
+                    at.remove(line)
+                    self.lost.add((k, number, line))
+                else:
+                    at.unmark(line)
+        if dirty is not None:
+            met = [k for k, sharing in enumerate(self.sharing) if dirty // sharing == self.thread // sharing]
+            self.send(met[0] - 1 if met else len(self.levels) - 1, line)
+            self.receive(met[0] if met else len(self.levels), line)
+
+    def _own(self, k):
+        return self.thread // self.sharing[k]
 
     def _set(self, k, line):
-        return self.sets[k][line % len(self.sets[k])]
+        sets = self.caches[k][self._own(k)]
+        return sets[line % len(sets)]
 
     def touch(self, k, line, write, array, is_write):
         """Whether the level hands a dirty line up."""
         if k == len(self.levels):
             return False
         _, _, _, writes, contents = self.levels[k]
+        whose = self.thread, k, array, is_write
+        beside = self.beside[k][self._own(k)]
+        if beside.find(line) is None:
+            self.far[whose] += 1
+            beside.put(line, False)
+        else:
+            beside.use(line, False)
         at = self._set(k, line)
         if at.find(line) is not None:
             if contents == "exclusive":
@@ -147,10 +196,13 @@ class Hierarchy:
                 self.send(k, line)
                 self.touch(k + 1, line, True, array, is_write)
             return False
-        self.misses[k, array, is_write] += 1
-        if k == 0 and line not in self.seen:
-            self.seen.add(line)
-            self.cold[array, is_write] += 1
+        self.misses[whose] += 1
+        if (k, self._own(k), line) in self.lost:
+            self.lost.remove((k, self._own(k), line))
+            self.taken[whose] += 1
+        if (k, self._own(k), line) not in self.seen:
+            self.seen.add((k, self._own(k), line))
+            self.cold[whose] += 1
         dirty = self.touch(k + 1, line, False, array, is_write)
         if contents == "exclusive":
             return dirty
@@ -164,11 +216,18 @@ class Hierarchy:
 
     def let_go(self, k, line, dirty):
         if self.levels[k][4] == "inclusive":
+            begin = self._own(k) * self.sharing[k]
             for above in range(k):
-                if self._set(above, line).find(line) is not None:
-                    dirty |= self._set(above, line).remove(line)
+                for number in range(begin // self.sharing[above], -(-(begin + self.sharing[k]) // self.sharing[above])):
+                    for sets in self.caches[above][number : number + 1]:
+                        if sets[line % len(sets)].find(line) is not None:
+                            dirty |= sets[line % len(sets)].remove(line)
         if k + 1 < len(self.levels) and self.levels[k + 1][4] == "exclusive":
-            gone = self._set(k + 1, line).put(line, dirty)
+            at = self._set(k + 1, line)
+            if at.find(line) is not None:  # another thread let it go before
+                at.use(line, dirty)
+                return
+            gone = at.put(line, dirty)
             if gone is not None:
                 self.let_go(k + 1, *gone)
         elif dirty:
@@ -202,3 +261,9 @@ def far(log, line_bytes, capacity):
             if len(held) > capacity:
                 held.popitem(last=False)
     return found
+
+
+def array_of(places, line_bytes=64):
+    """A function from lines to names."""
+    start_of = sorted((place.address // line_bytes, name) for name, place in places.items())
+    return lambda line: [name for start, name in start_of if start <= line][-1]

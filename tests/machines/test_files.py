@@ -63,6 +63,11 @@ def test_a_file_describes_caches_and_rates_with_units(tmp_path):
     assert found.read("memory").value == 34e9 and found.read("memory").origin == "estimate"
 
 
+def test_a_cache_may_be_fully_associative(tmp_path):
+    first, second = files.read(written(tmp_path, _changed("ways = 8", 'ways = "full"'))).machine.caches
+    assert (first.ways, first.sets) == (512, 1) and second.ways == 20
+
+
 def test_what_is_per_cycle_takes_the_frequency_of_one_core_and_of_all(tmp_path):
     found = files.read(written(tmp_path, CPU))
     assert found.peak("f64", 1).value == 16 * 4e9 and found.peak("f64").value == 8 * 16 * 3e9
@@ -161,7 +166,7 @@ WRONG = [
      "15:3: error: a cache of 32768 bytes, 7 ways and lines of 64 bytes: "
      "the size must be a multiple of ways times line, 448 bytes"),
     (_changed("ways = 20", "ways = 100"),
-     "20:3: error: a cache of 1310720 bytes, 100 ways and lines of 64 bytes: the number of ways must be 1 ... 64"),
+     "20:3: error: a cache of 1310720 bytes, 100 ways and lines of 64 bytes: the number of ways must be 1 ... 64, or full"),
     (_changed('"1.25 MiB"', '"25 KiB"'), "20:3: error: level 2 is smaller than the one above it"),
     (_changed("level = 2", "level = 1"), "21:1: error: cache 1 comes behind cache 1 (nearest first)"),
     (_changed('"lru"', '"random"'), "26:1: error: `replacement` does not take \"random\" (expected \"lru\", \"plru\")"),

@@ -103,6 +103,22 @@ def test_tiles_miss_as_their_programs_do(report):
     assert tiled.total(0).misses < form(again, "source").misses.total(0).misses / 4
 
 
+def test_polyml_s_schedule_runs_on_the_threads_asked_for():
+    def doubled(A, B):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                B[i, j] = 2.0 * A[i, j]
+
+    caches = parse("32K:8:64,1M:16:64:shared")
+    found = polyml.kernel(doubled, cache=False).report(*np.zeros((2, 500, 500)), machine=find.find("zen4"), caches=caches, threads=3)
+    source, shared = form(found, "source").misses, form(found, "polyml").misses
+    assert (source.threads, shared.threads) == (1, 3)
+    accesses = [sum(counts.accesses for counts in own.values()) for own in shared.simulation.threads]
+    assert sum(accesses) == 2 * 500**2 and min(accesses) > 2 * 500**2 / 4
+    assert "one thread" in source.accuracy and "accesses of 3 threads in turn" in shared.accuracy in str(found)
+    assert shared.total(1).misses == shared.total(1).compulsory == 2 * 500**2 // 8
+
+
 def test_advice_is_for_conflicts(report):
     """Rows of 1,024 bytes: 4 sets of 8 ways for a column of 128 lines. Columns of 64 lines of 512 bytes fit 8 sets."""
     assert report.advice == ()
