@@ -54,6 +54,7 @@ from polyml.source import Loc
 if TYPE_CHECKING:
     from polyml.frontend.parts import Part
     from polyml.report.make import Report
+    from polyml.report.systolic import SystolicReport
     from polyml.schedule.file import Saved
     from polyml.schedule.script import Schedule
 
@@ -237,14 +238,19 @@ class Kernel:
         """The processor's instructions."""
         return self._stage("asm", args_or_types)
 
-    def report(self, *args, machine=None, caches=(), tile=(), threads: int = 0) -> Report:
+    def report(
+        self, *args, target: str = "cpu", machine=None, caches=(), tile=(), threads: int = 0, array=(), dataflow: str = "auto"
+    ) -> Report | SystolicReport:
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
         machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been. caches: CacheLevels in its
         caches' place. tile: sizes of tiles of the source's loops, outermost first.
+        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws" or
+        "is": those where results, weights or inputs stay.
         """
-        def made() -> Report:
+        def made() -> Report | SystolicReport:
             from polyml.machines import find
+            from polyml.report import systolic
             from polyml.report.forms import Call
             from polyml.report.make import report
 
@@ -252,6 +258,8 @@ class Kernel:
             types, layouts = _types(given)
             call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
             values = {a.name: a.value for a in given}
+            if target == "systolic":
+                return systolic.report(call, values, self._where, machine, array, dataflow)
             return report(call, values, self._where, machine or find.find("host", measure=True), caches, tile, threads)
 
         return self._compiling(made)

@@ -167,13 +167,20 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="Whose rates count; 0: all of the machine.")
+@click.option("--target", "on", type=click.Choice(["cpu", "systolic"]), default="cpu", show_default=True, help="What runs it.")
+@click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
+@click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
+              help="What stays in a systolic array's units: results, weights, inputs; all: print every mapping.")  # fmt: skip
 @_fp
 @_json
-def report(target, define, args, preset, machine, cache, tile, threads, fp, as_json) -> None:
-    """Say where a kernel's data come from, what bounds it, and why."""
-    from polyml.cli.report import report
+def report(target, define, args, preset, machine, cache, tile, threads, on, array, dataflow, fp, as_json) -> None:
+    """Say where a kernel's data come from, what bounds it, and why; or what it does on a systolic array."""
+    from polyml.cli.report import report, systolic
 
-    sys.exit(report(target, define, args, preset, machine, cache, tile, threads, _given(fp=fp), as_json))
+    options = _given(fp=fp)
+    if on == "systolic":
+        sys.exit(systolic(target, define, args, preset, machine, array, dataflow, options, as_json))
+    sys.exit(report(target, define, args, preset, machine, cache, tile, threads, options, as_json))
 
 
 @main.command()

@@ -13,8 +13,12 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 
 def html(report: Report) -> str:
+    return page(parts(report), roofline_svg(report))
+
+
+def page(parts: Iterable[str | Table], *pictures: str) -> str:
     """Self-contained: no scripts, no other files."""
-    return "\n".join(["<div>", *(line for part in parts(report) for line in _part(part)), roofline_svg(report), "</div>"])
+    return "\n".join(["<div>", *(line for part in parts for line in _part(part)), *pictures, "</div>"])
 
 
 def _part(part: str | Table) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from polyml.hardware import Figure
@@ -41,8 +41,12 @@ class Table:
 
 
 def text(report: Report) -> str:
-    lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
-    return "\n".join(line for each in lines for line in each).rstrip()
+    return lines(parts(report))
+
+
+def lines(parts: Iterable[str | Table]) -> str:
+    found = (part.lines() if isinstance(part, Table) else [part] for part in parts)
+    return "\n".join(line for each in found for line in each).rstrip()
 
 
 def parts(report: Report) -> Iterator[str | Table]:
@@ -191,16 +195,16 @@ def reference_text(form: Form, reference: Reference) -> str:
 
 
 def _roofline(found: Roofline) -> Iterator[str | Table]:
-    rows = [(r.place, f"{r.amount:,} operations", "", _rate(r, "operations"), _time(r.seconds)) for r in found.work]
+    rows = [(r.place, f"{r.amount:,} operations", "", _rate(r, "operations"), time_text(r.seconds)) for r in found.work]
     for roof in found.traffic:
         intensity = found.intensity(roof.place)
         per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
-        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, _rate(roof, "bandwidth"), _time(roof.seconds)))
+        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, _rate(roof, "bandwidth"), time_text(roof.seconds)))
     yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
     if found.seconds is None:
         yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
     else:
-        yield f"  bound by {found.bound}: {_time(found.seconds)}, an estimate: the highest roof"
+        yield f"  bound by {found.bound}: {time_text(found.seconds)}, an estimate: the highest roof"
 
 
 def _rate(roof: Roof, kind: str) -> str:
@@ -214,7 +218,7 @@ def _origin(figure: Figure) -> str:
     return f"({figure.origin})"
 
 
-def _time(seconds: float | None) -> str:
+def time_text(seconds: float | None) -> str:
     if seconds is None:
         return "?"
     unit, factor = next(((u, f) for u, f in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * f >= 1), ("ns", 1e9))

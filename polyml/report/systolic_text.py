@@ -1,0 +1,99 @@
+"""A report on a systolic array as text, and as a page's part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.machines.units import shown
+from polyml.report.html import page
+from polyml.report.systolic import NestReport, SystolicReport
+from polyml.report.systolic_data import BOUND, CYCLES, PADDED, TRAFFIC
+from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.schedule.dataflows import Plan, classical, entries
+from polyml.schedule.folds import preloaded, stays
+from polyml.schedule.recurrence import Stream
+from polyml.schedule.spacetime import Direction, SpaceTime
+
+SHOWN = 2  # mappings of a nest: the best and its runner-up
+
+
+def text(report: SystolicReport) -> str:
+    return lines(parts(report))
+
+
+def html(report: SystolicReport) -> str:
+    return page(parts(report))
+
+
+def parts(report: SystolicReport) -> Iterator[str | Table]:
+    """Lines and tables, in order."""
+    yield report.where
+    yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
+    yield f"array    {' x '.join(map(str, report.shape))} units{f' of {report.machine.name}' if report.machine else ''}, {report.links} links"
+    yield f"cycles   {report.cycles:,}, {report.utilisation:.1%} of the units' instances"
+    if report.compute_seconds is not None:
+        yield f"time     {time_text(report.compute_seconds.value)}, an {report.compute_seconds.origin}: {report.compute_seconds.source}"
+    yield ""
+    for nest in report.nests:
+        yield from _nest(report, nest)
+    yield "── memory behind the buffer ".ljust(WIDTH, "─")
+    yield from (f"  {line}" for line in report.bound.text().splitlines())
+    buffer = "of any size" if report.elements is None else f"of S = {report.elements:,} elements"
+    time = f", {time_text(report.memory_seconds.value)} ({report.memory_seconds.source})" if report.memory_seconds else ""
+    yield f"  with a buffer {buffer}: {report.moved:,} elements{time}; {BOUND}"
+    yield ""
+    yield f"{report.seconds:.2f} s"
+
+
+def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
+    yield f"── {nest.nest.name}[{', '.join(nest.nest.loops)}] ".ljust(WIDTH, "─")
+    edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
+    yield f"{nest.best.recurrence.instances:,} instances{edge}"
+    compared = nest.plans if report.dataflow == "all" else nest.plans[:SHOWN]
+    rows = []
+    for plan in compared:
+        folds = plan.folds
+        counts = (f"{n:,}" for n in (folds.number, folds.cycles, plan.padded().cycles))
+        shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
+        rows.append((_name(plan), _mapping(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
+    heads = ("", "mapping", "folds", "cycles", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
+    yield Table(heads, tuple(rows), left=2)
+    left = len(nest.plans) - len(compared)
+    yield f"  cycles and shares {CYCLES}; padded {PADDED}" + (f"; {left} more with --dataflow all" if left else "")
+    yield ""
+    best = nest.best
+    enters = entries(best.recurrence, best.mapping)
+    rows = [
+        (t.stream.use.text, t.stream.use.kind, _moves(best, t.stream), f"t = {enters[t.stream.use.text]}" if t.stream.use.text in enters else "",
+         f"{t.reads:,}", f"{t.writes:,}")
+        for t in best.folds.traffic
+    ]  # fmt: skip
+    yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
+    yield f"  elements between array and buffer {TRAFFIC}"
+    if best.folds.drain_cycles:
+        yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
+    yield ""
+
+
+def _name(plan: Plan) -> str:
+    design = classical(plan.recurrence, plan.mapping)
+    return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
+
+
+def _mapping(plan: Plan) -> str:
+    outer = [plan.recurrence.nest.loops[loop] for loop in plan.recurrence.outer]
+    return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
+
+
+def _moves(plan: Plan, stream: Stream) -> str:
+    if stays(plan.mapping, stream):
+        return "stays"
+    if stream in preloaded(plan.recurrence, plan.mapping):
+        return "stays, used once"
+    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or "used once"
+
+
+def _move(mapping: SpaceTime, direction: Direction) -> str:
+    cycles, *links = mapping.moved(direction)
+    ways = [f"{'+' if step > 0 else '-'}{axis}" + (f" {abs(step)} links" if abs(step) > 1 else "") for axis, step in zip("xy", links) if step]
+    return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"
