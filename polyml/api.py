@@ -245,8 +245,8 @@ class Kernel:
 
         machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been. caches: CacheLevels in its
         caches' place. tile: sizes of tiles of the source's loops, outermost first.
-        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws" or
-        "is": those where results, weights or inputs stay.
+        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
+        or "is": those where results, weights or inputs stay.
         """
         def made() -> Report | SystolicReport:
             from polyml.machines import find

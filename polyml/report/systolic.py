@@ -86,7 +86,8 @@ class SystolicReport:
     @property
     def memory_seconds(self) -> Figure | None:
         rate = self.machine and self.machine.read("memory")
-        return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", "the bound over the memory's bandwidth")
+        source = "the bound over the memory's bandwidth"
+        return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", source)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
@@ -135,8 +136,10 @@ def report(
 
 def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
     if not array and machine is None:
-        raise ConfigError("a systolic array has rows and columns", notes=["expected an array such as 16x16, or a machine such as tpu-v1"])
+        expected = "expected an array such as 16x16, or a machine such as tpu-v1"
+        raise ConfigError("a systolic array has rows and columns", notes=[expected])
     shape = array or (machine.rows, machine.columns)
     if len(shape) > 2 or any(not isinstance(length, int) or length < 1 for length in shape):
-        raise ConfigError(f"there is no array of {' x '.join(map(str, shape))}", notes=["expected one or two positive numbers, as in 16x16"])
+        expected = "expected one or two positive numbers, as in 16x16"
+        raise ConfigError(f"there is no array of {' x '.join(map(str, shape))}", notes=[expected])
     return shape

@@ -29,7 +29,12 @@ def data(report: SystolicReport) -> dict[str, object]:
         "dataflow": report.dataflow,
         "cycles": {"value": report.cycles, "accuracy": CYCLES},
         "utilisation": {"value": report.utilisation, "accuracy": CYCLES},
-        "memory": {"elements": report.moved, "buffer_elements": report.elements, "formula": report.bound.text(), "accuracy": BOUND},
+        "memory": {
+            "elements": report.moved,
+            "buffer_elements": report.elements,
+            "formula": report.bound.text(),
+            "accuracy": BOUND,
+        },
         "compute_seconds": report.compute_seconds and asdict(report.compute_seconds),
         "memory_seconds": report.memory_seconds and asdict(report.memory_seconds),
         "nests": [_nest(nest) for nest in report.nests],

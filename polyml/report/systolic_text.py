@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyml.machines.units import shown
 from polyml.report.html import page
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.report.systolic_data import BOUND, CYCLES, PADDED, TRAFFIC
@@ -29,10 +28,12 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
     """Lines and tables, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
-    yield f"array    {' x '.join(map(str, report.shape))} units{f' of {report.machine.name}' if report.machine else ''}, {report.links} links"
+    machine = f" of {report.machine.name}" if report.machine else ""
+    yield f"array    {' x '.join(map(str, report.shape))} units{machine}, {report.links} links"
     yield f"cycles   {report.cycles:,}, {report.utilisation:.1%} of the units' instances"
     if report.compute_seconds is not None:
-        yield f"time     {time_text(report.compute_seconds.value)}, an {report.compute_seconds.origin}: {report.compute_seconds.source}"
+        figure = report.compute_seconds
+        yield f"time     {time_text(figure.value)}, an {figure.origin}: {figure.source}"
     yield ""
     for nest in report.nests:
         yield from _nest(report, nest)
@@ -63,11 +64,11 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     yield ""
     best = nest.best
     enters = entries(best.recurrence, best.mapping)
-    rows = [
-        (t.stream.use.text, t.stream.use.kind, _moves(best, t.stream), f"t = {enters[t.stream.use.text]}" if t.stream.use.text in enters else "",
-         f"{t.reads:,}", f"{t.writes:,}")
-        for t in best.folds.traffic
-    ]  # fmt: skip
+    rows = []
+    for traffic in best.folds.traffic:
+        use = traffic.stream.use
+        at = f"t = {enters[use.text]}" if use.text in enters else ""
+        rows.append((use.text, use.kind, _moves(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
     yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
     yield f"  elements between array and buffer {TRAFFIC}"
     if best.folds.drain_cycles:
@@ -95,5 +96,6 @@ def _moves(plan: Plan, stream: Stream) -> str:
 
 def _move(mapping: SpaceTime, direction: Direction) -> str:
     cycles, *links = mapping.moved(direction)
-    ways = [f"{'+' if step > 0 else '-'}{axis}" + (f" {abs(step)} links" if abs(step) > 1 else "") for axis, step in zip("xy", links) if step]
+    lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
+    ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
     return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

@@ -1,8 +1,8 @@
 """The mappings of a nest onto an array, the one of fewest cycles first, by the names that users know.
 
     os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
-    R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in the
-                    same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
+    R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
+                    the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts
 from polyml.schedule.spacetime import SpaceTime, check, linear, mappings
 
 DATAFLOWS = ("os", "ws", "is")
-MOST_SLOWER = 4  # times that are not the fastest, where folds need them
+MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,12 @@ class Plan:
         return fold(self.recurrence, self.mapping, self.folds.shape, units=self.folds.units, padded=True)
 
 
-def plans(nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str = "manhattan", dataflow: str = "auto") -> list[Plan]:
-    """Onto an array of rows and columns, or onto one of its rows; of equal cycles those of less traffic first. dataflow: "auto" and
-    "all" for any. Each is proved by `spacetime.check`. Raises IllegalSchedule where there is none, ConfigError where there is none
-    of the dataflow.
+def plans(
+    nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str = "manhattan", dataflow: str = "auto"
+) -> list[Plan]:
+    """Onto an array of rows and columns, or onto one of its rows; of equal cycles those of less traffic first. dataflow: "auto"
+    and "all" for any. Each is proved by `spacetime.check`. Raises IllegalSchedule where there is none, ConfigError where there is
+    none of the dataflow.
     """
     found: list[Plan] = []
     refused: list[IllegalSchedule] = []
@@ -63,14 +65,22 @@ def plans(nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str
 
 
 def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str, refused: list[IllegalSchedule]) -> list[Plan]:
-    """With the fastest times with which folds come after those whose values they use. refused: why others are none."""
+    """With the fastest times, and slower ones where folds come after those whose values they use with these alone, or where an
+    operand or result stays with these alone. refused: why others are none.
+    """
     directions = recurrence.directions
-    fixed = any(not d.free for d in directions)
-    for slower in range(MOST_SLOWER + 1 if fixed else 1):
-        known = mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower)
-        found = [plan for mapping in known for plan in _turned(recurrence, mapping, shape, links, refused)]
-        if found:
+    may_stay = {s for s in recurrence.streams if len(recurrence.axes) > dims and [d.free for d in s.directions] == [True]}
+    found: list[Plan] = []
+    for slower in range(MOST_SLOWER + 1):
+        for mapping in mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower):
+            resting = {s for s in may_stay if stays(mapping, s)}
+            if slower == 0 or not found or resting:
+                found += _turned(recurrence, mapping, shape, links, refused)
+        may_stay -= {s for s in may_stay if any(stays(plan.mapping, s) for plan in found)}
+        if not may_stay and (found or all(d.free for d in directions)):
             return found
+    if found:
+        return found
     if not refused:
         ways = ", ".join(f"{s.use.text} by {d.vector}" for s in recurrence.streams for d in s.directions)
         message = f"no mapping of {recurrence.nest.name} onto {dims} dimensions hands all values on in time"
@@ -122,7 +132,7 @@ def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
 
 
 def weights(recurrence: Recurrence) -> Use | None:
-    """Of two operands the second, or the first if the second one slides: its subscripts add loops up, as a picture's under filters."""
+    """Of two operands the second, or the first if the second slides: its subscripts add loops up, as a picture's under filters."""
     uses = [s.use for s in recurrence.streams if s.use.kind == "operand"]
     if len(uses) != 2:
         return None
@@ -132,8 +142,9 @@ def weights(recurrence: Recurrence) -> Use | None:
 
 def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
     """Kung's name of a design of one dimension with two operands and sums, "" of any other."""
-    kinds = [s.use.kind for s in recurrence.streams]
-    if len(mapping.space) != 1 or sorted(kinds) != ["operand", "operand", "result"] or any(len(s.directions) != 1 for s in recurrence.streams):
+    kinds = sorted(s.use.kind for s in recurrence.streams)
+    ways = {len(s.directions) for s in recurrence.streams}
+    if len(mapping.space) != 1 or kinds != ["operand", "operand", "result"] or ways != {1}:
         return ""
     letter = {"os": "R", "ws": "W"}.get(name(recurrence, mapping))
     moves = [mapping.moved(s.directions[0]) for s in recurrence.streams if not stays(mapping, s)]

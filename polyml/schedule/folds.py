@@ -5,16 +5,15 @@ another; values go from one fold to another through memory. Everything is counte
 
     { [o..., f, g, t, x, y] : f = x // rows, g = y // columns }
 
-exactly: a fold takes as many cycles as there are between its first and its last instance. Padded folds, as SCALE-Sim's, keep all
-units busy that time and the links bound, also those that have no instance. Operands that stay are shifted in along the rows before
-a fold begins, a row per cycle.
+exactly: a fold takes as many cycles as there are between its first and its last instance. Padded folds, as SCALE-Sim's, take as
+many as if every unit had instances. Operands that stay are shifted in along the rows before a fold begins, a row per cycle.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -107,6 +106,11 @@ class Folds:
         """That go in or out."""
         return self.reads + self.writes
 
+    @cached_property
+    def active(self) -> tuple[int, ...]:
+        """Units that run an instance, in each cycle of the first fold from its first instance to its last."""
+        return _Folded(self.recurrence, self.mapping, self.shape).active()
+
     @property
     def drain_cycles(self) -> int:
         """To shift results that stay out after the last fold; those of the others leave while the next one runs."""
@@ -137,8 +141,8 @@ def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
-    """shape: rows and columns that are used, of `units`, 0: of the same. Raises IllegalSchedule where values would have to go to a
-    fold that runs earlier.
+    """shape: rows and columns that are used, of `units`, 0: of the same. Raises IllegalSchedule where values would have to go to
+    a fold that runs earlier.
     """
     folded = _Folded(recurrence, mapping, tuple(shape))
     folded.check_order()
@@ -217,6 +221,13 @@ class _Folded:
         along = [(*outer, *vector) for vector in kernel(self._mapping.space, len(self._axes))]
         return polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
 
+    def active(self) -> tuple[int, ...]:
+        fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
+        at = _map(["t", *self._units], ["t"]).intersect_domain(fold).reverse().apply_range(_map(["t", *self._units], self._units))
+        first, last = polyhedra.extremes(at.domain())
+        counted = count(polyhedra.range_by_domain(at, ["t"])).compiled
+        return tuple(counted({"t": cycle}) for cycle in range(first, last + 1))
+
     def traffic(self) -> Iterator[Traffic]:
         chain = None
         for stream in self._recurrence.streams:
@@ -259,8 +270,8 @@ def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> 
 
 def _filled(values: isl.Map) -> isl.Map:
     """{ [f] -> [t] } with everything between the first and the last value."""
-    first, last = (end.apply_range(isl.Map(f"{{ [t] -> [u] : {side} }}")) for end, side in ((values.lexmin(), "u >= t"), (values.lexmax(), "u <= t")))
-    return first.intersect(last)
+    after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
+    return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))
 
 
 def _size(points: isl.Set) -> int:

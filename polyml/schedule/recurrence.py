@@ -2,10 +2,10 @@
 
     C[i,j] = C[i,j] + A[i,k]*B[k,j]      A along j, B along i, the sum along k
 
-An element that many instances read is not read by each: it goes on from one to the next along what the access does not depend on
-(routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may come
-in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance. Elements are
-values that move, so that nothing is overwritten: only flow dependences count.
+An element that many instances read is not read by each: it goes on from one to the next along what the access does not depend
+on (routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may
+come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance.
+Elements are values that move, so that nothing is overwritten: only flow dependences count.
 
 Arrays have two dimensions, or one, and time; nests have more loops. So `layouts` joins loops that move the same accesses to one
 axis (of a convolution the rows and columns of a picture, of channels and filters), or leaves some outside, which run one after
@@ -178,7 +178,8 @@ def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reducti
             edges[takers[0]].append(name)
     if not inner:
         names = ", ".join(scop.statements)
-        raise IllegalSchedule(f"no value of {names} is used twice: there is nothing for units to hand on", loc=scop.loc)
+        loc = next(iter(scop.statements.values())).loc if scop.statements else scop.loc
+        raise IllegalSchedule(f"no value of {names} is used twice: there is nothing for units to hand on", loc=loc)
     order = [name for name in scop.statements if name in inner]
     return tuple(replace(found[n], edge=tuple(edges[n])) for n in order)
 
@@ -243,7 +244,8 @@ def _use(kind: str, scop: Scop, statement: Statement, access: Access) -> Use:
     rows = []
     for subscript, pieces in zip(access.subscripts, access.coefficients):
         if len(pieces) != 1 or any(not isinstance(c, int) for c in pieces[0]) or not polyhedra.is_affine(subscript):
-            raise IllegalSchedule(f"a subscript of {text} is not linear in the loops of {statement.name}", loc=access.loc or statement.loc)
+            message = f"a subscript of {text} is not linear in the loops of {statement.name}"
+            raise IllegalSchedule(message, loc=access.loc or statement.loc)
         rows.append(tuple(pieces[0]))
     return Use(kind, name, text, tuple(rows))
 
@@ -253,10 +255,11 @@ def _value(scop: Scop, statement: Statement, access: Access, own: isl.Map) -> Us
     distance = polyhedra.constant_distance(own.reverse())
     use = _use("value", scop, statement, access)
     if distance is None:
-        first = polyhedra.witness(own)
         shown = polyhedra.text(isl.UnionMap.from_map(own)).replace("\n", "; ")
-        notes = [f"flow dependence through {use.array}: {shown}", "expected values that are used at one distance from where they are made"]
-        raise IllegalSchedule(f"{use.text} is used at distances that differ: {first}", loc=access.loc or statement.loc, notes=notes)
+        expected = "expected values that are used at one distance from where they are made"
+        message = f"{use.text} is used at distances that differ: {polyhedra.witness(own)}"
+        notes = [f"flow dependence through {use.array}: {shown}", expected]
+        raise IllegalSchedule(message, loc=access.loc or statement.loc, notes=notes)
     return Use("value", use.array, use.text, use.rows, distance)
 
 
@@ -320,7 +323,12 @@ def _unused(use: Use, axes: Sequence[Axis]) -> list[Vector]:
 
 
 def _recurrence(
-    nest: Nest, sizes: Mapping[str, int], domain: isl.Set, outer: tuple[int, ...], axes: tuple[Axis, ...], streams: tuple[Stream, ...]
+    nest: Nest,
+    sizes: Mapping[str, int],
+    domain: isl.Set,
+    outer: tuple[int, ...],
+    axes: tuple[Axis, ...],
+    streams: tuple[Stream, ...],
 ) -> Recurrence:
     loops = [f"c{k}" for k in range(len(nest.loops))]
     values = [*(loops[k] for k in outer), *(linear(axis.coefficients, loops) for axis in axes)]

@@ -114,19 +114,15 @@ def check(order: isl.UnionMap, dependences: isl.UnionMap, links: str = "manhatta
     same = order.apply_range(order.reverse())
     twice = same.subtract(order.domain().identity())
     if not twice.is_empty():
-        first, second = _pair(twice)
-        raise IllegalSchedule(f"{first} and {second} would run on one unit in one cycle", notes=[_shown(order)])
+        raise _illegal(twice, "{0} and {1} would run on one unit in one cycle", _shown(order))
     dims = polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
     through = f"dependence through {what}" if what else "dependence"
     broken = _pairs(order, dependences, _between(dims, outer, ["u <= t"]))
     if not broken.is_empty():
-        source, sink = _pair(broken)
-        raise IllegalSchedule(f"{sink} must run after {source}", notes=[through, _shown(order)])
+        raise _illegal(broken, "{1} must run after {0}", through, _shown(order))
     broken = _pairs(order, dependences, _between(dims, outer, _farther(dims, links)))
     if not broken.is_empty():
-        source, sink = _pair(broken)
-        message = f"a value cannot come from {source} to {sink} in time"
-        raise IllegalSchedule(message, notes=[f"{through}, {links} links", _shown(order)])
+        raise _illegal(broken, "a value cannot come from {0} to {1} in time", f"{through}, {links} links", _shown(order))
 
 
 def _pairs(order: isl.UnionMap, dependences: isl.UnionMap, places: isl.UnionMap) -> isl.UnionMap:
@@ -149,11 +145,12 @@ def _between(dims: int, outer: int, alternatives: Sequence[str]) -> isl.UnionMap
     return isl.UnionMap(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {' or '.join(alternatives)} }}")
 
 
-def _pair(pairs: isl.UnionMap) -> tuple[str, str]:
+def _illegal(pairs: isl.UnionMap, message: str, *notes: str) -> IllegalSchedule:
+    """With a smallest pair of those."""
     found = polyhedra.witness(pairs)
-    first, second = (polyhedra.instance_text(i) for i in found.instances)
-    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes)
-    return first, f"{second} with {sizes}" if sizes else second
+    sizes = " and ".join(f"{name} = {value}" for name, value in found.sizes)
+    said = message.format(*map(polyhedra.instance_text, found.instances))
+    return IllegalSchedule(f"{said}, with {sizes}" if sizes else said, notes=notes)
 
 
 def _shown(order: isl.UnionMap) -> str:
