@@ -606,6 +606,18 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
 
 
+class NoNumber(Exception):
+    """A least or greatest value is no number."""
+
+
+def least_values(domain: isl.Set) -> list[int]:
+    """Of each dimension, whatever the parameters. Raises NoNumber for what has none."""
+    found = [domain.dim_min(dim).min_val() for dim in range(domain.dim(_D.set))]
+    if not all(value.is_int() for value in found):
+        raise NoNumber(str(domain))
+    return [value.to_python() for value in found]
+
+
 def ranges(domain: isl.Set) -> list[tuple[int, int]]:
     """(least, greatest) value of each dimension of a bounded set without parameters that has points."""
     dims = range(domain.dim(_D.set))
@@ -720,21 +732,23 @@ def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
     names = [f"i{dim}" for dim in range(domain.dim(_D.set))]
 
     def says(row: LinearRow) -> bool:
-        return any(not isinstance(k, int) for k in row[0]) or any(sum(c * d[k] for k, c in row[0].items()) for d in directions)
+        if any(isinstance(k, Quotient) for k in row[0]):
+            return True
+        return any(sum(c * d[k] for k, c in row[0].items() if isinstance(k, int)) for d in directions)
 
-    found = isl.Set.empty(domain.get_space())
+    found, parameters = isl.Set.empty(domain.get_space()), ", ".join(parameter_names(domain))
     for part in alternatives(domain):
         zero, least_ = integer_rows(part)
         rows_ = [(row, op) for group, op in ((zero, "="), (least_, ">=")) for row in group if says(row)]
         conditions = " and ".join(f"{_row_text(row, names)} {op} 0" for row, op in rows_)
-        found = found.union(isl.Set(f"{{ [{', '.join(names)}] : {conditions or 'true'} }}"))
+        found = found.union(isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {conditions or 'true'} }}"))
     return found
 
 
 def _row_text(row: LinearRow, names: Sequence[str]) -> str:
-    def name(each: int | Quotient) -> str:
-        if isinstance(each, int):
-            return names[each]
+    def name(each: str | int | Quotient) -> str:
+        if not isinstance(each, Quotient):
+            return names[each] if isinstance(each, int) else each
         return f"floor(({_row_text((dict(each.terms), each.constant), names)})/{each.divisor})"
 
     return " + ".join([*(f"{c}*{name(k)}" for k, c in row[0].items()), str(row[1])])

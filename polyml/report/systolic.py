@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 
 from polyml.errors import ConfigError
@@ -14,7 +13,6 @@ from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
 from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
-from polyml.schedule.folds import Folds
 from polyml.schedule.recurrence import Nest, nests
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -32,10 +30,6 @@ class NestReport:
     def best(self) -> Plan:
         return self.plans[0]
 
-    @cached_property
-    def padded(self) -> Folds:
-        """The best with every fold charged the whole array."""
-        return self.best.padded()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ VERSION = 1
 
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
+OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
 TRAFFIC = "exact: nothing stays in the array from one fold to the next"
 BOUND = "a bound: no order of the instances moves less"
 
@@ -27,6 +28,7 @@ def data(report: SystolicReport) -> dict[str, object]:
         "array": list(report.shape),
         "links": report.links,
         "dataflow": report.dataflow,
+        "overlapped_accuracy": OVERLAPPED,
         "cycles": {"value": report.cycles, "accuracy": CYCLES},
         "utilisation": {"value": report.utilisation, "accuracy": CYCLES},
         "memory": {
@@ -71,7 +73,7 @@ def _plan(plan: Plan) -> dict[str, object]:
             for s in recurrence.streams
         ],
         "exact": {**_folds(plan.folds), "accuracy": CYCLES},
-        "padded": {**_folds(plan.padded()), "accuracy": PADDED},
+        "padded": {**_folds(plan.padded), "formula": plan.formula and plan.formula.text(), "accuracy": PADDED},
         "drain_cycles": plan.folds.drain_cycles,
         "traffic": {
             "accuracy": TRAFFIC,
@@ -84,6 +86,7 @@ def _folds(folds: Folds) -> dict[str, object]:
     return {
         "folds": folds.number,
         "cycles": folds.cycles,
+        "overlapped_cycles": folds.overlapped_cycles,
         "utilisation": folds.utilisation,
         "mapping_efficiency": folds.mapping_efficiency,
         "compute_utilisation": folds.compute_utilisation,

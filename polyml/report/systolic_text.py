@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from polyml.report.html import page
 from polyml.report.systolic import NestReport, SystolicReport
-from polyml.report.systolic_data import BOUND, CYCLES, PADDED, TRAFFIC
+from polyml.report.systolic_data import BOUND, CYCLES, OVERLAPPED, PADDED, TRAFFIC
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import preloaded, stays
@@ -14,6 +14,7 @@ from polyml.schedule.recurrence import Stream
 from polyml.schedule.spacetime import Direction, SpaceTime
 
 SHOWN = 2  # mappings of a nest: the best and its runner-up
+LONGEST_FORMULA = 100  # characters of one that is shown
 
 
 def text(report: SystolicReport) -> str:
@@ -54,15 +55,19 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     rows = []
     for plan in compared:
         folds = plan.folds
-        counts = (f"{n:,}" for n in (folds.number, folds.cycles, plan.padded().cycles))
+        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlapped_cycles, plan.padded.cycles))
         shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
         rows.append((_name(plan), _mapping(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
-    heads = ("", "mapping", "folds", "cycles", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
+    heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
     yield Table(heads, tuple(rows), left=2)
     left = len(nest.plans) - len(compared)
-    yield f"  cycles and shares {CYCLES}; padded {PADDED}" + (f"; {left} more with --dataflow all" if left else "")
-    yield ""
+    yield f"  cycles and shares {CYCLES}"
+    yield f"  overlapped {OVERLAPPED}; padded {PADDED}" + (f"; {left} more with --dataflow all" if left else "")
     best = nest.best
+    formula = best.formula and best.formula.text(report.sizes)
+    if formula and len(formula) <= LONGEST_FORMULA:
+        yield f"  padded = {formula}"
+    yield ""
     enters = entries(best.recurrence, best.mapping)
     rows = []
     for traffic in best.folds.traffic:
@@ -74,6 +79,10 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
     yield ""
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def _name(plan: Plan) -> str:

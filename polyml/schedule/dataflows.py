@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import islpy as isl
 
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.schedule.folds import Folds, fold, obstacle, preloaded, stays
+from polyml.model.counting import Count
+from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts
 from polyml.schedule.spacetime import SpaceTime, check, linear, mappings
 
@@ -37,9 +39,18 @@ class Plan:
     def mapping(self) -> SpaceTime:
         return self.folds.mapping
 
+    @cached_property
     def padded(self) -> Folds:
         """The same with every fold charged the whole array."""
         return fold(self.recurrence, self.mapping, self.folds.shape, units=self.folds.units, padded=True)
+
+    @cached_property
+    def formula(self) -> Count | None:
+        """The padded cycles by the sizes. None of axes of several loops, whose lengths are numbers, and of what takes too long."""
+        mine = self.recurrence
+        found = (r for r in layouts(mine.nest, None, len(self.mapping.space)) if (r.outer, r.axes) == (mine.outer, mine.axes))
+        recurrence = next(found, None)
+        return recurrence and cycles(recurrence, self.mapping, self.folds.shape)
 
 
 def plans(
@@ -68,7 +79,11 @@ def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str
     """With the fastest times, and slower ones where folds come after those whose values they use with these alone, or where an
     operand or result stays with these alone. refused: why others are none.
     """
-    directions = recurrence.directions
+    nest, directions = recurrence.nest, recurrence.directions
+    problem = obstacle(recurrence, dims)
+    if problem:
+        refused.append(IllegalSchedule(problem, loc=nest.statement.loc))
+        return []
     may_stay = {s for s in recurrence.streams if len(recurrence.axes) > dims and [d.free for d in s.directions] == [True]}
     found: list[Plan] = []
     for slower in range(MOST_SLOWER + 1):
@@ -83,8 +98,8 @@ def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str
         return found
     if not refused:
         ways = ", ".join(f"{s.use.text} by {d.vector}" for s in recurrence.streams for d in s.directions)
-        message = f"no mapping of {recurrence.nest.name} onto {dims} dimensions hands all values on in time"
-        refused.append(IllegalSchedule(message, loc=recurrence.nest.statement.loc, notes=[f"values go on: {ways}"]))
+        message = f"no mapping of {nest.name} onto {dims} dimensions hands all values on in time"
+        refused.append(IllegalSchedule(message, loc=nest.statement.loc, notes=[f"values go on: {ways}"]))
     return []
 
 
@@ -92,11 +107,6 @@ def _turned(
     recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...], links: str, refused: list[IllegalSchedule]
 ) -> Iterator[Plan]:
     """The mapping, and with rows and columns exchanged where that makes a difference."""
-    loc, shown = recurrence.nest.statement.loc, f"mapping {recurrence.text(mapping)}"
-    problem = obstacle(recurrence, mapping)
-    if problem:
-        refused.append(IllegalSchedule(problem, loc=loc, notes=[shown]))
-        return
     used = shape if len(mapping.space) == len(shape) else (max(shape),)
     differ = len(used) == 2 and (used[0] != used[1] or preloaded(recurrence, mapping))
     for each in (mapping, mapping.turned((1, 0))) if differ else (mapping,):
@@ -104,7 +114,7 @@ def _turned(
             prove(recurrence, each, links)
             yield Plan(name(recurrence, each), fold(recurrence, each, used, units=prod(shape)))
         except IllegalSchedule as problem:
-            refused.append(IllegalSchedule(problem.message, loc=loc, notes=problem.notes))
+            refused.append(IllegalSchedule(problem.message, loc=recurrence.nest.statement.loc, notes=problem.notes))
 
 
 def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:

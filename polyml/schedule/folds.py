@@ -21,11 +21,14 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
-from polyml.model.counting import Count, count
+from polyml.model.counting import CannotCount, Count, count
 from polyml.model.exponents import kernel
 from polyml.model.quasi import Poly
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime, linear
+
+FORMULA_OPERATIONS = 500_000  # isl operations for one formula
+FORMULA_STEPS = 300  # sums for one formula
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,15 @@ class Folds:
     def cycles(self) -> int:
         return sum(each.number * each.cycles for each in self.classes)
 
+    @cached_property
+    def overlapped_cycles(self) -> int | None:
+        """Where each fold begins as soon as its units are free: what stays comes in meanwhile, into a second register of each unit,
+        and results that stay go out of one. None where folds use each other's values, so that they wait for memory.
+        """
+        if any(s.use.kind == "value" for s in self.recurrence.streams):
+            return None
+        return _Folded(self.recurrence, self.mapping, self.shape).overlapped(self.padded)
+
     @property
     def utilisation(self) -> float:
         """Instances over what all units could run in these cycles."""
@@ -123,15 +135,25 @@ def stays(mapping: SpaceTime, stream: Stream) -> bool:
     return bool(stream.directions) and not any(any(mapping.steps(d.vector)[1:]) for d in stream.directions)
 
 
-def obstacle(recurrence: Recurrence, mapping: SpaceTime) -> str:
-    """Why an array without wires to every unit cannot feed the mapping, "" where it can: values that are used once come to units
-    inside an array of two dimensions only before a fold, so that each unit has one instance.
+def obstacle(recurrence: Recurrence, dims: int) -> str:
+    """Why an array of `dims` dimensions without wires to every unit cannot feed the recurrence, "" where it can: values that are
+    used once come to units inside one of two dimensions only before a fold, so that each unit has one instance.
     """
-    dims = len(mapping.space)
     if dims == 1 or len(recurrence.axes) <= dims:
         return ""
     alone = next((s for s in (*recurrence.streams, recurrence.result) if not s.directions), None)
     return f"{alone.use.text} is another element in each instance: every unit would need a wire of its own" if alone else ""
+
+
+def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> Count | None:
+    """Of padded folds, one after another, as a formula of the sizes, of a recurrence of all sizes. None where that takes too long,
+    or where rows and columns do not begin at numbers.
+    """
+    try:
+        with polyhedra.budget(FORMULA_OPERATIONS):
+            return _Folded(recurrence, mapping, tuple(shape)).formula()
+    except (polyhedra.BudgetExceeded, CannotCount, polyhedra.NoNumber):
+        return None
 
 
 def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
@@ -160,7 +182,7 @@ class _Folded:
         self._blocks = [f"f{k}" for k in range(len(shape))]
         self._numbers = [*self._outer, *self._blocks]
         self._image = recurrence.points.apply(mapping.relation(len(self._outer)))  # { [o, t, x, y] }
-        starts = [low for low, _ in polyhedra.ranges(self._image)[len(self._outer) + 1 :]]
+        starts = polyhedra.least_values(self._image)[len(self._outer) + 1 :]
         self._origin = dict(zip(self._blocks, starts))
         places = [linear(row, self._axes) for row in mapping.space]
         self._points = recurrence.points.apply(self._blocking(self._axes, places))
@@ -201,25 +223,70 @@ class _Folded:
         return bare.apply_range(self._recurrence.made(stream)).apply_range(bare.reverse())
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
-        image = self._blocked(self._image)
-        units = image.apply_range(_map(["t", *self._units], self._units))
-        whole = self._blocked(self._padded) if padded else image
-        times = whole.intersect_domain(self._folds).apply_range(_map(["t", *self._units], ["t"]))
-        counted = [self._by_fold(self._points, self._axes), units, _filled(times)]
+        units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
+        times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
         resting = len(preloaded(self._recurrence, self._mapping))
-        if resting and not padded:
-            counted.append(_filled(units.apply_range(_map(self._units, self._units[:1]))))
-        context = polyhedra.as_parameters(self._folds, self._numbers)
-        every = [count(polyhedra.range_by_domain(values, self._numbers)).within(context) for values in counted]
-        for number, (instances, used, cycles, *rows) in _alike(context, every):
-            yield FoldClass(number, instances, used, cycles, resting * (rows[0] if rows else self._shape[0]))
+        counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
+        found: Counter[tuple[int, ...]] = Counter()
+        for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
+            found[instances, used, cycles, resting * rows] += number
+        return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
-    @property
-    def _padded(self) -> isl.Set:
-        """{ [o, t, x, y] } without what bounds the units that have instances, whenever."""
+    def formula(self) -> Count:
+        context = self._recurrence.nest.statement.domain.params()
+        times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
+        folds, resting = count(self._folds), len(preloaded(self._recurrence, self._mapping))
+        preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
+        inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
+        return Count((*inside.pieces, *preload)).within(context)
+
+    def overlapped(self, padded: bool) -> int:
+        local, here = self._local(padded), ["t", *self._units]
+        later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
+        there = ["u", *(f"v{k}" for k in range(len(self._units)))]
+        same = " and ".join(f"{unit} = {other}" for unit, other in zip(here[1:], there[1:]))
+        waits = local.flat_range_product(later.apply_range(local)).apply_range(_map([*here, *there], ["t - u"], same)).lexmax()
+        whole = _filled(local.apply_range(_map(here, ["t"])))
+        alone = whole.intersect_domain(later.domain().subtract(waits.domain()))
+        waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
+        rows = self._rows(padded)
+        counted = [waiting, later.apply_range(rows), rows]
+        resting = len(preloaded(self._recurrence, self._mapping))
+        leaving = int(bool(self._recurrence.result.directions) and stays(self._mapping, self._recurrence.result))
+        total = sum(n * max(wait, resting * into, leaving * out) for n, (wait, into, out) in self._alike(later.domain(), counted))
+        ((_, (first,)),) = self._alike(self._folds.lexmin(), [rows])
+        ((_, (last,)),) = self._alike(self._folds.lexmax(), [whole])
+        return resting * first + total + last
+
+    def _places(self, padded: bool) -> isl.Map:
+        """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
+        if not padded:
+            return self._blocked(self._image)
         outer = [0] * len(self._outer)
         along = [(*outer, *vector) for vector in kernel(self._mapping.space, len(self._axes))]
-        return polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
+        image = polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
+        return self._blocked(image).intersect_domain(self._folds)
+
+    def _local(self, padded: bool) -> isl.Map:
+        """The same from each fold's first cycle on, on the array's units."""
+        places, here = self._places(padded), ["t", *self._units]
+        starts = places.apply_range(_map(here, ["t"])).lexmin()
+        blocks = isl.Map.identity(self._folds.get_space().map_from_set())
+        every = places.flat_range_product(starts).flat_range_product(blocks)
+        parts = zip(self._units, self._blocks, self._shape)
+        units = [f"{unit} - {length}*{block} - ({self._origin[block]})" for unit, block, length in parts]
+        return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
+
+    def _rows(self, padded: bool) -> isl.Map:
+        """{ [o, f] -> [x] }: from the first row in use to the last; padded: all."""
+        if padded:
+            return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
+        return _filled(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
+
+    def _alike(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """How many of the folds { [o, f] } have as many of each of { [o, f] -> values }, and how many."""
+        context = polyhedra.as_parameters(folds, self._numbers)
+        return _alike(context, [count(polyhedra.range_by_domain(each, self._numbers)).within(context) for each in values])
 
     def active(self) -> tuple[int, ...]:
         fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
@@ -292,7 +359,7 @@ def _alike(context: isl.Set, values: Sequence[Count]) -> Iterator[tuple[int, tup
         for _, point in polyhedra.points(polyhedra.parameters_as_set(region)):
             at = dict(zip(names, point))
             found[tuple(poly.evaluate(at) for poly in polys)] += 1
-    return ((number, key) for key, number in sorted(found.items(), reverse=True))
+    return ((number, key) for key, number in found.items())
 
 
 def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:

@@ -77,12 +77,10 @@ class Nest:
 
 @dataclass(frozen=True)
 class Axis:
-    """One or more loops: a number for the iterations of all of them. coefficients: of the nest's loops. extent: how many."""
+    """One or more loops: a number for the iterations of all of them. coefficients: of the nest's loops."""
 
     loops: tuple[int, ...]
     coefficients: Vector
-    start: int
-    extent: int
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A nest of given sizes with `axes`, inside `outer` loops that run one after another.
+    """A nest with `axes`, inside `outer` loops that run one after another, of given sizes, or of all where there are none.
 
     result: the elements that it writes; along its directions the last value counts.
     points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] }.
@@ -263,17 +261,18 @@ def _value(scop: Scop, statement: Statement, access: Access, own: isl.Map) -> Us
     return Use("value", use.array, use.text, use.rows, distance)
 
 
-def layouts(nest: Nest, sizes: Mapping[str, int], dims: int) -> Iterator[Recurrence]:
-    """The ways to see a nest as at most `dims` + 1 axes inside outer loops."""
-    domain = polyhedra.fix(nest.statement.domain, sizes).project_out_all_params()
-    ranges = polyhedra.ranges(domain)
+def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[Recurrence]:
+    """The ways to see a nest as at most `dims` + 1 axes inside outer loops. sizes: None for all, without axes of several loops."""
+    domain = nest.statement.domain if sizes is None else polyhedra.fix(nest.statement.domain, sizes).project_out_all_params()
+    ranges = None if sizes is None else polyhedra.ranges(domain)
     loops = range(len(nest.loops))
     grouped: dict[tuple[bool, ...], list[int]] = {}
     for loop in loops:
         role = tuple(use.depends_on(loop) for use in (*nest.uses, nest.written))
         grouped.setdefault(role, []).append(loop)
     choices = [[(loop,) for loop in loops]] if len(loops) <= MOST_LOOPS else []
-    choices.append([tuple(group) for group in grouped.values()])
+    if sizes is not None or len(grouped) == len(loops):
+        choices.append([tuple(group) for group in grouped.values()])
     seen = set()
     for units in choices:
         for outside in combinations(units, max(0, len(units) - dims - 1)):
@@ -285,14 +284,14 @@ def layouts(nest: Nest, sizes: Mapping[str, int], dims: int) -> Iterator[Recurre
             axes = tuple(_axis(unit, ranges, len(loops)) for unit in inside)
             streams = _streams(nest, outer, axes)
             if streams is not None:
-                yield _recurrence(nest, sizes, domain, outer, axes, streams)
+                yield _recurrence(nest, sizes or {}, domain, outer, axes, streams)
 
 
-def _axis(unit: tuple[int, ...], ranges: Sequence[tuple[int, int]], loops: int) -> Axis:
-    lengths = {loop: ranges[loop][1] - ranges[loop][0] + 1 for loop in unit}
-    factors = {loop: prod(lengths[inner] for inner in unit[k + 1 :]) for k, loop in enumerate(unit)}
-    start = sum(factor * ranges[loop][0] for loop, factor in factors.items())
-    return Axis(unit, tuple(factors.get(loop, 0) for loop in range(loops)), start, prod(lengths.values()))
+def _axis(unit: tuple[int, ...], ranges: Sequence[tuple[int, int]] | None, loops: int) -> Axis:
+    factors = dict.fromkeys(unit, 1)
+    for k, loop in enumerate(unit[:-1]):
+        factors[loop] = prod(ranges[inner][1] - ranges[inner][0] + 1 for inner in unit[k + 1 :])
+    return Axis(unit, tuple(factors.get(loop, 0) for loop in range(loops)))
 
 
 def _streams(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> tuple[Stream, ...] | None:

@@ -233,9 +233,10 @@ def _spaces(time: Vector, directions: Sequence[Direction], dims: int, links: str
     and reflections of each other.
     """
     cycles = [abs(_dot(time, d.vector)) for d in directions]
-    most = max(1, *map(abs, time), *cycles)
+    most = min(max(1, *cycles), MOST_STEPS)
+    reach = [most if any(d.vector[axis] for d in directions) else 1 for axis in range(len(time))]
     rows: dict[Vector, Vector] = {}  # and the links that it takes along each direction
-    for row in product(range(min(most, MOST_STEPS), -min(most, MOST_STEPS) - 1, -1), repeat=len(time)):
+    for row in product(*(range(end, -end - 1, -1) for end in reach)):
         taken = tuple(abs(_dot(row, d.vector)) for d in directions)
         if row >= tuple(-v for v in row) and all(map(le, taken, cycles)) and (dims == 1 or any(row)):
             rows[row] = taken

@@ -39,7 +39,7 @@ def test_a_product_s_numbers(report):
     assert (nest.nest.name, nest.nest.edge) == ("S1", ("S0",))
     assert {p.dataflow for p in nest.plans} == {"os", "ws", "is"}
     assert [p.folds.cycles for p in nest.plans] == sorted(p.folds.cycles for p in nest.plans)
-    best, padded = nest.best.folds, nest.padded
+    best, padded = nest.best.folds, nest.best.padded
     assert nest.best.dataflow == "os" and best.number == 12
     assert best.cycles == padded.cycles == report.cycles == 12 * (96 + 16 + 16 - 2)
     assert report.utilisation == best.utilisation == 64 * 48 * 96 / (256 * report.cycles)

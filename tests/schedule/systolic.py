@@ -174,7 +174,7 @@ class Run:
         for ((_, point), _, _), place in zip(self.trace, places):
             blocks = tuple((x - start) // length for x, start, length in zip(place, starts, shape))
             self.at.append(((*(point[loop] for loop in recurrence.outer), *blocks), _dot(time, point), place))
-        self.plan, self.shape = plan, shape
+        self.plan, self.shape, self.starts = plan, shape, starts
         self.folds = defaultdict(list)
         for number, (fold, t, place) in enumerate(self.at):
             self.folds[fold].append((t, place, number))
@@ -235,6 +235,32 @@ class Run:
         first = self.folds[min(self.folds)]
         times = [t for t, _, _ in first]
         return tuple(times.count(t) for t in range(min(times), max(times) + 1))
+
+    def overlapped(self, resting: int, leaving: bool) -> int:
+        """Cycles where each fold begins as soon as its units are free. resting: operands that stay; leaving: whether results do."""
+        busy, begin, before = set(), 0, None
+        for fold in sorted(self.folds):
+            instances = self._local(fold)
+            rows = [unit[0] for _, unit in instances]
+            into = resting * (max(rows) - min(rows) + 1)
+            first, last = {}, {}
+            for t, unit in instances:
+                first[unit], last[unit] = min(first.get(unit, t), t), max(last.get(unit, t), t)
+            if before is None:
+                begin = into
+            else:
+                shared = [before[0][unit] - first[unit] + 1 for unit in first if unit in before[0]]
+                begin += max(max(shared, default=before[1]), into, before[2] if leaving else 0)
+            assert busy.isdisjoint((begin + t, unit) for t, unit in instances)
+            busy |= {(begin + t, unit) for t, unit in instances}
+            before = last, max(t for t, _ in instances) + 1, max(rows) - min(rows) + 1
+        return begin + before[1]
+
+    def _local(self, fold) -> list:
+        """(cycle from the fold's first one, unit of the array) of its instances."""
+        start, blocks = min(t for t, _, _ in self.folds[fold]), fold[len(fold) - len(self.shape) :]
+        corner = [low + block * length for low, block, length in zip(self.starts, blocks, self.shape)]
+        return [(t - start, tuple(x - c for x, c in zip(place, corner))) for t, place, _ in self.folds[fold]]
 
     def elements(self, cell) -> int:
         """Different ones that the folds use, added up."""

@@ -8,10 +8,12 @@ import pytest
 
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.schedule.dataflows import plans, prove
-from polyml.schedule.folds import fold, stays
+from polyml.schedule.folds import cycles, fold, preloaded, stays
 from polyml.schedule.recurrence import layouts
 from polyml.schedule.spacetime import SpaceTime, mappings
-from tests.schedule.systolic import CALLS, Run, batched, layer, matmul, matvec, nests_of, seidel, subsequence, zeros
+from tests.schedule.systolic import (
+    CALLS, Run, batched, layer, matmul, matvec, nests_of, seidel, strided, subsequence, triangular, zeros,
+)  # fmt: skip
 
 DATA = Path(__file__).parents[1] / "data"
 SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
@@ -36,6 +38,57 @@ def test_every_plan_is_what_its_instances_do(function, shape):
         share = sum(n / cycles for (n, _, _), cycles in zip(classes, (c.cycles for c in folds.classes for _ in range(c.number))))
         assert folds.compute_utilisation == pytest.approx(share / folds.number / folds.units)
         assert folds.utilisation == pytest.approx(len(run.trace) / folds.units / folds.cycles)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_folds_overlap_as_far_as_their_units_are_free(function, shape):
+    (nest,), sizes = nests_of(function)
+    for plan in plans(nest, sizes, shape):
+        if any(use.kind == "value" for use in nest.uses):
+            assert plan.folds.overlapped_cycles is None
+            continue
+        resting = len(preloaded(plan.recurrence, plan.mapping))
+        leaving = bool(plan.recurrence.result.directions) and stays(plan.mapping, plan.recurrence.result)
+        assert plan.folds.overlapped_cycles == Run(function, CALLS[function], plan).overlapped(resting, leaving)
+        assert plan.folds.overlapped_cycles <= plan.folds.cycles + plan.folds.number * plan.folds.shape[0] * leaving
+
+
+def test_stationary_weights_are_double_buffered():
+    """On R x C units each fold of M rows waits for max(M, R) cycles: for the rows before it, or for its weights."""
+    for m, wait in ((20, 20), (3, 8)):
+        folds = fold(*stationary(m, 16, 24)["ws"], (8, 8), padded=True)
+        assert folds.number == 6 and folds.overlapped_cycles == 8 + 5 * wait + m + 8 + 8 - 2
+
+
+@pytest.mark.parametrize("function", [matmul, batched, triangular, matvec, strided, subsequence], ids=lambda f: f.__name__)
+def test_formulas_are_the_padded_cycles(function):
+    (nest,), sizes = nests_of(function)
+    known = [plan for plan in plans(nest, sizes, (3, 2)) if plan.formula is not None]
+    assert known
+    for plan in known:
+        assert plan.formula.evaluate(sizes) == plan.padded.cycles
+
+
+def test_a_product_s_formula_is_scalesim_s():
+    """For all sizes at once: ceil(M / R) * ceil(N / C) * (K + R + C - 2), and so on."""
+    (recurrence,) = layouts(product_nest(), None, 2)
+    for row in table("scalesim_gemm.csv"):
+        m, n, k, r, c = (int(row[name]) for name in ("M", "N", "K", "rows", "cols"))
+        mapping = stationary(31, 31, 31)[row["dataflow"]][1]
+        assert formula(recurrence, mapping, (r, c)).evaluate(product_sizes(m, n, k)) - 1 == int(row["scalesim_total_cycles"])
+    text = formula(recurrence, stationary(31, 31, 31)["os"][1], (16, 16)).text()
+    assert text == "floor((C_0 + 15)/16)*floor((C_1 + 15)/16)*(A_1 + 30)"
+
+
+@cache
+def formula(recurrence, mapping, shape):
+    return cycles(recurrence, mapping, shape)
+
+
+def test_there_is_no_formula_where_rows_begin_anywhere():
+    (recurrence,) = layouts(product_nest(), None, 2)
+    assert cycles(recurrence, SpaceTime((1, 1, 1), ((1, -1, 0), (0, 1, 0))), (16, 16)) is None
 
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
