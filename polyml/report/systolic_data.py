@@ -13,7 +13,7 @@ VERSION = 1
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
 OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
-TRAFFIC = "exact: nothing stays in the array from one fold to the next"
+TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
 BOUND = "a bound: no order of the instances moves less"
 
 

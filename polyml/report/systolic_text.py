@@ -61,12 +61,14 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
     yield Table(heads, tuple(rows), left=2)
     left = len(nest.plans) - len(compared)
-    yield f"  cycles and shares {CYCLES}"
-    yield f"  overlapped {OVERLAPPED}; padded {PADDED}" + (f"; {left} more with --dataflow all" if left else "")
+    if left:
+        yield f"  {left} more with --dataflow all"
+    yield f"  cycles, shares  {CYCLES}"
+    yield f"  overlapped      {OVERLAPPED}"
     best = nest.best
     formula = best.formula and best.formula.text(report.sizes)
-    if formula and len(formula) <= LONGEST_FORMULA:
-        yield f"  padded = {formula}"
+    yield f"  padded          {PADDED}" + (f", {formula}" if formula and len(formula) <= LONGEST_FORMULA else "")
+    yield f"  reads, writes   {TRAFFIC}"
     yield ""
     enters = entries(best.recurrence, best.mapping)
     rows = []
@@ -75,7 +77,6 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
         at = f"t = {enters[use.text]}" if use.text in enters else ""
         rows.append((use.text, use.kind, _moves(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
     yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
-    yield f"  elements between array and buffer {TRAFFIC}"
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
     yield ""

@@ -41,7 +41,8 @@ class Use:
     """What each instance of a nest uses.
 
     kind: "operand" (elements that the nest does not make), "result" (a sum or other reduction, which the nest goes on with), or
-    "value" (made by the instance `distance` before). rows: coefficients of the loops in each subscript.
+    "value" (made by the instance `distance` before). rows: coefficients of the loops in each subscript. distance: of an operand,
+    to the instance before that reads the same element by another access.
     """
 
     kind: str
@@ -207,7 +208,8 @@ def _refuse_circles(scop: Scop, made_of: Mapping[str, set[str]], dependences: De
 
 def _hands_on(nest: Nest) -> bool:
     loops = range(len(nest.loops))
-    return any(u.kind == "value" or not all(map(u.depends_on, loops)) for u in nest.uses if u.rows or u.kind != "operand")
+    used = (u for u in nest.uses if u.rows or u.kind != "operand")
+    return any(u.kind == "value" or u.distance or not all(map(u.depends_on, loops)) for u in used)
 
 
 def _nest(scop: Scop, statement: Statement, flows: Mapping[int, Mapping[str, isl.Map]], reduction: Reduction | None) -> Nest:
@@ -224,7 +226,38 @@ def _nest(scop: Scop, statement: Statement, flows: Mapping[int, Mapping[str, isl
         else:
             uses.append(_value(scop, statement, access, own))
     written = _use("result", scop, statement, statement.write)
-    return Nest(statement, tuple(uses), written, starts)
+    return Nest(statement, tuple(_with_neighbours(statement, uses)), written, starts)
+
+
+def _with_neighbours(statement: Statement, uses: Sequence[Use]) -> list[Use]:
+    """Operands with the distance from the instance that reads the same element just before, by a subscript that differs by a number."""
+    alike: dict[tuple, list[int]] = {}
+    rows = [[polyhedra.linear_row(s) for s in access.subscripts] for access in statement.reads]
+    for number, use in enumerate(uses):
+        if use.kind == "operand" and use.rows and not kernel(use.rows, len(use.rows[0])):
+            terms = tuple(frozenset(terms.items()) for terms, _ in rows[number])
+            alike.setdefault((use.array, terms), []).append(number)
+    found = list(uses)
+    for group in (group for group in alike.values() if len(group) > 1):
+        # element e is read by the access e = rows * p + offset at p, in the order of p
+        at = {number: _solved(uses[number].rows, [-constant for _, constant in rows[number]]) for number in group}
+        if None in at.values():
+            continue
+        ordered = sorted(group, key=lambda number: at[number])
+        for before, number in zip(ordered, ordered[1:]):
+            distance = tuple(a - b for a, b in zip(at[number], at[before]))
+            if any(distance):
+                found[number] = replace(uses[number], distance=distance)
+    return found
+
+
+def _solved(rows: Sequence[Vector], values: Sequence[int]) -> Vector | None:
+    """The whole numbers with which each row makes its value, of rows that no others make 0; None where there are none."""
+    columns = len(rows[0])
+    (found,) = kernel([(*row, -value) for row, value in zip(rows, values)], columns + 1) or (None,)
+    if found is None or abs(found[-1]) != 1:
+        return None
+    return tuple(found[-1] * v for v in found[:-1])
 
 
 def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map]) -> bool:
@@ -300,7 +333,7 @@ def _streams(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> tuple[St
     for use in nest.uses:
         if not use.rows and use.kind == "operand":
             continue  # a number that every unit has
-        if use.kind == "value":
+        if use.distance:
             steps = tuple(sum(a * d for a, d in zip(axis.coefficients, use.distance)) for axis in axes)
             inside = any(steps) and not any(use.distance[loop] for loop in outer)
             found.append(Stream(use, (Direction(steps, False),) if inside else ()))

@@ -128,6 +128,17 @@ def seidel(T, A):
                 A[i, j] = 0.2 * (A[i, j] + A[i, j - 1] + A[i - 1, j] + A[i + 1, j] + A[i, j + 1])
 
 
+def blur(A, B):
+    for i in range(1, A.shape[0] - 1):
+        B[i] = A[i - 1] + A[i] + A[i + 1]
+
+
+def cross(A, B):
+    for i in range(1, A.shape[0] - 1):
+        for j in range(1, A.shape[1] - 1):
+            B[i, j] = A[i, j] + A[i, j - 1] + A[i - 1, j] + A[i + 1, j] + A[i, j + 1]
+
+
 def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape)
 
@@ -148,6 +159,8 @@ CALLS = {
     subsequence: (zeros(7, 9), zeros(7), zeros(9)),
     history: (zeros(6, 9),),
     seidel: (4, zeros(6, 7)),
+    blur: (zeros(13), zeros(13)),
+    cross: (zeros(7, 8), zeros(7, 8)),
 }
 
 
@@ -189,6 +202,8 @@ class Run:
                 self._check_walks(lambda number: self.trace[number][1][read], read)
             if kind == "value":
                 self._check_values(read)
+            if kind == "operand" and self.plan.recurrence.nest.uses[read].distance:
+                self._check_neighbours(read)
         if "result" in kinds:
             self._check_walks(lambda number: self.trace[number][2], kinds.index("result"))
 
@@ -203,6 +218,18 @@ class Run:
                 walks[cell(number)].append((t, place))
             for walk in walks.values():
                 for (t, here), (later, there) in zip(walk, walk[1:]):
+                    assert later > t and sum(abs(a - b) for a, b in zip(here, there)) <= later - t
+
+    def _check_neighbours(self, read) -> None:
+        """Some access of the instance before reads the element, and hands it on in time."""
+        distance = self.plan.recurrence.nest.uses[read].distance
+        numbers = {point: number for number, ((_, point), _, _) in enumerate(self.trace)}
+        for point, number in numbers.items():
+            before = numbers.get(tuple(a - b for a, b in zip(point, distance)))
+            if before is not None:
+                assert self.trace[number][1][read] in self.trace[before][1]
+                (fold, t, here), (later_fold, later, there) = self.at[before], self.at[number]
+                if fold == later_fold:
                     assert later > t and sum(abs(a - b) for a, b in zip(here, there)) <= later - t
 
     def _check_values(self, read) -> None:
@@ -261,6 +288,11 @@ class Run:
         start, blocks = min(t for t, _, _ in self.folds[fold]), fold[len(fold) - len(self.shape) :]
         corner = [low + block * length for low, block, length in zip(self.starts, blocks, self.shape)]
         return [(t - start, tuple(x - c for x, c in zip(place, corner))) for t, place, _ in self.folds[fold]]
+
+    def without(self, distance) -> int:
+        """Instances that have none of the same fold this distance before."""
+        folds = {point: fold for ((_, point), _, _), (fold, _, _) in zip(self.trace, self.at)}
+        return sum(folds.get(tuple(a - b for a, b in zip(point, distance))) != fold for point, fold in folds.items())
 
     def elements(self, cell) -> int:
         """Different ones that the folds use, added up."""

@@ -99,7 +99,9 @@ def test_an_element_enters_a_fold_once(function):
         single = all(len(axis.loops) == 1 for axis in plan.recurrence.axes)
         for traffic in plan.folds.traffic:
             use = traffic.stream.use
-            if use.kind == "operand" and single and len(traffic.stream.directions) == 1:
+            if use.distance and use.kind == "operand":
+                assert not single or traffic.reads == run.without(use.distance)
+            elif use.kind == "operand" and single and len(traffic.stream.directions) == 1:
                 read = nest.uses.index(use)
                 assert traffic.reads == run.elements(lambda number: run.trace[number][1][read])
             if use.kind == "result":
