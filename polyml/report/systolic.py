@@ -30,6 +30,15 @@ class NestReport:
     def best(self) -> Plan:
         return self.plans[0]
 
+    @property
+    def runner_up(self) -> Plan | None:
+        """The next one that is more than the best with rows and columns exchanged."""
+        return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
+
+
+
+def _design(plan: Plan) -> tuple:
+    return plan.recurrence.outer, plan.recurrence.axes, plan.mapping.time, frozenset(plan.mapping.space)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from polyml.schedule.folds import preloaded, stays
 from polyml.schedule.recurrence import Stream
 from polyml.schedule.spacetime import Direction, SpaceTime
 
-SHOWN = 2  # mappings of a nest: the best and its runner-up
 LONGEST_FORMULA = 100  # characters of one that is shown
 
 
@@ -51,7 +50,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     yield f"── {nest.nest.name}[{', '.join(nest.nest.loops)}] ".ljust(WIDTH, "─")
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
-    compared = nest.plans if report.dataflow == "all" else nest.plans[:SHOWN]
+    compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
     rows = []
     for plan in compared:
         folds = plan.folds
