@@ -13,6 +13,7 @@ from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
 from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.schedule.folds import preloaded
 from polyml.schedule.recurrence import Nest, nests
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -35,6 +36,17 @@ class NestReport:
         """The next one that is more than the best with rows and columns exchanged."""
         return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
 
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of all folds, which wait for it.
+    shift_share: of the cycles from fold to fold, those in which it is shifted in.
+    """
+
+    tile_cycles: float
+    cycles: float
+    shift_share: float
 
 
 def _design(plan: Plan) -> tuple:
@@ -91,6 +103,15 @@ class SystolicReport:
         rate = self.machine and self.machine.read("memory")
         source = "the bound over the memory's bandwidth"
         return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", source)
+
+    def stalled(self, plan: Plan) -> Stalled | None:
+        """Of a mapping with an operand that stays, where the machine's memory and frequency are known."""
+        rate, clock = self.machine and self.machine.read("memory"), self.machine and self.machine.frequency_hz.all
+        overlap, resting = plan.padded.overlap, preloaded(plan.recurrence, plan.mapping)
+        if rate is None or clock is None or overlap is None or not resting:
+            return None
+        tile = len(resting) * prod(plan.folds.shape) * self.machine.operand_bytes / rate.value * clock.value
+        return Stalled(tile, overlap.fetched(tile), overlap.first / max(tile, *(wait for _, wait in overlap.waits), overlap.first))
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text

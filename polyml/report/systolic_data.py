@@ -12,6 +12,7 @@ VERSION = 1
 
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
+STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth meanwhile"
 OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
 TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
 BOUND = "a bound: no order of the instances moves less"
@@ -39,23 +40,23 @@ def data(report: SystolicReport) -> dict[str, object]:
         },
         "compute_seconds": report.compute_seconds and asdict(report.compute_seconds),
         "memory_seconds": report.memory_seconds and asdict(report.memory_seconds),
-        "nests": [_nest(nest) for nest in report.nests],
+        "nests": [_nest(report, nest) for nest in report.nests],
         "seconds": report.seconds,
     }
 
 
-def _nest(nest: NestReport) -> dict[str, object]:
+def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
         "at_the_edge": list(nest.nest.edge),
         "instances": nest.best.recurrence.instances,
-        "mappings": [_plan(plan) for plan in nest.plans],
+        "mappings": [_plan(report, plan) for plan in nest.plans],
         "seconds": nest.seconds,
     }
 
 
-def _plan(plan: Plan) -> dict[str, object]:
+def _plan(report: SystolicReport, plan: Plan) -> dict[str, object]:
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,
@@ -73,6 +74,7 @@ def _plan(plan: Plan) -> dict[str, object]:
             for s in recurrence.streams
         ],
         "exact": {**_folds(plan.folds), "accuracy": CYCLES},
+        "stalled": _stalled(report, plan),
         "padded": {**_folds(plan.padded), "formula": plan.formula and plan.formula.text(), "accuracy": PADDED},
         "drain_cycles": plan.folds.drain_cycles,
         "traffic": {
@@ -82,11 +84,16 @@ def _plan(plan: Plan) -> dict[str, object]:
     }
 
 
+def _stalled(report: SystolicReport, plan: Plan) -> dict[str, object] | None:
+    stalled = report.stalled(plan)
+    return stalled and {**asdict(stalled), "accuracy": STALLED}
+
+
 def _folds(folds: Folds) -> dict[str, object]:
     return {
         "folds": folds.number,
         "cycles": folds.cycles,
-        "overlapped_cycles": folds.overlapped_cycles,
+        "overlapped_cycles": folds.overlap and folds.overlap.cycles,
         "utilisation": folds.utilisation,
         "mapping_efficiency": folds.mapping_efficiency,
         "compute_utilisation": folds.compute_utilisation,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from polyml.report.html import page
 from polyml.report.systolic import NestReport, SystolicReport
-from polyml.report.systolic_data import BOUND, CYCLES, OVERLAPPED, PADDED, TRAFFIC
+from polyml.report.systolic_data import BOUND, CYCLES, OVERLAPPED, PADDED, STALLED, TRAFFIC
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import preloaded, stays
@@ -54,7 +54,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     rows = []
     for plan in compared:
         folds = plan.folds
-        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlapped_cycles, plan.padded.cycles))
+        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
         shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
         rows.append((_name(plan), _mapping(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
     heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
@@ -68,6 +68,9 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     formula = best.formula and best.formula.text(report.sizes)
     yield f"  padded          {PADDED}" + (f", {formula}" if formula and len(formula) <= LONGEST_FORMULA else "")
     yield f"  reads, writes   {TRAFFIC}"
+    stalled = report.stalled(best)
+    if stalled is not None:
+        yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {stalled.tile_cycles:,.0f} cycles for a tile"
     yield ""
     enters = entries(best.recurrence, best.mapping)
     rows = []

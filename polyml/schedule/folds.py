@@ -58,6 +58,26 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Overlap:
+    """Folds that begin as soon as their units are free: what stays comes in meanwhile, into a second register of each unit, and
+    results that stay go out of one. first: cycles before the first fold. waits: (how many folds, cycles from their beginning to
+    the next one's). last: cycles of the last fold.
+    """
+
+    first: int
+    waits: tuple[tuple[int, int], ...]
+    last: int
+
+    @property
+    def cycles(self) -> int:
+        return self.fetched(0)
+
+    def fetched(self, tile_cycles: float) -> float:
+        """Cycles where what stays comes from a memory that takes so many for each fold's, and does so meanwhile."""
+        return tile_cycles + self.first + sum(number * max(wait, tile_cycles) for number, wait in self.waits) + self.last
+
+
+@dataclass(frozen=True)
 class Folds:
     """A mapping on `shape` of an array, rows and columns or a row's length. units: of the whole array."""
 
@@ -82,13 +102,11 @@ class Folds:
         return sum(each.number * each.cycles for each in self.classes)
 
     @cached_property
-    def overlapped_cycles(self) -> int | None:
-        """Where each fold begins as soon as its units are free: what stays comes in meanwhile, into a second register of each unit,
-        and results that stay go out of one. None where folds use each other's values, so that they wait for memory.
-        """
+    def overlap(self) -> Overlap | None:
+        """Where each fold begins as soon as its units are free. None where folds use each other's values, and wait for memory."""
         if any(s.use.kind == "value" for s in self.recurrence.streams):
             return None
-        return _Folded(self.recurrence, self.mapping, self.shape).overlapped(self.padded)
+        return _Folded(self.recurrence, self.mapping, self.shape).overlap(self.padded)
 
     @property
     def utilisation(self) -> float:
@@ -240,7 +258,7 @@ class _Folded:
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
 
-    def overlapped(self, padded: bool) -> int:
+    def overlap(self, padded: bool) -> Overlap:
         local, here = self._local(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
@@ -253,10 +271,12 @@ class _Folded:
         counted = [waiting, later.apply_range(rows), rows]
         resting = len(preloaded(self._recurrence, self._mapping))
         leaving = int(bool(self._recurrence.result.directions) and stays(self._mapping, self._recurrence.result))
-        total = sum(n * max(wait, resting * into, leaving * out) for n, (wait, into, out) in self._alike(later.domain(), counted))
+        waits: Counter[int] = Counter()
+        for number, (wait, into, out) in self._alike(later.domain(), counted):
+            waits[max(wait, resting * into, leaving * out)] += number
         ((_, (first,)),) = self._alike(self._folds.lexmin(), [rows])
         ((_, (last,)),) = self._alike(self._folds.lexmax(), [whole])
-        return resting * first + total + last
+        return Overlap(resting * first, tuple((number, wait) for wait, number in sorted(waits.items())), last)
 
     def _places(self, padded: bool) -> isl.Map:
         """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""

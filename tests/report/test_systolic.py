@@ -101,6 +101,30 @@ def test_a_machine_gives_array_buffer_and_times():
     assert "256 x 256 units of TPU v1" in str(found)
 
 
+def layer_of_tpu(batch, inputs, outputs):
+    machine = find.find("tpu-v1")
+    found = reported(matmul, zeros(batch, inputs), zeros(inputs, outputs), zeros(batch, outputs), machine=machine, dataflow="ws")
+    return found.stalled(found.nests[0].best)
+
+
+def test_weights_of_tpu_v1_come_from_memory():
+    """Jouppi et al., ISCA 2017: a tile takes 1349 cycles, of which 256 to shift it in, 19.0 % of a layer's time that is bound by
+    memory; 600 x 600 weights are 9 tiles, and take 18 us.
+    """
+    stalled = layer_of_tpu(8, 600, 600)
+    assert stalled.tile_cycles == find.find("tpu-v1").tile_load_cycles
+    assert round(stalled.tile_cycles) == 1349 and stalled.shift_share == pytest.approx(0.190, rel=0.01)
+    last = 8 + 256 + 256 - 2
+    assert stalled.cycles == pytest.approx(9 * 256 * 256 / 34e9 * 700e6 + 256 + last)
+    assert 9 * stalled.tile_cycles / 700e6 == pytest.approx(18e-6, rel=0.05)
+
+
+def test_many_rows_hide_the_memory():
+    stalled = layer_of_tpu(2000, 600, 600)
+    assert stalled.shift_share == 256 / 2000
+    assert stalled.cycles == pytest.approx(stalled.tile_cycles + 256 + 8 * 2000 + 2000 + 510)
+
+
 def test_nests_run_one_after_another():
     found = reported(two_products, zeros(9, 8), zeros(8, 7), zeros(7, 5), array=(4, 4))
     assert len(found.nests) == 2 and found.cycles == sum(n.best.folds.cycles for n in found.nests)

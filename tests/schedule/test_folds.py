@@ -46,19 +46,19 @@ def test_folds_overlap_as_far_as_their_units_are_free(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):
         if any(use.kind == "value" for use in nest.uses):
-            assert plan.folds.overlapped_cycles is None
+            assert plan.folds.overlap is None
             continue
         resting = len(preloaded(plan.recurrence, plan.mapping))
         leaving = bool(plan.recurrence.result.directions) and stays(plan.mapping, plan.recurrence.result)
-        assert plan.folds.overlapped_cycles == Run(function, CALLS[function], plan).overlapped(resting, leaving)
-        assert plan.folds.overlapped_cycles <= plan.folds.cycles + plan.folds.number * plan.folds.shape[0] * leaving
+        assert plan.folds.overlap.cycles == Run(function, CALLS[function], plan).overlapped(resting, leaving)
+        assert plan.folds.overlap.cycles <= plan.folds.cycles + plan.folds.number * plan.folds.shape[0] * leaving
 
 
 def test_stationary_weights_are_double_buffered():
     """On R x C units each fold of M rows waits for max(M, R) cycles: for the rows before it, or for its weights."""
     for m, wait in ((20, 20), (3, 8)):
         folds = fold(*stationary(m, 16, 24)["ws"], (8, 8), padded=True)
-        assert folds.number == 6 and folds.overlapped_cycles == 8 + 5 * wait + m + 8 + 8 - 2
+        assert folds.number == 6 and folds.overlap.cycles == 8 + 5 * wait + m + 8 + 8 - 2
 
 
 @pytest.mark.parametrize("function", [matmul, batched, triangular, matvec, strided, subsequence], ids=lambda f: f.__name__)
