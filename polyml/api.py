@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from polyml.frontend.parts import Part
     from polyml.report.gpu.make import GpuReport
     from polyml.report.make import Report
+    from polyml.report.systolic import SystolicReport
     from polyml.schedule.file import Saved
     from polyml.schedule.script import Schedule
 
@@ -239,15 +240,18 @@ class Kernel:
         return self._stage("asm", args_or_types)
 
     def report(
-        self, *args, machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, target: str = "cpu", block=()
-    ) -> Report | GpuReport:
+        self, *args, target: str = "cpu", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, block=(),
+        array=(), dataflow: str = "auto",
+    ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
         machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been, or an H100. caches: CacheLevels
         in its caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
-        target: "cpu", or "cuda" for what threads of a GPU do; block: sizes of its blocks along x, y and z, else the best of some.
+        target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
+        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
+        or "is": those where results, weights or inputs stay.
         """
-        def made() -> Report | GpuReport:
+        def made() -> Report | GpuReport | SystolicReport:
             from polyml.report.forms import Call
             from polyml.report.targets import report
 
@@ -255,6 +259,7 @@ class Kernel:
             types, layouts = _types(given)
             call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
             asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
+            asked |= {"array": tuple(array), "dataflow": dataflow}
             return report(call, {a.name: a.value for a in given}, self._where, target, machine, asked)
 
         return self._compiling(made)

@@ -632,6 +632,24 @@ def length(domain: isl.Set, dim: int) -> int | None:
     return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
 
 
+class NoNumber(Exception):
+    """A least or greatest value is no number."""
+
+
+def least_values(domain: isl.Set) -> list[int]:
+    """Of each dimension, whatever the parameters. Raises NoNumber for what has none."""
+    found = [domain.dim_min(dim).min_val() for dim in range(domain.dim(_D.set))]
+    if not all(value.is_int() for value in found):
+        raise NoNumber(str(domain))
+    return [value.to_python() for value in found]
+
+
+def ranges(domain: isl.Set) -> list[tuple[int, int]]:
+    """(least, greatest) value of each dimension of a bounded set without parameters that has points."""
+    dims = range(domain.dim(_D.set))
+    return [(domain.dim_min_val(dim).to_python(), domain.dim_max_val(dim).to_python()) for dim in dims]
+
+
 def extremes(values: isl.Set) -> tuple[int, int] | None:
     """The least and the greatest value of { [t] } without parameters, (0, 0) of none; None where it has no end.
 
@@ -734,6 +752,37 @@ def without_parameter(value, name: str):
 def without_parameters(domain: isl.Set) -> isl.Set:
     """The set without what it says of dimensions together with parameters, or of these alone."""
     return domain.drop_constraints_involving_dims(_D.param, 0, domain.dim(_D.param))
+
+
+def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
+    """The set without the constraints that say nothing along any of the directions.
+
+    >>> bounding(isl.Set("{ [i, j, k] : 0 <= i < 4 and 0 <= j <= i and j <= k < 9 }"), [(0, 0, 1)])
+    Set("{ [i, j, k] : j <= k <= 8 }")
+    """
+    names = [f"i{dim}" for dim in range(domain.dim(_D.set))]
+
+    def says(row: LinearRow) -> bool:
+        if any(isinstance(k, Quotient) for k in row[0]):
+            return True
+        return any(sum(c * d[k] for k, c in row[0].items() if isinstance(k, int)) for d in directions)
+
+    found, parameters = isl.Set.empty(domain.get_space()), ", ".join(parameter_names(domain))
+    for part in alternatives(domain):
+        zero, least_ = integer_rows(part)
+        rows_ = [(row, op) for group, op in ((zero, "="), (least_, ">=")) for row in group if says(row)]
+        conditions = " and ".join(f"{_row_text(row, names)} {op} 0" for row, op in rows_)
+        found = found.union(isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {conditions or 'true'} }}"))
+    return found
+
+
+def _row_text(row: LinearRow, names: Sequence[str]) -> str:
+    def name(each: str | int | Quotient) -> str:
+        if not isinstance(each, Quotient):
+            return names[each] if isinstance(each, int) else each
+        return f"floor(({_row_text((dict(each.terms), each.constant), names)})/{each.divisor})"
+
+    return " + ".join([*(f"{c}*{name(k)}" for k, c in row[0].items()), str(row[1])])
 
 
 def is_product(domain: isl.Set, dims: Sequence[int]) -> bool:

@@ -163,21 +163,27 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @_define
 @_arg
 @_preset
-@click.option("--target", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="cuda: what threads of a GPU do.")
+@click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
+              help="cuda: what threads of a GPU do; systolic: what an array of units does.")  # fmt: skip
 @click.option("--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda.")
 @click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
+@click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
+              help="What stays in a systolic array's units: results, weights, inputs; all: print every mapping.")  # fmt: skip
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, svg, fp, as_json) -> None:
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, svg, fp,
+           as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
     asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
+    asked |= {"array": array, "dataflow": dataflow}
     sys.exit(report(spec, define, args, preset, target, machine, asked, svg, _given(fp=fp), as_json))
 
 

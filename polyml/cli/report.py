@@ -1,4 +1,4 @@
-"""`polyml report`: a kernel's memory behaviour."""
+"""`polyml report`: a kernel's memory behaviour, or what it does on a GPU or a systolic array."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         **asked,
         "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
         "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
+        "array": () if asked["array"] is None else _shape(asked["array"]),
         "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
     }
     if values["threads"] < 0:
@@ -57,8 +58,17 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **values)
 
 
+def _shape(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.lower().split("x")]
+    if len(parts) > 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise ConfigError(f"--array does not take {text!r}", notes=["expected rows and columns, as in 16x16, or a length"])
+    return tuple(map(int, parts))
+
+
 def _draw(found, folder: Path) -> None:
     """The pictures that there are."""
+    if not found.pictures():
+        raise ConfigError("--svg is not for this target: there are no pictures of it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.pictures().items():

@@ -19,7 +19,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.scop import Access, Scop
+from polyml.model.scop import Access, Scop, Statement
 
 NONE = isl.UnionMap("{ }")
 Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
@@ -87,6 +87,17 @@ def dependences(scop: Scop) -> Dependences:
         output=pairs(writes, writes, order),
         _scop=scop,
     )
+
+
+def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
+    """{ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
+    writers = [s.write.relation.intersect_domain(s.domain) for s in scop.statements.values() if s.write.array == access.array]
+    if not writers:
+        return {}
+    reads = isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain))
+    written = polyhedra.union([isl.UnionMap.from_map(m) for m in writers], NONE)
+    found = isl.UnionAccessInfo.from_sink(reads).set_must_source(written).set_schedule(scop.schedule).compute_flow()
+    return {polyhedra.domain_name(m): m for m in polyhedra.pieces(found.get_must_dependence())}
 
 
 class Order:

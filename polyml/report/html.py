@@ -12,12 +12,11 @@ _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 
 def html(report: Report) -> str:
-    """Self-contained: no scripts, no other files."""
     return page(parts(report), *report.pictures().values())
 
 
 def page(found: Iterable[str | Table], *pictures: str) -> str:
-    """Lines and tables, then pictures."""
+    """Lines and tables, then pictures. Self-contained: no scripts, no other files."""
     return "\n".join(["<div>", *(line for part in found for line in _part(part)), *pictures, "</div>"])
 
 

@@ -1,4 +1,4 @@
-"""What a report is made for: a CPU's caches or a GPU's threads."""
+"""What a report is made for: a CPU's caches, a GPU's threads, or a systolic array."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.hardware import Cpu, Described, Gpu
+from polyml.hardware import Cpu, Described, Gpu, Systolic
 from polyml.machines import find
 from polyml.report.forms import Call
 
 
 @dataclass(frozen=True)
 class Target:
-    """machine: that is taken if none is given, of the kind `needs`, in words `noun`. takes: what may be asked of the report."""
+    """machine: that is taken if none is given, "" for none, of the kind `needs`, in words `noun`. takes: what may be asked of the report."""
 
     machine: str
     needs: type[Described]
@@ -34,11 +34,18 @@ def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gp
     return report(call, arguments, where, machine, block)
 
 
+def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow):
+    from polyml.report.systolic import report
+
+    return report(call, arguments, where, machine, array, dataflow)
+
+
 TARGETS = {
     "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate"), _of_cpu),
     "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
+    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow"), _of_array),
 }
-DEFAULTS = {"caches": (), "tile": (), "threads": 0, "simulate": True, "block": ()}
+DEFAULTS = {"caches": (), "tile": (), "threads": 0, "simulate": True, "block": (), "array": (), "dataflow": "auto"}
 OPTIONS = {"caches": "--cache", "simulate": "--no-simulation"}  # where it is not called as the argument
 
 
@@ -49,7 +56,7 @@ def report(
     """
     check(target, machine, asked)
     made = TARGETS[target]
-    found = machine or find.find(made.machine, measure=made.machine == "host")
+    found = machine or (find.find(made.machine, measure=made.machine == "host") if made.machine else None)
     return made.make(call, arguments, where, found, **{name: asked[name] for name in made.takes})
 
 
@@ -61,6 +68,9 @@ def check(target: str, machine: Described | None, asked: Mapping[str, object]) -
     if machine is not None and not isinstance(machine, made.needs):
         notes = [f"expected a {made.noun} of `polyml machine --list`, or its file"]
         raise ConfigError(f"{machine.name} is no {made.noun}", notes=notes)
+    if not made.machine and machine is None and not asked["array"]:
+        notes = ["as in --array 16x16, or --machine tpu-v1"]
+        raise ConfigError(f"--target {target} needs --array or --machine", notes=notes)
     unused = [name for name, value in asked.items() if value != DEFAULTS[name] and name not in made.takes]
     if unused:
         raise ConfigError(f"{OPTIONS.get(unused[0], f'--{unused[0]}')} is not for --target {target}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyml.hardware import Figure
@@ -43,8 +43,12 @@ class Table:
 
 
 def text(report: Report) -> str:
-    lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
-    return "\n".join(line for each in lines for line in each).rstrip()
+    return lines(parts(report))
+
+
+def lines(parts: Iterable[str | Table]) -> str:
+    found = (part.lines() if isinstance(part, Table) else [part] for part in parts)
+    return "\n".join(line for each in found for line in each).rstrip()
 
 
 def parts(report: Report) -> Iterator[str | Table]:

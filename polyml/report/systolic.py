@@ -1,0 +1,172 @@
+"""The report on one call of a kernel on a systolic array: its nests' mappings, cycles, utilisation and traffic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from polyml.errors import ConfigError
+from polyml.hardware import Figure, Systolic
+from polyml.model.interface import value
+from polyml.model.iobound import LowerBound, lower_bound
+from polyml.report.forms import Call, source_schedule
+from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.schedule.folds import preloaded
+from polyml.schedule.recurrence import Nest, nests
+
+CHOICES = ("auto", "all", *DATAFLOWS)
+
+
+@dataclass(frozen=True)
+class NestReport:
+    """plans: the nest's mappings, that of fewest cycles first. seconds: to find them."""
+
+    nest: Nest
+    plans: tuple[Plan, ...]
+    seconds: float = field(compare=False)
+
+    @property
+    def best(self) -> Plan:
+        return self.plans[0]
+
+    @property
+    def runner_up(self) -> Plan | None:
+        """The next one that is more than the best with rows and columns exchanged."""
+        return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of all folds, which wait for it.
+    shift_share: of the cycles from fold to fold, those in which it is shifted in.
+    """
+
+    tile_cycles: float
+    cycles: float
+    shift_share: float
+
+
+def _design(plan: Plan) -> tuple:
+    return plan.recurrence.outer, plan.recurrence.axes, plan.mapping.time, frozenset(plan.mapping.space)
+
+
+@dataclass(frozen=True)
+class SystolicReport:
+    """shape: of the array. machine: None where only its shape is known. bound: on what any order of the kernel moves."""
+
+    kernel: str
+    where: str
+    sizes: Mapping[str, int]
+    shape: tuple[int, ...]
+    links: str
+    dataflow: str
+    machine: Systolic | None
+    nests: tuple[NestReport, ...]
+    bound: LowerBound
+    seconds: float = field(compare=False)
+
+    @property
+    def cycles(self) -> int:
+        """Of the nests' best mappings, one nest after the other."""
+        return sum(nest.best.folds.cycles for nest in self.nests)
+
+    @property
+    def instances(self) -> int:
+        return sum(nest.best.recurrence.instances for nest in self.nests)
+
+    @property
+    def utilisation(self) -> float:
+        return self.instances / (prod(self.shape) * self.cycles)
+
+    @property
+    def elements(self) -> int | None:
+        """That the buffer next to the array holds."""
+        return self.machine and self.machine.buffer_bytes // self.machine.operand_bytes
+
+    @property
+    def moved(self) -> int:
+        """Elements that the buffer and the memory behind it exchange at least."""
+        if self.elements is None:
+            return self.bound.compulsory(self.sizes) + self.bound.stores(self.sizes)
+        return self.bound.total(self.sizes, self.elements)
+
+    @property
+    def compute_seconds(self) -> Figure | None:
+        clock = self.machine and self.machine.frequency_hz.all
+        return clock and Figure(self.cycles / clock.value, "estimate", "cycles over the frequency, without stalls")
+
+    @property
+    def memory_seconds(self) -> Figure | None:
+        rate = self.machine and self.machine.read("memory")
+        source = "the bound over the memory's bandwidth"
+        return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", source)
+
+    def stalled(self, plan: Plan) -> Stalled | None:
+        """Of a mapping with an operand that stays, where the machine's memory and frequency are known."""
+        rate, clock = self.machine and self.machine.read("memory"), self.machine and self.machine.frequency_hz.all
+        overlap, resting = plan.padded.overlap, preloaded(plan.recurrence, plan.mapping)
+        if rate is None or clock is None or overlap is None or not resting:
+            return None
+        tile = len(resting) * prod(plan.folds.shape) * self.machine.operand_bytes / rate.value * clock.value
+        return Stalled(tile, overlap.fetched(tile), overlap.first / max(tile, *(wait for _, wait in overlap.waits), overlap.first))
+
+    def __str__(self) -> str:
+        from polyml.report.systolic_text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.report.systolic_text import html
+
+        return html(self)
+
+    def pictures(self) -> dict[str, str]:
+        """None: the tables say it."""
+        return {}
+
+    def data(self) -> dict[str, object]:
+        """For JSON; `version` says of which form."""
+        from polyml.report.systolic_data import data
+
+        return data(self)
+
+
+def report(
+    call: Call,
+    arguments: Mapping[str, object],
+    where: str,
+    machine: Systolic | None = None,
+    array: Sequence[int] = (),
+    dataflow: str = "auto",
+    links: str = "manhattan",
+) -> SystolicReport:
+    """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
+    Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array or dataflow that is none.
+    """
+    start = time.perf_counter()
+    shape = _shape(machine, tuple(array))
+    if dataflow not in CHOICES:
+        raise ConfigError(f"there is no dataflow {dataflow!r}", notes=[f"expected one of {', '.join(CHOICES)}"])
+    problem = source_schedule(call).problem
+    sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
+    found = []
+    for nest in nests(problem.scop, problem.dependences, problem.reductions):
+        began = time.perf_counter()
+        known = plans(nest, sizes, shape, links, dataflow)
+        found.append(NestReport(nest, tuple(known), time.perf_counter() - began))
+    bound = lower_bound(problem.scop)
+    seconds = time.perf_counter() - start
+    return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, machine, tuple(found), bound, seconds)
+
+
+def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
+    if not array and machine is None:
+        expected = "expected an array such as 16x16, or a machine such as tpu-v1"
+        raise ConfigError("a systolic array has rows and columns", notes=[expected])
+    shape = array or (machine.rows, machine.columns)
+    if len(shape) > 2 or any(not isinstance(length, int) or length < 1 for length in shape):
+        expected = "expected one or two positive numbers, as in 16x16"
+        raise ConfigError(f"there is no array of {' x '.join(map(str, shape))}", notes=[expected])
+    return shape

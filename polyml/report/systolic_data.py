@@ -1,0 +1,101 @@
+"""A report on a systolic array as plain data, for JSON. Every number has its accuracy near it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from polyml.report.systolic import NestReport, SystolicReport
+from polyml.schedule.dataflows import Plan, classical, entries
+from polyml.schedule.folds import Folds, stays
+
+VERSION = 1
+
+CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
+PADDED = "exact: every fold charged the whole array"
+STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth meanwhile"
+OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
+TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
+BOUND = "a bound: no order of the instances moves less"
+
+
+def data(report: SystolicReport) -> dict[str, object]:
+    return {
+        "version": VERSION,
+        "target": "systolic",
+        "kernel": report.kernel,
+        "where": report.where,
+        "sizes": dict(report.sizes),
+        "machine": report.machine and report.machine.name,
+        "array": list(report.shape),
+        "links": report.links,
+        "dataflow": report.dataflow,
+        "overlapped_accuracy": OVERLAPPED,
+        "cycles": {"value": report.cycles, "accuracy": CYCLES},
+        "utilisation": {"value": report.utilisation, "accuracy": CYCLES},
+        "memory": {
+            "elements": report.moved,
+            "buffer_elements": report.elements,
+            "formula": report.bound.text(),
+            "accuracy": BOUND,
+        },
+        "compute_seconds": report.compute_seconds and asdict(report.compute_seconds),
+        "memory_seconds": report.memory_seconds and asdict(report.memory_seconds),
+        "nests": [_nest(report, nest) for nest in report.nests],
+        "seconds": report.seconds,
+    }
+
+
+def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
+    return {
+        "statement": nest.nest.name,
+        "loops": list(nest.nest.loops),
+        "at_the_edge": list(nest.nest.edge),
+        "instances": nest.best.recurrence.instances,
+        "mappings": [_plan(report, plan) for plan in nest.plans],
+        "seconds": nest.seconds,
+    }
+
+
+def _plan(report: SystolicReport, plan: Plan) -> dict[str, object]:
+    recurrence, mapping = plan.recurrence, plan.mapping
+    return {
+        "dataflow": plan.dataflow,
+        "design": classical(recurrence, mapping),
+        "mapping": recurrence.text(mapping),
+        "outer": [recurrence.nest.loops[loop] for loop in recurrence.outer],
+        "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
+        "streams": [
+            {
+                "text": s.use.text,
+                "kind": s.use.kind,
+                "stays": stays(mapping, s),
+                "moves": [dict(zip(("cycles", "rows", "columns"), mapping.moved(d))) for d in s.directions],
+            }
+            for s in recurrence.streams
+        ],
+        "exact": {**_folds(plan.folds), "accuracy": CYCLES},
+        "stalled": _stalled(report, plan),
+        "padded": {**_folds(plan.padded), "formula": plan.formula and plan.formula.text(), "accuracy": PADDED},
+        "drain_cycles": plan.folds.drain_cycles,
+        "traffic": {
+            "accuracy": TRAFFIC,
+            "streams": [{"text": t.stream.use.text, "reads": t.reads, "writes": t.writes} for t in plan.folds.traffic],
+        },
+    }
+
+
+def _stalled(report: SystolicReport, plan: Plan) -> dict[str, object] | None:
+    stalled = report.stalled(plan)
+    return stalled and {**asdict(stalled), "accuracy": STALLED}
+
+
+def _folds(folds: Folds) -> dict[str, object]:
+    return {
+        "folds": folds.number,
+        "cycles": folds.cycles,
+        "overlapped_cycles": folds.overlap and folds.overlap.cycles,
+        "utilisation": folds.utilisation,
+        "mapping_efficiency": folds.mapping_efficiency,
+        "compute_utilisation": folds.compute_utilisation,
+        "classes": [asdict(each) for each in folds.classes],
+    }

@@ -1,0 +1,113 @@
+"""A report on a systolic array as text, and as a page's part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.report.html import page
+from polyml.report.systolic import NestReport, SystolicReport
+from polyml.report.systolic_data import BOUND, CYCLES, OVERLAPPED, PADDED, STALLED, TRAFFIC
+from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.schedule.dataflows import Plan, classical, entries
+from polyml.schedule.folds import preloaded, stays
+from polyml.schedule.recurrence import Stream
+from polyml.schedule.spacetime import Direction, SpaceTime
+
+LONGEST_FORMULA = 100  # characters of one that is shown
+
+
+def text(report: SystolicReport) -> str:
+    return lines(parts(report))
+
+
+def html(report: SystolicReport) -> str:
+    return page(parts(report))
+
+
+def parts(report: SystolicReport) -> Iterator[str | Table]:
+    """Lines and tables, in order."""
+    yield report.where
+    yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
+    machine = f" of {report.machine.name}" if report.machine else ""
+    yield f"array    {' x '.join(map(str, report.shape))} units{machine}, {report.links} links"
+    yield f"cycles   {report.cycles:,}, {report.utilisation:.1%} of the units' instances"
+    if report.compute_seconds is not None:
+        figure = report.compute_seconds
+        yield f"time     {time_text(figure.value)}, an {figure.origin}: {figure.source}"
+    yield ""
+    for nest in report.nests:
+        yield from _nest(report, nest)
+    yield "── memory behind the buffer ".ljust(WIDTH, "─")
+    yield from (f"  {line}" for line in report.bound.text().splitlines())
+    buffer = "of any size" if report.elements is None else f"of S = {report.elements:,} elements"
+    time = f", {time_text(report.memory_seconds.value)} ({report.memory_seconds.source})" if report.memory_seconds else ""
+    yield f"  with a buffer {buffer}: {report.moved:,} elements{time}; {BOUND}"
+    yield ""
+    yield f"{report.seconds:.2f} s"
+
+
+def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
+    yield f"── {nest.nest.name}[{', '.join(nest.nest.loops)}] ".ljust(WIDTH, "─")
+    edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
+    yield f"{nest.best.recurrence.instances:,} instances{edge}"
+    compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
+    rows = []
+    for plan in compared:
+        folds = plan.folds
+        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
+        shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
+        rows.append((_name(plan), _mapping(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
+    heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
+    yield Table(heads, tuple(rows), left=2)
+    left = len(nest.plans) - len(compared)
+    if left:
+        yield f"  {left} more with --dataflow all"
+    yield f"  cycles, shares  {CYCLES}"
+    yield f"  overlapped      {OVERLAPPED}"
+    best = nest.best
+    formula = best.formula and best.formula.text(report.sizes)
+    yield f"  padded          {PADDED}" + (f", {formula}" if formula and len(formula) <= LONGEST_FORMULA else "")
+    yield f"  reads, writes   {TRAFFIC}"
+    stalled = report.stalled(best)
+    if stalled is not None:
+        yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {stalled.tile_cycles:,.0f} cycles for a tile"
+    yield ""
+    enters = entries(best.recurrence, best.mapping)
+    rows = []
+    for traffic in best.folds.traffic:
+        use = traffic.stream.use
+        at = f"t = {enters[use.text]}" if use.text in enters else ""
+        rows.append((use.text, use.kind, _moves(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
+    yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
+    if best.folds.drain_cycles:
+        yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
+    yield ""
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _name(plan: Plan) -> str:
+    design = classical(plan.recurrence, plan.mapping)
+    return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
+
+
+def _mapping(plan: Plan) -> str:
+    outer = [plan.recurrence.nest.loops[loop] for loop in plan.recurrence.outer]
+    return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
+
+
+def _moves(plan: Plan, stream: Stream) -> str:
+    if stays(plan.mapping, stream):
+        return "stays"
+    if stream in preloaded(plan.recurrence, plan.mapping):
+        return "stays, used once"
+    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or "used once"
+
+
+def _move(mapping: SpaceTime, direction: Direction) -> str:
+    cycles, *links = mapping.moved(direction)
+    lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
+    ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
+    return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

@@ -1,0 +1,182 @@
+"""The mappings of a nest onto an array, the one of fewest cycles first, by the names that users know.
+
+    os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
+    R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
+                    the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import islpy as isl
+
+from polyml.errors import ConfigError, IllegalSchedule
+from polyml.model.counting import Count
+from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
+from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts
+from polyml.schedule.spacetime import SpaceTime, check, linear, mappings
+
+DATAFLOWS = ("os", "ws", "is")
+MOST_SLOWER = 4  # times that are not the fastest, where these are needed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One mapping in folds. dataflow: "os", "ws", "is", or "" where none of these stays."""
+
+    dataflow: str
+    folds: Folds
+
+    @property
+    def recurrence(self) -> Recurrence:
+        return self.folds.recurrence
+
+    @property
+    def mapping(self) -> SpaceTime:
+        return self.folds.mapping
+
+    @cached_property
+    def padded(self) -> Folds:
+        """The same with every fold charged the whole array."""
+        return fold(self.recurrence, self.mapping, self.folds.shape, units=self.folds.units, padded=True)
+
+    @cached_property
+    def formula(self) -> Count | None:
+        """The padded cycles by the sizes. None of axes of several loops, whose lengths are numbers, and of what takes too long."""
+        mine = self.recurrence
+        found = (r for r in layouts(mine.nest, None, len(self.mapping.space)) if (r.outer, r.axes) == (mine.outer, mine.axes))
+        recurrence = next(found, None)
+        return recurrence and cycles(recurrence, self.mapping, self.folds.shape)
+
+
+def plans(
+    nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str = "manhattan", dataflow: str = "auto"
+) -> list[Plan]:
+    """Onto an array of rows and columns, or onto one of its rows; of equal cycles those of less traffic first. dataflow: "auto"
+    and "all" for any. Each is proved by `spacetime.check`. Raises IllegalSchedule where there is none, ConfigError where there is
+    none of the dataflow.
+    """
+    found: list[Plan] = []
+    refused: list[IllegalSchedule] = []
+    for dims in range(len(shape), 0, -1):
+        for recurrence in layouts(nest, sizes, dims):
+            found += _plans(recurrence, tuple(shape), dims, links, refused)
+    if not found:
+        raise refused[0]
+    wanted = [plan for plan in found if dataflow in ("auto", "all", plan.dataflow)]
+    if not wanted:
+        known = ", ".join(dict.fromkeys(plan.dataflow or "others" for plan in found))
+        raise ConfigError(f"{nest.name} has no mapping {dataflow}", notes=[f"its mappings: {known}"])
+    fewest = min(plan.folds.cycles for plan in wanted)
+    return sorted(wanted, key=lambda p: (p.folds.cycles, p.folds.elements if p.folds.cycles == fewest else 0))
+
+
+def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str, refused: list[IllegalSchedule]) -> list[Plan]:
+    """With the fastest times, and slower ones where folds come after those whose values they use with these alone, or where an
+    operand or result stays with these alone. refused: why others are none.
+    """
+    nest, directions = recurrence.nest, recurrence.directions
+    problem = obstacle(recurrence, dims)
+    if problem:
+        refused.append(IllegalSchedule(problem, loc=nest.statement.loc))
+        return []
+    may_stay = {s for s in recurrence.streams if len(recurrence.axes) > dims and [d.free for d in s.directions] == [True]}
+    found: list[Plan] = []
+    for slower in range(MOST_SLOWER + 1):
+        for mapping in mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower):
+            resting = {s for s in may_stay if stays(mapping, s)}
+            if slower == 0 or not found or resting:
+                found += _turned(recurrence, mapping, shape, links, refused)
+        may_stay -= {s for s in may_stay if any(stays(plan.mapping, s) for plan in found)}
+        if not may_stay and (found or all(d.free for d in directions)):
+            return found
+    if found:
+        return found
+    if not refused:
+        ways = ", ".join(f"{s.use.text} by {d.vector}" for s in recurrence.streams for d in s.directions)
+        message = f"no mapping of {nest.name} onto {dims} dimensions hands all values on in time"
+        refused.append(IllegalSchedule(message, loc=nest.statement.loc, notes=[f"values go on: {ways}"]))
+    return []
+
+
+def _turned(
+    recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...], links: str, refused: list[IllegalSchedule]
+) -> Iterator[Plan]:
+    """The mapping, and with rows and columns exchanged where that makes a difference."""
+    used = shape if len(mapping.space) == len(shape) else (max(shape),)
+    differ = len(used) == 2 and (used[0] != used[1] or preloaded(recurrence, mapping))
+    for each in (mapping, mapping.turned((1, 0))) if differ else (mapping,):
+        try:
+            prove(recurrence, each, links)
+            yield Plan(name(recurrence, each), fold(recurrence, each, used, units=prod(shape)))
+        except IllegalSchedule as problem:
+            refused.append(IllegalSchedule(problem.message, loc=recurrence.nest.statement.loc, notes=problem.notes))
+
+
+def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
+    """Raise IllegalSchedule, with a pair of points, unless isl finds the sets of `spacetime` empty for the nest's instances."""
+    if not recurrence.embedding.is_injective():
+        raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
+    outer = len(recurrence.outer)
+    order = mapping.relation(outer).intersect_domain(recurrence.points)
+    for stream in recurrence.streams:
+        for direction in stream.directions:
+            pairs = recurrence.shifted(direction)
+            forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
+            check(isl.UnionMap.from_map(order), isl.UnionMap.from_map(forward), links, what=stream.use.text, outer=outer)
+
+
+def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
+    """Of what stays: "os", "ws", "is", or "" for other or several things."""
+    resting = [s for s in recurrence.streams if stays(mapping, s) or s in preloaded(recurrence, mapping)]
+    if len(resting) != 1:
+        return ""
+    (stream,) = resting
+    if stream.use.kind == "operand":
+        return "ws" if stream.use == weights(recurrence) else "is"
+    return "os" if stream.use.kind == "result" else ""
+
+
+def weights(recurrence: Recurrence) -> Use | None:
+    """Of two operands the second, or the first if the second slides: its subscripts add loops up, as a picture's under filters."""
+    uses = [s.use for s in recurrence.streams if s.use.kind == "operand"]
+    if len(uses) != 2:
+        return None
+    sliding = [use for use in uses if any(sum(map(bool, row)) > 1 for row in use.rows)]
+    return next(use for use in uses if use is not sliding[0]) if len(sliding) == 1 else uses[1]
+
+
+def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
+    """Kung's name of a design of one dimension with two operands and sums, "" of any other."""
+    kinds = sorted(s.use.kind for s in recurrence.streams)
+    ways = {len(s.directions) for s in recurrence.streams}
+    if len(mapping.space) != 1 or kinds != ["operand", "operand", "result"] or ways != {1}:
+        return ""
+    letter = {"os": "R", "ws": "W"}.get(name(recurrence, mapping))
+    moves = [mapping.moved(s.directions[0]) for s in recurrence.streams if not stays(mapping, s)]
+    if letter is None or len(moves) != 2:
+        return ""
+    (cycles, step), (others, other) = moves
+    if step * other < 0:
+        return f"{letter}1"
+    return f"{letter}2" if step * others != other * cycles else ""
+
+
+def entries(recurrence: Recurrence, mapping: SpaceTime) -> dict[str, str]:
+    """By the text of operands that move: the cycle in which an element enters, `i + k` of A[i, k], counted from the first of all
+    instances. Of operands that move along one axis, from where that begins.
+    """
+    found = {}
+    for stream in recurrence.streams:
+        if stream.use.kind != "operand" or len(stream.directions) != 1 or stays(mapping, stream):
+            continue
+        vector = stream.directions[0].vector
+        axes = [k for k, step in enumerate(vector) if step]
+        if len(axes) == 1:
+            row = [0 if k == axes[0] else c for k, c in enumerate(mapping.time)]
+            found[stream.use.text] = linear(recurrence.loops_row(row), recurrence.nest.loops)
+    return found

@@ -1,0 +1,393 @@
+"""What a mapping does on an array of given size: folds, cycles, units in use, and what goes in and out.
+
+A fold is one pass of the array over the instances whose coordinates lie in one block of its rows and columns. Folds run one after
+another; values go from one fold to another through memory. Everything is counted on the mapped domain
+
+    { [o..., f, g, t, x, y] : f = x // rows, g = y // columns }
+
+exactly: a fold takes as many cycles as there are between its first and its last instance. Padded folds, as SCALE-Sim's, take as
+many as if every unit had instances. Operands that stay are shifted in along the rows before a fold begins, a row per cycle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.errors import IllegalSchedule
+from polyml.model.counting import CannotCount, Count, count
+from polyml.model.exponents import kernel
+from polyml.model.quasi import Poly
+from polyml.schedule.recurrence import Recurrence, Stream
+from polyml.schedule.spacetime import Direction, SpaceTime, linear
+
+FORMULA_OPERATIONS = 500_000  # isl operations for one formula
+FORMULA_STEPS = 300  # sums for one formula
+
+
+@dataclass(frozen=True)
+class FoldClass:
+    """Folds that are alike. number: how many. units: that have an instance. compute_cycles: from the first instance to the last.
+    preload_cycles: before, to bring in what stays.
+    """
+
+    number: int
+    instances: int
+    units: int
+    compute_cycles: int
+    preload_cycles: int
+
+    @property
+    def cycles(self) -> int:
+        return self.compute_cycles + self.preload_cycles
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Elements between the array and the memory next to it. reads: of a result, of what sums start from, and of partial sums."""
+
+    stream: Stream
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Folds that begin as soon as their units are free: what stays comes in meanwhile, into a second register of each unit, and
+    results that stay go out of one. first: cycles before the first fold. waits: (how many folds, cycles from their beginning to
+    the next one's). last: cycles of the last fold.
+    """
+
+    first: int
+    waits: tuple[tuple[int, int], ...]
+    last: int
+
+    @property
+    def cycles(self) -> int:
+        return self.fetched(0)
+
+    def fetched(self, tile_cycles: float) -> float:
+        """Cycles where what stays comes from a memory that takes so many for each fold's, and does so meanwhile."""
+        return tile_cycles + self.first + sum(number * max(wait, tile_cycles) for number, wait in self.waits) + self.last
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A mapping on `shape` of an array, rows and columns or a row's length. units: of the whole array."""
+
+    recurrence: Recurrence
+    mapping: SpaceTime
+    shape: tuple[int, ...]
+    units: int
+    padded: bool
+    classes: tuple[FoldClass, ...]
+
+    @cached_property
+    def traffic(self) -> tuple[Traffic, ...]:
+        """By stream; the last one's is the results'."""
+        return tuple(_Folded(self.recurrence, self.mapping, self.shape).traffic())
+
+    @property
+    def number(self) -> int:
+        return sum(each.number for each in self.classes)
+
+    @property
+    def cycles(self) -> int:
+        return sum(each.number * each.cycles for each in self.classes)
+
+    @cached_property
+    def overlap(self) -> Overlap | None:
+        """Where each fold begins as soon as its units are free. None where folds use each other's values, and wait for memory."""
+        if any(s.use.kind == "value" for s in self.recurrence.streams):
+            return None
+        return _Folded(self.recurrence, self.mapping, self.shape).overlap(self.padded)
+
+    @property
+    def utilisation(self) -> float:
+        """Instances over what all units could run in these cycles."""
+        return self.recurrence.instances / (self.units * self.cycles)
+
+    @property
+    def mapping_efficiency(self) -> float:
+        """Units that have instances over all, on average over the folds."""
+        return sum(each.number * each.units for each in self.classes) / (self.number * self.units)
+
+    @property
+    def compute_utilisation(self) -> float:
+        """`utilisation` of each fold, on average over the folds."""
+        return sum(each.number * each.instances / each.cycles for each in self.classes) / (self.number * self.units)
+
+    @property
+    def reads(self) -> int:
+        return sum(each.reads for each in self.traffic)
+
+    @property
+    def writes(self) -> int:
+        return sum(each.writes for each in self.traffic)
+
+    @property
+    def elements(self) -> int:
+        """That go in or out."""
+        return self.reads + self.writes
+
+    @cached_property
+    def active(self) -> tuple[int, ...]:
+        """Units that run an instance, in each cycle of the first fold from its first instance to its last."""
+        return _Folded(self.recurrence, self.mapping, self.shape).active()
+
+    @property
+    def drain_cycles(self) -> int:
+        """To shift results that stay out after the last fold; those of the others leave while the next one runs."""
+        result = self.recurrence.result
+        return self.shape[0] if result.directions and stays(self.mapping, result) else 0
+
+
+def stays(mapping: SpaceTime, stream: Stream) -> bool:
+    """Whether its values stay in the unit where they are."""
+    return bool(stream.directions) and not any(any(mapping.steps(d.vector)[1:]) for d in stream.directions)
+
+
+def obstacle(recurrence: Recurrence, dims: int) -> str:
+    """Why an array of `dims` dimensions without wires to every unit cannot feed the recurrence, "" where it can: values that are
+    used once come to units inside one of two dimensions only before a fold, so that each unit has one instance.
+    """
+    if dims == 1 or len(recurrence.axes) <= dims:
+        return ""
+    alone = next((s for s in (*recurrence.streams, recurrence.result) if not s.directions), None)
+    return f"{alone.use.text} is another element in each instance: every unit would need a wire of its own" if alone else ""
+
+
+def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> Count | None:
+    """Of padded folds, one after another, as a formula of the sizes, of a recurrence of all sizes. None where that takes too long,
+    or where rows and columns do not begin at numbers.
+    """
+    try:
+        with polyhedra.budget(FORMULA_OPERATIONS):
+            return _Folded(recurrence, mapping, tuple(shape)).formula()
+    except (polyhedra.BudgetExceeded, CannotCount, polyhedra.NoNumber):
+        return None
+
+
+def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
+    """Operands that are in their units before a fold begins."""
+    operands = [s for s in recurrence.streams if s.use.kind == "operand"]
+    return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]
+
+
+def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
+    """shape: rows and columns that are used, of `units`, 0: of the same. Raises IllegalSchedule where values would have to go to
+    a fold that runs earlier.
+    """
+    folded = _Folded(recurrence, mapping, tuple(shape))
+    folded.check_order()
+    return Folds(recurrence, mapping, tuple(shape), units or prod(shape), padded, tuple(folded.classes(padded)))
+
+
+class _Folded:
+    """The points by folds: { [o, f, a] }. What numbers a fold is [o, f]: the outer loops, and the blocks of rows and columns."""
+
+    def __init__(self, recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]):
+        self._recurrence, self._mapping, self._shape = recurrence, mapping, shape
+        self._outer = [f"o{k}" for k in range(len(recurrence.outer))]
+        self._axes = [f"a{k}" for k in range(len(recurrence.axes))]
+        self._units = [f"x{k}" for k in range(len(shape))]
+        self._blocks = [f"f{k}" for k in range(len(shape))]
+        self._numbers = [*self._outer, *self._blocks]
+        self._image = recurrence.points.apply(mapping.relation(len(self._outer)))  # { [o, t, x, y] }
+        starts = polyhedra.least_values(self._image)[len(self._outer) + 1 :]
+        self._origin = dict(zip(self._blocks, starts))
+        places = [linear(row, self._axes) for row in mapping.space]
+        self._points = recurrence.points.apply(self._blocking(self._axes, places))
+        self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
+
+    def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
+        """{ [o, others] -> [o, f, others] : places are in the block f }"""
+        parts = zip(self._shape, self._blocks, places)
+        within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
+        return _map([*self._outer, *others], [*self._numbers, *others], " and ".join(within))
+
+    def _by_fold(self, points: isl.Set, others: Sequence[str]) -> isl.Map:
+        """{ [o, f, others] } as { [o, f] -> [others] }"""
+        every = [*self._numbers, *others]
+        return _map(every, self._numbers).intersect_domain(points).reverse().apply_range(_map(every, others))
+
+    def _blocked(self, image: isl.Set) -> isl.Map:
+        """{ [o, t, x, y] } as { [o, f] -> [t, x, y] }"""
+        others = ["t", *self._units]
+        return self._by_fold(image.apply(self._blocking(others, self._units)), others)
+
+    def check_order(self) -> None:
+        """Values that are made in the nest go to the same fold, or to a later one."""
+        to_fold = _map([*self._numbers, *self._axes], self._numbers)
+        for stream in self._recurrence.streams:
+            if stream.use.kind != "value":
+                continue
+            ways = self._ways(stream).apply_domain(to_fold).apply_range(to_fold)
+            back = ways.intersect(isl.Map.lex_gt(self._folds.get_space()))
+            if not back.is_empty():
+                source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
+                message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
+                raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
+
+    def _ways(self, stream: Stream) -> isl.Map:
+        """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
+        bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
+        return bare.apply_range(self._recurrence.made(stream)).apply_range(bare.reverse())
+
+    def classes(self, padded: bool) -> Iterator[FoldClass]:
+        units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
+        times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
+        resting = len(preloaded(self._recurrence, self._mapping))
+        counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
+        found: Counter[tuple[int, ...]] = Counter()
+        for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
+            found[instances, used, cycles, resting * rows] += number
+        return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
+
+    def formula(self) -> Count:
+        context = self._recurrence.nest.statement.domain.params()
+        times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
+        folds, resting = count(self._folds), len(preloaded(self._recurrence, self._mapping))
+        preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
+        inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
+        return Count((*inside.pieces, *preload)).within(context)
+
+    def overlap(self, padded: bool) -> Overlap:
+        local, here = self._local(padded), ["t", *self._units]
+        later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
+        there = ["u", *(f"v{k}" for k in range(len(self._units)))]
+        same = " and ".join(f"{unit} = {other}" for unit, other in zip(here[1:], there[1:]))
+        waits = local.flat_range_product(later.apply_range(local)).apply_range(_map([*here, *there], ["t - u"], same)).lexmax()
+        whole = _filled(local.apply_range(_map(here, ["t"])))
+        alone = whole.intersect_domain(later.domain().subtract(waits.domain()))
+        waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
+        rows = self._rows(padded)
+        counted = [waiting, later.apply_range(rows), rows]
+        resting = len(preloaded(self._recurrence, self._mapping))
+        leaving = int(bool(self._recurrence.result.directions) and stays(self._mapping, self._recurrence.result))
+        waits: Counter[int] = Counter()
+        for number, (wait, into, out) in self._alike(later.domain(), counted):
+            waits[max(wait, resting * into, leaving * out)] += number
+        ((_, (first,)),) = self._alike(self._folds.lexmin(), [rows])
+        ((_, (last,)),) = self._alike(self._folds.lexmax(), [whole])
+        return Overlap(resting * first, tuple((number, wait) for wait, number in sorted(waits.items())), last)
+
+    def _places(self, padded: bool) -> isl.Map:
+        """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
+        if not padded:
+            return self._blocked(self._image)
+        outer = [0] * len(self._outer)
+        along = [(*outer, *vector) for vector in kernel(self._mapping.space, len(self._axes))]
+        image = polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
+        return self._blocked(image).intersect_domain(self._folds)
+
+    def _local(self, padded: bool) -> isl.Map:
+        """The same from each fold's first cycle on, on the array's units."""
+        places, here = self._places(padded), ["t", *self._units]
+        starts = places.apply_range(_map(here, ["t"])).lexmin()
+        blocks = isl.Map.identity(self._folds.get_space().map_from_set())
+        every = places.flat_range_product(starts).flat_range_product(blocks)
+        parts = zip(self._units, self._blocks, self._shape)
+        units = [f"{unit} - {length}*{block} - ({self._origin[block]})" for unit, block, length in parts]
+        return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
+
+    def _rows(self, padded: bool) -> isl.Map:
+        """{ [o, f] -> [x] }: from the first row in use to the last; padded: all."""
+        if padded:
+            return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
+        return _filled(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
+
+    def _alike(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """How many of the folds { [o, f] } have as many of each of { [o, f] -> values }, and how many."""
+        context = polyhedra.as_parameters(folds, self._numbers)
+        return _alike(context, [count(polyhedra.range_by_domain(each, self._numbers)).within(context) for each in values])
+
+    def active(self) -> tuple[int, ...]:
+        fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
+        at = _map(["t", *self._units], ["t"]).intersect_domain(fold).reverse().apply_range(_map(["t", *self._units], self._units))
+        first, last = polyhedra.extremes(at.domain())
+        counted = count(polyhedra.range_by_domain(at, ["t"])).compiled
+        return tuple(counted({"t": cycle}) for cycle in range(first, last + 1))
+
+    def traffic(self) -> Iterator[Traffic]:
+        chain = None
+        for stream in self._recurrence.streams:
+            if stream.use.kind == "result":
+                chain = stream
+            else:
+                yield Traffic(stream, self._entering(stream), 0)
+        if chain is None:
+            yield Traffic(self._recurrence.result, 0, self._leaving())
+        else:
+            sums = self._entering(chain)
+            started = 0 if self._recurrence.nest.starts else self._recurrence.elements
+            yield Traffic(chain, sums - started, sums)
+
+    def _entering(self, stream: Stream) -> int:
+        """Instances that get the value from none before them in the fold."""
+        others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
+        return _size(self._points) - (_size(polyhedra.union(others, None)) if others else 0)
+
+    def _leaving(self) -> int:
+        """Instances whose value another fold uses, or is the last one of its element in the fold."""
+        leaves = self._points
+        for direction in self._recurrence.result.directions:
+            leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
+        to_fold = _map([*self._numbers, *self._axes], self._numbers)
+        inside = to_fold.apply_range(to_fold.reverse())
+        values = (s for s in self._recurrence.streams if s.use.kind == "value")
+        return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
+
+    def _step(self, direction: Direction) -> isl.Map:
+        """From an instance to the one that gets the value next, as if in the same fold."""
+        forward = self._mapping.steps(direction.vector)[0] > 0
+        there = [f"{axis} + {step if forward else -step}" for axis, step in zip(self._axes, direction.vector)]
+        return _map([*self._numbers, *self._axes], [*self._numbers, *there])
+
+
+def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> isl.Map:
+    return isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
+
+
+def _filled(values: isl.Map) -> isl.Map:
+    """{ [f] -> [t] } with everything between the first and the last value."""
+    after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
+    return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))
+
+
+def _size(points: isl.Set) -> int:
+    return count(points.coalesce()).evaluate({})
+
+
+def _alike(context: isl.Set, values: Sequence[Count]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """How many folds { : parameters } have the same values, and these."""
+    cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
+    for each in values:
+        cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
+    found: Counter[tuple[int, ...]] = Counter()
+    for region, polys in cases:
+        names = polyhedra.parameter_names(region)
+        if all(poly.is_number for poly in polys):
+            found[tuple(poly.constant for poly in polys)] += _size(polyhedra.parameters_as_set(region))
+            continue
+        for _, point in polyhedra.points(polyhedra.parameters_as_set(region)):
+            at = dict(zip(names, point))
+            found[tuple(poly.evaluate(at) for poly in polys)] += 1
+    return ((number, key) for key, number in found.items())
+
+
+def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
+    """The region by the count's formulas, 0 where it has none."""
+    for where, poly in counted.pieces:
+        both = region.intersect(where)
+        if not both.is_empty():
+            yield both, poly
+            region = region.subtract(both)
+    if not region.is_empty():
+        yield region, Poly()
