@@ -68,9 +68,6 @@ def check(target: str, machine: Described | None, asked: Mapping[str, object]) -
     if machine is not None and not isinstance(machine, made.needs):
         notes = [f"expected a {made.noun} of `polyml machine --list`, or its file"]
         raise ConfigError(f"{machine.name} is no {made.noun}", notes=notes)
-    if not made.machine and machine is None and not asked["array"]:
-        notes = ["as in --array 16x16, or --machine tpu-v1"]
-        raise ConfigError(f"--target {target} needs --array or --machine", notes=notes)
     unused = [name for name, value in asked.items() if value != DEFAULTS[name] and name not in made.takes]
     if unused:
         raise ConfigError(f"{OPTIONS.get(unused[0], f'--{unused[0]}')} is not for --target {target}")
