@@ -106,7 +106,7 @@ def _print_all(found: dict[str, list[Tile]]) -> None:
     values = sorted(ranks.values())
     every = [row for rows in found.values() for row in rows]
     print(
-        f"rank correlation of {len(ranks)} kernels whose tiles differ by {ALIKE:.0%} in time: median {statistics.median(values):.2f}, "
+        f"rank correlation of {len(ranks)} kernels whose tiles differ by {ALIKE - 1:.0%} in time: median {statistics.median(values):.2f}, "
         f"mean {statistics.mean(values):.2f}, least {values[0]:.2f}; of all {len(every)} tiles together {rank_correlation(*_sides(every)):.2f}"
     )
 

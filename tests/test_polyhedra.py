@@ -10,6 +10,7 @@ from polyml.polyhedra import (
     Frame,
     budget,
     fix,
+    is_within,
     iterator_coefficients,
     parameter_names,
     points,
@@ -128,3 +129,11 @@ def test_coefficients_may_be_fractions():
     """isl's scheduler finds such loops where a statement runs for each other iteration alone."""
     loop = isl.PwAff("[N] -> { S[i, j] -> [(2*i + N)] : i <= 3; S[i, j] -> [(i - (3*j)/2)] : i > 3 }")
     assert sorted(iterator_coefficients(loop)) == [(1, Fraction(-3, 2)), (2, 0)]
+
+
+def test_values_whose_ends_are_quotients_may_be_apart():
+    """isl has no maximum of the difference of such ends."""
+    values = isl.Set("[C, B, A] -> { [i] : (1 + i) mod 2 = 0 and 0 <= i < B and i <= C - 4 and 3*floor(i/3) < i }")
+    assert not is_within(values, 100)
+    short = values.intersect(isl.Set("[C, B, A] -> { [i] : C <= 20 }"))
+    assert is_within(short, 16) and not is_within(short, 10)

@@ -85,7 +85,7 @@ def _whole(node: Node, boxes: dict[str, "_Box"], inside: set[str], tests: list[C
         return node
     if not isinstance(node, Loop):
         return with_body(node, tuple(_whole(n, boxes, inside, tests) for n in node.body))
-    inside = inside | {node.var}
+    inside = inside | {node.var, node.last}
     box = _box(node, inside) if node.step == 1 else None
     lower, upper = node.lower, node.upper
     if box is not None:
@@ -137,7 +137,7 @@ class _Box:
 
 def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
     """When every loop of the chain runs over its whole tile; None where that is always so, or cannot be told."""
-    inside = {loop.var for loop in chain}
+    inside = {name for loop in chain for name in (loop.var, loop.last)}
     boxes: dict[str, _Box] = {}
     tests: list[Condition] = []
     for loop in chain:

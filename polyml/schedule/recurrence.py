@@ -139,11 +139,6 @@ class Recurrence:
         named = zip("txy", mapping.rows)
         return ", ".join(f"{name} = {linear(self.loops_row(row), self.nest.loops)}" for name, row in named)
 
-    def dependences(self) -> isl.UnionMap:
-        """{ [o, a] -> [o, a] }: every value's way from instance to instance, as it goes along the axes."""
-        pairs = [self.shifted(d) for d in self.directions]
-        return polyhedra.union([isl.UnionMap.from_map(m) for m in pairs], isl.UnionMap("{ }"))
-
     def shifted(self, direction: Direction) -> isl.Map:
         """{ p -> p + direction }, of the nest's points."""
         names = [*(f"o{k}" for k in range(len(self.outer))), *(f"a{k}" for k in range(len(self.axes)))]
@@ -230,7 +225,9 @@ def _nest(scop: Scop, statement: Statement, flows: Mapping[int, Mapping[str, isl
 
 
 def _with_neighbours(statement: Statement, uses: Sequence[Use]) -> list[Use]:
-    """Operands with the distance from the instance that reads the same element just before, by a subscript that differs by a number."""
+    """Operands with the distance from the instance that reads the same element just before, by a subscript that differs by a
+    number.
+    """
     alike: dict[tuple, list[int]] = {}
     rows = [[polyhedra.linear_row(s) for s in access.subscripts] for access in statement.reads]
     for number, use in enumerate(uses):

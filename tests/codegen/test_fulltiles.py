@@ -2,6 +2,7 @@
 
 import pytest
 
+from polyml.codegen import fulltiles
 from polyml.codegen.ast import Guard, Instance, Loop, Program, instances, loops, with_body
 from polyml.codegen.fulltiles import separate_full_tiles
 from polyml.codegen.integers import const, var
@@ -131,3 +132,14 @@ def test_a_nest_by_hand_runs_the_same_with_its_full_tiles_apart(program, is_sepa
     assert (changed != program) == is_separated
     for size in range(12):
         assert sequence(changed, {"N": size}) == sequence(program, {"N": size})
+
+
+def test_tests_around_a_loop_do_not_know_where_its_threads_shares_end():
+    """An isolated loop around a parallel one of tiles: how far a thread goes is not known outside."""
+    i = var("i")
+    points = Loop("i", (const(0),), (const(31), var("last")), 1, (Instance("S", (i,)),))
+    shared = Loop("t", (const(0),), (var("N") - 1,), 32, (points,), parallel=True, role="tile", last="last")
+    around = Loop("r", (const(0),), (const(3),), 1, (shared,))
+    made = fulltiles._whole(around, {}, {"r"}, tests := [])
+    assert all("last" not in test.names for test in tests)
+    assert any("last" in e.names for loop in loops((made,)) for e in loop.upper)
