@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 import polyml
+from benchmarks.nests import gemm
 from polyml.caches.hierarchy import parse
 from polyml.caches.simulate import simulate
 from polyml.codegen.ast import Program
@@ -30,13 +31,6 @@ CASES = (
     ("32K:8:64,1M:16:64:shared", 2, True),
     ("32K:8:64,256K:8:64,4M:16:64:shared", 4, False),
 )
-
-
-def gemm(A, B, C):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] = C[i, j] + A[i, k] * B[k, j]
 
 
 def in_source_order() -> Program:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import statistics
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 import polyml
+from benchmarks.nests import conv2d, five_points, gemm, gemm_ikj, parameters, transpose, trsv
 from polyml.caches.distances import distances
 from polyml.caches.footprints import footprints, tile
 from polyml.caches.hierarchy import parse
@@ -21,54 +21,10 @@ from polyml.caches.placement import placed
 from polyml.caches.trace import references
 from polyml.codegen.build import build
 from polyml.machines import find
-from polyml.model.interface import value
 
 REPEAT = 3
 LINE_BYTES = 64
 CACHES = "32K:8:64,1M:16:64"
-
-
-def gemm(A, B, C):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] = C[i, j] + A[i, k] * B[k, j]
-
-
-def gemm_ikj(A, B, C):
-    for i in range(C.shape[0]):
-        for k in range(A.shape[1]):
-            for j in range(C.shape[1]):
-                C[i, j] = C[i, j] + A[i, k] * B[k, j]
-
-
-def transpose(A, B):
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            B[j, i] = A[i, j]
-
-
-def five_points(A, B):
-    for i in range(1, A.shape[0] - 1):
-        for j in range(1, A.shape[1] - 1):
-            B[i, j] = A[i, j] + A[i, j - 1] + A[i, j + 1] + A[i - 1, j] + A[i + 1, j]
-
-
-def trsv(L, x):
-    for i in range(L.shape[0]):
-        for j in range(i):
-            x[i] = x[i] - L[i, j] * x[j]
-        x[i] = x[i] / L[i, i]
-
-
-def conv2d(image, filters, out):
-    for o in range(out.shape[0]):
-        for y in range(out.shape[1]):
-            for x in range(out.shape[2]):
-                for c in range(image.shape[0]):
-                    for p in range(3):
-                        for q in range(3):
-                            out[o, y, x] = out[o, y, x] + image[c, y + p, x + q] * filters[o, c, p, q]
 
 
 SQUARE = (256, 256)
@@ -98,8 +54,7 @@ def _modelled(name: str, dtype=np.float64):
 def _of(function: Callable, shapes, dtype):
     arguments = [np.zeros(shape, dtype) for shape in shapes]
     scop = polyml.kernel(function, cache=False).schedule("source", *arguments).problem.scop
-    named = dict(zip(inspect.signature(function).parameters, arguments))
-    return scop, build(scop, scop.schedule), {p.name: value(p, named) for p in scop.parameters}
+    return scop, build(scop, scop.schedule), parameters(scop, function, arguments)
 
 
 def _footprints() -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -17,11 +16,11 @@ import numpy as np
 
 import kernels
 import polyml
+from benchmarks.nests import parameters
 from benchmarks.ranks import rank_correlation
 from polyml.errors import PolymlError
 from polyml.hardware import Cpu
 from polyml.machines import find
-from polyml.model.interface import value
 from polyml.report.forms import form_of
 from polyml.report.misses import misses
 from polyml.report.prediction import Prediction, prediction
@@ -124,7 +123,7 @@ def _swept(
     arguments = tuple(named.values())
     kernel = polyml.kernel(benchmark.kernel.py_func, cache=False, threads=1)
     source = kernel.schedule("source", *arguments)
-    sizes = {p.name: value(p, _named(kernel, arguments)) for p in source.problem.scop.parameters}
+    sizes = parameters(source.problem.scop, kernel.py_func, arguments)
     nests = tuple(nests_of(source.loops))
     if not nests:
         return (), []
@@ -159,17 +158,12 @@ def _row(kernel, schedule: Schedule, tile: tuple[int, ...], arguments: tuple, ma
     tiled = kernel.with_schedule(schedule)
     compiled = tiled.lower(*arguments)
     form = form_of("tiled", compiled)
-    named = _named(kernel, arguments)
-    sizes = {p.name: value(p, named) for p in compiled.program.scop.parameters}
+    sizes = parameters(compiled.program.scop, kernel.py_func, arguments)
     found = misses(form, sizes, machine.machine.caches)
     lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}
     bound = roofline(form, found, sizes, machine, 1, lanes)
     expected = prediction(form, bound, sizes, found.simulation.places, machine, 1)
     return Tile(tile, _seconds(tiled, arguments), expected)
-
-
-def _named(kernel, arguments: tuple) -> dict[str, object]:
-    return dict(zip(inspect.signature(kernel.py_func).parameters, arguments))
 
 
 def _seconds(kernel, arguments: tuple) -> float:

@@ -15,13 +15,13 @@ from itertools import product
 import numpy as np
 
 import polyml
+from benchmarks.nests import conv2d, gemm, parameters
 from benchmarks.ranks import rank_correlation
 from polyml.caches.hierarchy import parse
 from polyml.caches.placement import placed
 from polyml.caches.simulate import simulate
 from polyml.codegen.build import build
 from polyml.errors import PolymlError
-from polyml.model.interface import value
 from polyml.machines import find
 from polyml.report.make import rates
 from polyml.report.tiles import Tiles, tiles
@@ -33,28 +33,11 @@ REPEAT = 5
 AGAIN = 6  # of the grid, that run once more in turns
 
 
-def gemm(A, B, C):
-    for i in range(C.shape[0]):
-        for j in range(C.shape[1]):
-            for k in range(A.shape[1]):
-                C[i, j] = C[i, j] + A[i, k] * B[k, j]
-
-
 def syrk(A, C):
     for i in range(C.shape[0]):
         for j in range(i + 1):
             for k in range(A.shape[1]):
                 C[i, j] = C[i, j] + A[i, k] * A[j, k]
-
-
-def conv2d(image, filters, out):
-    for o in range(out.shape[0]):
-        for y in range(out.shape[1]):
-            for x in range(out.shape[2]):
-                for c in range(image.shape[0]):
-                    for p in range(3):
-                        for q in range(3):
-                            out[o, y, x] = out[o, y, x] + image[c, y + p, x + q] * filters[o, c, p, q]
 
 
 def jacobi_2d(A, B, T: int):
@@ -119,8 +102,7 @@ def _case(name: str) -> Case:
     arguments = tuple(np.random.default_rng(0).random(s) if isinstance(s, tuple) else s for s in shapes)
     kernel = polyml.kernel(function, cache=False, threads=1)
     source = kernel.schedule("source", *arguments)
-    named = dict(zip(function.__code__.co_varnames, arguments))
-    return Case(name, function, arguments, source, {p.name: value(p, named) for p in source.problem.scop.parameters})
+    return Case(name, function, arguments, source, parameters(source.problem.scop, function, arguments))
 
 
 def _grid(chosen: Tiles, grid: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
