@@ -160,8 +160,7 @@ def _row(kernel, schedule: Schedule, tile: tuple[int, ...], arguments: tuple, ma
     form = form_of("tiled", compiled)
     sizes = parameters(compiled.program.scop, kernel.py_func, arguments)
     found = misses(form, sizes, machine.machine.caches)
-    lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}
-    bound = roofline(form, found, sizes, machine, 1, lanes)
+    bound = roofline(form, found, sizes, machine, 1)
     expected = prediction(form, bound, sizes, found.simulation.places, machine, 1)
     return Tile(tile, _seconds(tiled, arguments), expected)
 

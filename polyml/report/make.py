@@ -168,8 +168,7 @@ def _of(
         found = misses(form, sizes, levels, threads)
     except PolymlValueError as problem:
         return FormReport(form, None, None, None, problem.message)
-    lanes = {kind: machine.machine.lanes(size) for kind, size in (("f64", 8), ("i64", 8), ("f32", 4), ("i32", 4))}
-    bound = roofline(form, found, sizes, machine, threads, lanes)
+    bound = roofline(form, found, sizes, machine, threads)
     expected = prediction(form, bound, sizes, found.simulation.places, machine, threads)
     return FormReport(form, found, bound, expected, excess=tuple(_excess(form, found, sizes, least)))
 

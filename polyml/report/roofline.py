@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polyml.hardware import Described, Figure
+from polyml.hardware import Cpu, Described, Figure
 from polyml.report.forms import Form
 from polyml.report.misses import Misses
 from polyml.report.work import instances, of_value
+
+IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that vectors are counted for
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,20 @@ class Roofline:
         return self.operations / moved if moved else None
 
 
-def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Described, threads: int, lanes_of: Mapping[str, int]) -> Roofline:
-    """lanes_of: a vector's lanes of numbers of a type."""
-    work = tuple(_work(form, sizes, machine, threads, lanes_of))
+def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:
+    """Of so many of the machine's threads."""
+    work = tuple(_work(form, sizes, machine, threads))
     traffic = tuple(_traffic(misses, machine, threads))
     return Roofline(sum(roof.amount for roof in work), work, traffic)
 
 
-def _work(form: Form, sizes: Mapping[str, int], machine: Described, threads: int, lanes_of: Mapping[str, int]):
+def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int):
     total: dict[str, int] = {}
     slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
     for name, statement in form.scop.statements.items():
         runs = instances(statement, sizes)
         for kind, count in of_value(statement.value).items():
-            widest = lanes_of.get(kind, 1)
+            widest = machine.machine.lanes(IN_LANES[kind]) if kind in IN_LANES else 1
             lanes = max((n for own, n in form.lanes.items() if own == name or own.startswith(f"{name}_from_")), default=1)
             total[kind] = total.get(kind, 0) + runs * count
             slots[kind] = slots.get(kind, 0.0) + runs * count * widest / min(widest, lanes)
