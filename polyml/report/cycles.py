@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from types import MappingProxyType
 
 from polyml.caches.executions import Site, executions
@@ -70,14 +71,12 @@ class _Stretch:
         site = self._site
         inside, outside = self._terms(moving=True), self._terms(moving=False)
         once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
-        if self._var is None:
-            return site.iterations * (inside.per_iteration + outside.per_iteration)
         return site.iterations * inside.per_iteration + site.starts * once
 
     def _terms(self, moving: bool) -> Terms:
         """Of what changes with the loop's iterations, or of what does not and is done before it or behind it."""
         loads = stores = arithmetic = slow = 0.0
-        for array, touches in self._by_array().items():
+        for touches in self._by_array().values():
             read, written = self._places_of(touches, moving)
             loads, stores = loads + read, stores + written
         lanes = 1
@@ -85,13 +84,9 @@ class _Stretch:
             lanes = max([lanes, *(jam.lanes for jam in around if isinstance(jam, Jam))])
             for operation in operations(self._program.scop.statements[instance.statement].value):
                 moved = self._moved(operation, instance)
-                if self._var is not None and (self._var in moved) is not moving:
+                if (self._var is None or self._var in moved) is not moving:
                     continue
-                if self._var is None and not moving:
-                    continue
-                copies = 1
-                for node in around:
-                    copies *= node.count if node.var in moved else 1
+                copies = prod(node.count for node in around if node.var in moved)
                 arithmetic += operation.quick * copies
                 slow += operation.slow * copies
         op, load, store = (0.5, 1.0, 1.0) if self._wide and lanes > 1 else (0.5, 0.5, 1.0)
@@ -182,10 +177,7 @@ class _Stretch:
             written = _first(self._subscripts(statement.write, instance), around)
             read = [_first(self._subscripts(r, instance), around) for r in statement.reads if r.array == statement.write.array]
             costs = operations(statement.value)
-            steps = [node.count for node in around if isinstance(node, Unroll)]
-            times = 1
-            for count in steps:
-                times *= count
+            times = prod(node.count for node in around if isinstance(node, Unroll))
             if not any(self._var in e.names for e in written):
                 if written in read:
                     longest += LATENCY_CYCLES * times
