@@ -865,6 +865,35 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
 
 
+def at_sizes(value, sizes: Mapping[str, int]):
+    """The set or map of these sizes, without parameters."""
+    return fix(value, sizes).project_out_all_params()
+
+
+def without(value, parts: Sequence):
+    """The set or map without the parts."""
+    for part in parts:
+        value = value.subtract(part)
+    return value
+
+
+def flat(relation: isl.Map) -> isl.Set:
+    """{ S[i] -> T[j] } as { [i, j] }"""
+    return relation.wrap().flatten()
+
+
+def translated(domain: isl.Set, steps: Sequence[int]) -> isl.Set:
+    """{ S[i] } as { [i + step] }"""
+    names = [f"i{k}" for k in range(len(steps))]
+    there = ", ".join(f"{name} + {step}" for name, step in zip(names, steps))
+    return domain.reset_tuple_id().apply(isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}"))
+
+
+def unbounded(relation: isl.Map) -> isl.Map:
+    """{ S[i] -> A[i + 1] : i in the domain } for all i, of a relation that is one affine function."""
+    return isl.Map.from_pw_multi_aff(isl.PwMultiAff.from_map(relation).gist(relation.domain()))
+
+
 def without_sizes(value):
     """What the set or map has for some values of its parameters."""
     return value.project_out_all_params()

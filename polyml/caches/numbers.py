@@ -23,6 +23,9 @@ class _Strides:
     def strides(self, array: str) -> tuple[int, ...]:
         return self.places[array].strides
 
+    def unaligned(self, array: str) -> bool:
+        return False
+
 
 class Numbered(Body):
     """One function with the program's loops; every access as it stands, nothing in registers around a loop. threads: that run it,

@@ -189,6 +189,11 @@ def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, un
     return Folds(recurrence, mapping, tuple(shape), units or prod(shape), padded, tuple(folded.classes(padded)))
 
 
+def fold_points(folds: Folds) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
+    """The folds in their order: number [o, f], first row and column, and points { [o, a] }."""
+    return _Folded(folds.recurrence, folds.mapping, folds.shape).points()
+
+
 class _Folded:
     """The points by folds: { [o, f, a] }. What numbers a fold is [o, f]: the outer loops, and the blocks of rows and columns."""
 
@@ -221,6 +226,16 @@ class _Folded:
         """{ [o, t, x, y] } as { [o, f] -> [t, x, y] }"""
         others = ["t", *self._units]
         return self._by_fold(image.apply(self._blocking(others, self._units)), others)
+
+    def points(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
+        names = f"{{ [{', '.join([*self._outer, *self._axes])}] : "
+        places = [linear(row, self._axes) for row in self._mapping.space]
+        for _, number in sorted(polyhedra.points(self._folds)):
+            outer, blocks = number[: len(self._outer)], number[len(self._outer) :]
+            corner = tuple(self._origin[f] + n * b for f, n, b in zip(self._blocks, self._shape, blocks))
+            parts = [f"{name} = {value}" for name, value in zip(self._outer, outer)]
+            parts += [f"{low} <= {place} < {low + n}" for low, place, n in zip(corner, places, self._shape)]
+            yield number, corner, self._recurrence.points.intersect(isl.Set(f"{names}{' and '.join(parts)} }}")).coalesce()
 
     def check_order(self) -> None:
         """Values that are made in the nest go to the same fold, or to a later one."""

@@ -130,6 +130,22 @@ class Recurrence:
         written = statement.write.relation.intersect_domain(statement.domain).range()
         return count(polyhedra.fix(written, dict(self.sizes)).project_out_all_params()).evaluate({})
 
+    @property
+    def statements(self) -> tuple[str, ...]:
+        return (self.nest.name,)
+
+    def coordinates(self, statement: str) -> list[tuple[Vector, int]]:
+        """The axes as sums of a statement's loops and constants."""
+        return [(axis.coefficients, 0) for axis in self.axes]
+
+    def instances_at(self, statement: str, points: isl.Set) -> isl.Set:
+        """Those of a statement that are at some of the points { [o0, ..., a0, ...] }."""
+        return self.embedding.intersect_range(points).domain()
+
+    def kind(self, statement: str, read: int) -> str:
+        """Of the use that a read is."""
+        return self.nest.uses[read].kind
+
     def loops_row(self, row: Sequence[int]) -> Vector:
         """Coefficients of the loops in a sum of axes."""
         return tuple(sum(c * a.coefficients[k] for c, a in zip(row, self.axes)) for k in range(len(self.nest.loops)))

@@ -6,7 +6,8 @@ import pytest
 import polyml
 from polyml.codegen.build import build
 from polyml.codegen.extremes import with_extremes
-from polyml.codegen.interpret import UncertainBounds, run
+from polyml.codegen.calls import UncertainBounds
+from polyml.codegen.interpret import run
 from polyml.errors import PolymlPerformanceWarning
 from tests.codegen.samples import scop_of
 

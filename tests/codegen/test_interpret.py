@@ -10,7 +10,8 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Program, Unroll
 from polyml.codegen.build import build
 from polyml.codegen.integers import Compare, const, var
-from polyml.codegen.interpret import UncertainBounds, run
+from polyml.codegen.calls import UncertainBounds
+from polyml.codegen.interpret import run
 from polyml.codegen.walk import sequence
 from polyml.dtypes import BOOL, F32, F64, I8, I32, I64, PYBOOL, PYFLOAT, PYINT, U8
 from polyml.errors import BoundsError, PolymlOverflowError

@@ -50,7 +50,8 @@ def _shares(program: Program) -> bool:
 
 def _tree(function: FunctionType, scop, loops, order: str) -> Callable:
     """The loops run one instance at a time on NumPy arrays."""
-    from polyml.codegen.interpret import UncertainBounds, run
+    from polyml.codegen.calls import UncertainBounds
+    from polyml.codegen.interpret import run
 
     def runner(*arguments):
         try:

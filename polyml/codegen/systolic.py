@@ -1,0 +1,434 @@
+"""What the units of an array do, cycle by cycle, in each fold of a plan.
+
+Units are numbered row by row. Every read of a statement has a register in each unit. In a cycle
+
+    advance    registers take what others had `cycles` before, `offset` units away: all units in the same way
+    transfer   some take it from elsewhere
+    load       some take an element of a memory
+    compute    every unit makes every statement's value of its registers; without an instance it makes one that nobody takes
+    store      some put the value into a memory
+
+Values come by wires in all instances but those where chains begin, so that what is listed unit by unit is what goes in and out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from operator import mul
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.dtypes import DType
+from polyml.model.dependence import Order, flow_into
+from polyml.model.lattice import affine, lattice, row_value
+from polyml.model.nest import children, with_children
+from polyml.model.scop import Access, Index, Load, Scop, Statement, Value
+from polyml.schedule.folds import Folds, fold_points, preloaded
+from polyml.schedule.recurrence import Recurrence
+from polyml.schedule.sources import Register, sources
+from polyml.schedule.spacetime import SpaceTime
+
+Memory = tuple[str, str]  # ("array", name), ("initial", name): as the nest found it, ("made", statement), ("number", "")
+Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What `source` had so many cycles before, at the unit `steps` back: `offset` by number."""
+
+    source: Register
+    cycles: int
+    steps: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Units by cycle: those of cycle t are units[starts[t]:starts[t + 1]]."""
+
+    starts: np.ndarray
+    units: np.ndarray
+
+    @cached_property
+    def slices(self) -> list[slice | np.ndarray | None]:
+        """By cycle, units as an index; None where there are none."""
+        steps = np.diff(self.units)
+        turns = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
+        bounds = self.starts.tolist()
+        return [self._index(first, end, steps, turns) for first, end in zip(bounds, bounds[1:])]
+
+    def _index(self, first: int, end: int, steps: np.ndarray, turns: np.ndarray) -> slice | np.ndarray | None:
+        if first == end:
+            return None
+        unit = int(self.units[first])
+        if end - first == 1:
+            return slice(unit, unit + 1)
+        if steps[first] > 0 and turns[end - 1] == turns[first + 1]:
+            return slice(unit, int(self.units[end - 1]) + 1, int(steps[first]))
+        return self.units[first:end]
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Elements of a memory at units. elements: in the order of `places`; of the memory "number" the numbers themselves."""
+
+    memory: Memory
+    places: Places
+    elements: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """Where a register's values come from. wire: in all units, None where it only has what is loaded. Transfers and loads count
+    where they are.
+    """
+
+    wire: Wire | None
+    transfers: tuple[tuple[Wire, Places], ...]
+    loads: tuple[Events, ...]
+
+    @property
+    def wires(self) -> list[Wire]:
+        return [*([self.wire] if self.wire else []), *(wire for wire, _ in self.transfers)]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldProgram:
+    """One fold. number: of the outer loops, and the block of rows and columns. preload_cycles: before the first cycle.
+    active: units with an instance, by cycle.
+    """
+
+    number: tuple[int, ...]
+    cycles: int
+    preload_cycles: int
+    operands: Mapping[Register, Operand]
+    stores: tuple[tuple[str, Events], ...]
+    active: np.ndarray
+
+    def loaded(self, register: Register) -> int:
+        """Elements that come from memory."""
+        return sum(len(events.elements) for events in self.operands[register].loads)
+
+    @property
+    def stored(self) -> int:
+        """Values that go to memory, each counted once."""
+        found: dict[str, list[np.ndarray]] = {}
+        for name, events in self.stores:
+            cycles = np.repeat(np.arange(self.cycles), np.diff(events.places.starts))
+            found.setdefault(name, []).append(np.column_stack([cycles, events.places.units]))
+        return sum(len(np.unique(np.concatenate(each), axis=0)) if len(each) > 1 else len(each[0]) for each in found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What every unit computes for a statement. value: over `Load`s of registers alone, those of its reads and behind them one
+    for each of the `indices`. types: of the registers; result: of the value.
+    """
+
+    statement: Statement
+    value: Value
+    types: tuple[DType, ...]
+    result: DType
+    indices: tuple[Index, ...]
+
+
+def cell(scop: Scop, statement: Statement) -> Cell:
+    types = [scop.arrays[access.array].element for access in statement.reads]
+    indices: list[Index] = []
+
+    def plain(value: Value) -> Value:
+        if isinstance(value, Index):
+            indices.append(value)
+            types.append(value.dtype)
+            return Load(len(types) - 1, value.dtype)
+        return with_children(value, tuple(map(plain, children(value))))
+
+    value = plain(statement.value)
+    return Cell(statement, value, tuple(types), scop.arrays[statement.write.array].element, tuple(indices))
+
+
+def element(scop: Scop, access: Access, sizes: Mapping[str, int]) -> Row:
+    """The number of the accessed element in its array, row by row, as a sum of the statement's loops."""
+    shape = [polyhedra.value_at(length, sizes) for length in scop.arrays[access.array].shape]
+    row, start = [0] * polyhedra.dimensions(access.relation.domain()), 0
+    for k, subscript in enumerate(access.subscripts):
+        stride, (terms, constant) = prod(shape[k + 1 :]), polyhedra.linear_row(subscript)
+        start += stride * constant
+        for name, factor in terms.items():
+            if isinstance(name, str):
+                start += stride * factor * sizes[name]
+            else:
+                row[name] += stride * factor
+    return tuple(row), start
+
+
+class _Fold:
+    """Where the points { [o, a] } of a fold are in time and on the array."""
+
+    def __init__(self, number: tuple[int, ...], corner: tuple[int, ...], points: isl.Set, recurrence: Recurrence, mapping: SpaceTime):
+        self.number, self.corner = number, corner
+        self.instances = {name: recurrence.instances_at(name, points) for name in recurrence.statements}
+        ranges = polyhedra.ranges(points.apply(mapping.relation(len(recurrence.outer))))
+        (self.start, last), *places = ranges[-1 - len(corner) :]
+        self.cycles = last - self.start + 1
+        self.rows = places[0][1] - places[0][0] + 1
+
+
+class NestProgram:
+    """The folds of a plan in their order. units: of an array of its shape; cells: by statement."""
+
+    def __init__(self, scop: Scop, folds: Folds):
+        self.folds, self._scop = folds, scop
+        self._recurrence, self._sizes = folds.recurrence, dict(folds.recurrence.sizes)
+        self.units = prod(folds.shape)
+        self._steps = (folds.shape[-1], 1) if len(folds.shape) == 2 else (1,)
+        statements = [scop.statements[name] for name in self._recurrence.statements]
+        self.cells = {s.name: cell(scop, s) for s in statements}
+        self._sources = sources(self._recurrence, folds.mapping)
+        self._makers = {(s.name, k): self._makers_of(s, access) for s in statements for k, access in enumerate(s.reads)}
+        self._last = {s.name: self._last_instances(s) for s in statements}
+        self._times = {s.name: self._row(s.name, folds.mapping.time) for s in statements}
+        self._coordinates = {s.name: [self._row(s.name, row) for row in folds.mapping.space] for s in statements}
+        self._known: dict[tuple, tuple[FoldProgram, np.ndarray]] = {}
+
+    def __iter__(self) -> Iterator[FoldProgram]:
+        for number, corner, points in fold_points(self.folds):
+            yield self._program(_Fold(number, corner, points, self._recurrence, self.folds.mapping))
+
+    def _program(self, fold: _Fold) -> FoldProgram:
+        key = self._alike(fold)
+        if key in self._known:
+            return self._moved(*self._known[key], fold)
+        registers = [(name, read) for name, each in self.cells.items() for read in range(len(each.types))]
+        operands = {register: self._operand(register, fold) for register in registers}
+        stores = tuple(store for name in self.cells for store in self._stores(name, fold))
+        preload = fold.rows * len(preloaded(self._recurrence, self.folds.mapping))
+        active = sum(self._active(name, fold) for name in self.cells)
+        program = FoldProgram(fold.number, fold.cycles, preload, operands, stores, active)
+        if key is not None:
+            self._known[key] = program, self._corner_instance(fold)
+        return program
+
+    # -- folds that are alike ----------------------------------------------------------------------------------------
+
+    def _alike(self, fold: _Fold) -> tuple | None:
+        """The same of folds whose programs differ by the elements' numbers alone; None where more may differ: where values that
+        other folds made come in, integers of the loops are used, or an axis has several loops.
+        """
+        values = any(s.use.kind == "value" for s in self._recurrence.streams)
+        if values or len(self.cells) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
+            return None
+        ((name, each),) = self.cells.items()
+        if each.indices:
+            return None
+        first = self._corner_instance(fold)
+        points = polyhedra.translated(fold.instances[name], -first)
+        units = tuple(int(affine(*row, first) - corner) for row, corner in zip(self._coordinates[name], fold.corner))
+        return str(points), units, int(affine(*self._times[name], first)) - fold.start
+
+    def _corner_instance(self, fold: _Fold) -> np.ndarray:
+        """The least value of each loop."""
+        ((_, instances),) = fold.instances.items()
+        return np.array([least for least, _ in polyhedra.ranges(instances)], np.int64)
+
+    def _moved(self, program: FoldProgram, before: np.ndarray, fold: _Fold) -> FoldProgram:
+        """The program of a fold that is alike, of another one's first instance."""
+        step = self._corner_instance(fold) - before
+        ((_, each),) = self.cells.items()
+
+        def moved(events: Events, access: Access) -> Events:
+            row, _ = self._element(access)
+            return replace(events, elements=events.elements + int(affine(row, 0, step)))
+
+        operands = {
+            (name, read): replace(operand, loads=tuple(moved(load, each.statement.reads[read]) for load in operand.loads))
+            for (name, read), operand in program.operands.items()
+        }
+        stores = tuple((name, moved(events, each.statement.write)) for name, events in program.stores)
+        return replace(program, number=fold.number, operands=operands, stores=stores)
+
+    # -- what comes in -----------------------------------------------------------------------------------------------
+
+    def _operand(self, register: Register, fold: _Fold) -> Operand:
+        name, read = register
+        each, instances = self.cells[name], fold.instances[name]
+        if read >= len(each.statement.reads):
+            index = each.indices[read - len(each.statement.reads)]
+            return Operand(None, (), (self._numbers(name, index, instances, fold),))
+        if register not in self._sources:
+            return self._everywhere(register, fold)
+        wire, transfers, rest = None, [], instances
+        for source in self._sources[register]:
+            coming = source.pairs.intersect_domain(fold.instances[source.register[0]]).intersect_range(rest).range()
+            if coming.is_empty():
+                continue
+            rest = rest.subtract(coming)
+            cycles, *steps = self.folds.mapping.steps(source.vector)
+            found = Wire(source.register, cycles, tuple(steps), sum(map(mul, steps, self._steps)))
+            if wire is None:
+                wire = found
+            else:
+                transfers.append((found, self._places(name, lattice(coming), fold)[0]))
+        return Operand(wire, tuple(transfers), tuple(self._loads(register, rest.coalesce(), fold)))
+
+    def _everywhere(self, register: Register, fold: _Fold) -> Operand:
+        """An element that every unit has from the first cycle on."""
+        name, read = register
+        access = self.cells[name].statement.reads[read]
+        places = Places(np.array([0] + [self.units] * fold.cycles), np.arange(self.units))
+        _, element = self._element(access)
+        load = Events(("initial", access.array), places, np.full(self.units, element))
+        return Operand(Wire(register, 1, (0,) * len(self._steps), 0), (), (load,))
+
+    def _loads(self, register: Register, rest: isl.Set, fold: _Fold) -> Iterator[Events]:
+        """Of the instances that have no source in the fold."""
+        name, read = register
+        access = self.cells[name].statement.reads[read]
+        if self._is_sum(register):
+            if not rest.is_empty():
+                yield self._events(name, rest, fold, ("array", access.array), self._element(access))
+            return
+        for maker, pairs in self._makers[register].items():
+            coming = pairs.intersect_range(rest)
+            if not coming.is_empty():
+                yield self._made_elsewhere(name, maker, coming, fold)
+                rest = rest.subtract(coming.range())
+        if not rest.is_empty():
+            yield self._events(name, rest, fold, ("initial", access.array), self._element(access))
+
+    def _made_elsewhere(self, name: str, maker: str, pairs: isl.Map, fold: _Fold) -> Events:
+        """Values of other folds."""
+        both = lattice(polyhedra.flat(pairs))
+        made, used = np.split(both, [len(self._times[maker][0])], axis=1)
+        places, order = self._places(name, used, fold)
+        return Events(("made", maker), places, affine(*self._instance(maker), made)[order])
+
+    def _numbers(self, name: str, index: Index, instances: isl.Set, fold: _Fold) -> Events:
+        """An integer of the loops, of each instance."""
+        parts = [
+            (lattice(instances.intersect(polyhedra.at_sizes(where, self._sizes))), row, divisor)
+            for where, row, divisor in polyhedra.rows_by_piece(index.value)
+        ]
+        values = np.concatenate([row_value(row, points, self._sizes) // divisor for points, row, divisor in parts])
+        places, order = self._places(name, np.concatenate([points for points, _, _ in parts]), fold)
+        return Events(("number", ""), places, values[order])
+
+    # -- what goes out -----------------------------------------------------------------------------------------------
+
+    def _stores(self, name: str, fold: _Fold) -> Iterator[tuple[str, Events]]:
+        """The ends of sums, and last values of elements; and what other folds use."""
+        instances, write = fold.instances[name], self.cells[name].statement.write
+        leaving = instances.intersect(self._last[name])
+        for register, found in self._sources.items():
+            if register[0] == name and self._is_sum(register):
+                inside = [s.pairs.intersect_domain(instances).intersect_range(instances).domain() for s in found]
+                leaving = polyhedra.without(instances, inside)
+        if not leaving.is_empty():
+            yield name, self._events(name, leaving.coalesce(), fold, ("array", write.array), self._element(write))
+        used = [
+            pairs.intersect_domain(instances).subtract_range(fold.instances[register[0]]).domain()
+            for register, makers in self._makers.items()
+            for maker, pairs in makers.items()
+            if maker == name and not self._is_sum(register)
+        ]
+        elsewhere = polyhedra.union(used, None)
+        if elsewhere is not None and not elsewhere.is_empty():
+            yield name, self._events(name, elsewhere.coalesce(), fold, ("made", name), self._instance(name))
+
+    def _active(self, name: str, fold: _Fold) -> np.ndarray:
+        """Instances by cycle: of chains from their first to their last."""
+        instances = fold.instances[name]
+        chain = min(
+            (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name),
+            key=lambda s: self.folds.mapping.steps(s.vector)[0],
+            default=None,
+        )
+        if chain is None:
+            cycles = affine(*self._times[name], lattice(instances)) - fold.start
+            return np.bincount(cycles, minlength=fold.cycles)
+        inside = chain.pairs.intersect_domain(instances).intersect_range(instances)
+        apart = self.folds.mapping.steps(chain.vector)[0]
+        changes = np.zeros(fold.cycles + apart, np.int64)
+        for ends, later, change in ((inside.range(), 0, 1), (inside.domain(), apart, -1)):
+            cycles = affine(*self._times[name], lattice(instances.subtract(ends))) - fold.start + later
+            changes += change * np.bincount(cycles, minlength=len(changes))
+        for phase in range(apart):
+            np.cumsum(changes[phase::apart], out=changes[phase::apart])
+        return changes[: fold.cycles]
+
+    # -- instances, units and elements -------------------------------------------------------------------------------
+
+    def _events(self, name: str, instances: isl.Set, fold: _Fold, memory: Memory, element: Row) -> Events:
+        points = lattice(instances)
+        places, order = self._places(name, points, fold)
+        return Events(memory, places, affine(*element, points)[order])
+
+    def _places(self, name: str, points: np.ndarray, fold: _Fold) -> tuple[Places, np.ndarray]:
+        """Where and when these instances run, and the order in which they do."""
+        cycles = affine(*self._times[name], points) - fold.start
+        units = sum(
+            step * (affine(*row, points) - corner) for step, row, corner in zip(self._steps, self._coordinates[name], fold.corner)
+        )
+        order = np.argsort(cycles.astype(np.uint16) if fold.cycles < 1 << 16 else cycles, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=fold.cycles))])
+        return Places(starts, units[order]), order
+
+    def _row(self, name: str, axes: Sequence[int]) -> Row:
+        """A sum of axes as one of a statement's loops."""
+        rows = self._recurrence.coordinates(name)
+        loops = range(len(rows[0][0]))
+        return tuple(sum(c * row[k] for c, (row, _) in zip(axes, rows)) for k in loops), sum(c * k for c, (_, k) in zip(axes, rows))
+
+    def _element(self, access: Access) -> Row:
+        return element(self._scop, access, self._sizes)
+
+    def _instance(self, name: str) -> Row:
+        """An instance's number in a box around all of its statement's."""
+        ranges = self._boxes[name]
+        strides = [prod(last - first + 1 for first, last in ranges[k + 1 :]) for k in range(len(ranges))]
+        return tuple(strides), -sum(stride * first for stride, (first, _) in zip(strides, ranges))
+
+    @property
+    def streams(self) -> dict[Register, str]:
+        """Registers of what does not stay the same everywhere, by what the source calls it."""
+        streams = iter(self._recurrence.streams)
+        return {register: next(streams).use.text for register in self._sources}
+
+    @property
+    def written(self) -> set[str]:
+        """Arrays that the nest changes."""
+        return {each.statement.write.array for each in self.cells.values()}
+
+    @cached_property
+    def _boxes(self) -> dict[str, list[tuple[int, int]]]:
+        statements = (each.statement for each in self.cells.values())
+        return {s.name: polyhedra.ranges(polyhedra.at_sizes(s.domain, self._sizes)) for s in statements}
+
+    def made(self, name: str) -> int:
+        """Elements of the memory of a statement's values."""
+        return prod(last - first + 1 for first, last in self._boxes[name])
+
+    def _is_sum(self, register: Register) -> bool:
+        return self._recurrence.kind(*register) == "result"
+
+    def _makers_of(self, statement: Statement, access: Access) -> dict[str, isl.Map]:
+        """{ S[p] -> T[q] : S[p] made what T[q] reads }, of the nest's statements."""
+        flows = flow_into(self._scop, statement, access)
+        return {name: polyhedra.at_sizes(flows[name], self._sizes) for name in flows if name in self._recurrence.statements}
+
+    def _last_instances(self, statement: Statement) -> isl.Set:
+        """Those whose element no instance of the nest writes after them."""
+        order = Order(self._scop.schedule)
+        own = statement.write.relation.intersect_domain(statement.domain)
+        later = []
+        for name in self._recurrence.statements:
+            other = self._scop.statements[name]
+            if other.write.array == statement.write.array:
+                same = own.apply_range(other.write.relation.intersect_domain(other.domain).reverse())
+                later.append(same.intersect(order.before(statement.name, name)).domain())
+        return polyhedra.at_sizes(polyhedra.without(statement.domain, later), self._sizes)

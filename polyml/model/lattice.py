@@ -1,0 +1,91 @@
+"""The integer points of sets as NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.polyhedra import LinearRow, Quotient
+
+
+def lattice(domain: isl.Set) -> np.ndarray:
+    """One row per point of a bounded set without parameters, int64.
+
+    >>> lattice(isl.Set("{ [i, j] : 0 <= i < 3 and i <= 2j <= 4 }")).tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
+    """
+    parts = [_points(part) for part in polyhedra.disjoint(domain)]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([np.empty((0, polyhedra.dimensions(domain)), np.int64), *parts])
+
+
+def _points(part: isl.Set) -> np.ndarray:
+    """Dimension by dimension: of the first ones all points, each with the range that the next one has there."""
+    found = np.zeros((1, 0), np.int64)
+    count = polyhedra.dimensions(part)
+    ranges = polyhedra.ranges(part)
+    for depth in range(1, count + 1):
+        rows = polyhedra.integer_rows(polyhedra.outer(part, depth))
+        found = _extended(found, rows or ([], []), ranges[depth - 1])
+    return found
+
+
+def _extended(found: np.ndarray, rows: tuple[list[LinearRow], list[LinearRow]], ends: tuple[int, int]) -> np.ndarray:
+    """With one more dimension, in `ends` and where its rows hold."""
+    zero, least = rows
+    dim = found.shape[1]
+    low, high = (np.full(len(found), end, np.int64) for end in ends)
+    rounded: list[tuple[LinearRow, bool]] = []  # rows that have to be tried
+    for row, is_zero in [*((row, True) for row in zero), *((row, False) for row in least)]:
+        terms, constant = row
+        if any(isinstance(name, Quotient) and polyhedra.is_in(name, dim) for name in terms):
+            rounded.append((row, is_zero))
+        elif dim in terms:
+            factor = terms[dim]
+            rest = row_value(({name: c for name, c in terms.items() if name != dim}, constant), found)
+            if factor > 0 or is_zero:
+                np.maximum(low, -((rest if factor > 0 else -rest) // abs(factor)), out=low)
+            if factor < 0 or is_zero:
+                np.minimum(high, (rest if factor < 0 else -rest) // abs(factor), out=high)
+    lengths = np.maximum(high - low + 1, 0)
+    ends_ = np.cumsum(lengths)
+    steps = np.arange(ends_[-1] if len(ends_) else 0) - np.repeat(ends_ - lengths, lengths)
+    found = np.column_stack([np.repeat(found, lengths, axis=0), np.repeat(low, lengths) + steps])
+    for row, is_zero in rounded:
+        value = row_value(row, found)
+        found = found[value == 0 if is_zero else value >= 0]
+    return found
+
+
+def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
+    """Of each point, whether a set without parameters has it."""
+    found = np.zeros(len(points), bool)
+    for part in polyhedra.disjoint(domain):
+        zero, least = polyhedra.integer_rows(part)
+        tests = [row_value(row, points) == 0 for row in zero] + [row_value(row, points) >= 0 for row in least]
+        found |= np.logical_and.reduce([np.ones(len(points), bool), *tests])
+    return found
+
+
+def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
+    """The row's value at each point. sizes: of its parameters."""
+    terms, constant = row
+    total = np.full(len(points), constant, np.int64)
+    for name, factor in terms.items():
+        total += factor * _term(name, points, sizes)
+    return total
+
+
+def _term(name: str | int | Quotient, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray | int:
+    if isinstance(name, Quotient):
+        return row_value((dict(name.terms), name.constant), points, sizes) // name.divisor
+    return sizes[name] if isinstance(name, str) else points[:, name]
+
+
+def affine(row: Sequence[int], constant: int, points: np.ndarray) -> np.ndarray:
+    """row * point + constant, of each point."""
+    return points @ np.array(row, np.int64) + constant

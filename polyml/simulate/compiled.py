@@ -1,0 +1,250 @@
+"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`.
+
+    for each cycle
+        for each register      where its vector is now; what others have there; what memory gives
+        for each statement     the values of all units
+        for each store         what leaves
+
+Code is made for how registers hang together; cycles, places, elements and memories come as words.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml import machine
+from polyml.codegen import ir
+from polyml.codegen.ir import Function, Unit
+from polyml.codegen.systolic import Cell, FoldProgram, Memory, NestProgram, Operand, Wire
+from polyml.codegen.values import memory_type
+from polyml.dtypes import DType
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.runtime.load import assemble_together, load
+from polyml.schedule.sources import RESULT, Register
+from polyml.simulate.stepped import ROOM, remembered
+from polyml.simulate.vectors import TOGETHER, values
+
+ENTRY = "polyml_fold"
+
+
+class Compiled:
+    """Runs the folds of one nest. arguments: numbers by name."""
+
+    def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
+        self._cells, self._units, self._arguments = program.cells, program.units, arguments
+        self._codes: dict[tuple, _Code] = {}
+
+    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
+        """The fold's cycles; changes elements of the memories."""
+        operands = ((own, each.wire, tuple(wire for wire, _ in each.transfers), len(each.loads)) for own, each in fold.operands.items())
+        key = tuple(operands), tuple(name for name, _ in fold.stores)
+        if key not in self._codes:
+            self._codes[key] = _Code(self._cells, fold, self._units, self._arguments)
+        self._codes[key].run(fold, memories)
+
+
+class _Code:
+    """The machine code for folds whose registers hang together in one way."""
+
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, units: int, arguments: Mapping[str, object]):
+        emitter = _Emitter(cells, fold, units, arguments)
+        host = machine.host()
+        objects = assemble_together([ir.text(emitter.units)], cpu=host.cpu_name, features=host.features)
+        self._vectors, self._code = emitter.vectors, load(objects, ENTRY)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._code.address(ENTRY))
+
+    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
+        words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
+        for operand in fold.operands.values():
+            for _, places in operand.transfers:
+                words += [places.starts, places.units]
+            for events in operand.loads:
+                own = events.memory[0] == "number"
+                elements = np.arange(len(events.elements)) if own else events.elements
+                words += [events.places.starts, events.places.units, elements, events.elements if own else memories[events.memory]]
+        for _, events in fold.stores:
+            words += [events.places.starts, events.places.units, events.elements, memories[events.memory]]
+        words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
+        pointers = np.array([fold.cycles, *(word.ctypes.data for word in words)], np.int64)
+        self._call(pointers.ctypes.data)
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """Memory of the code's own: so many elements, at first all the same."""
+
+    length: int
+    fill: int
+    kind: np.dtype
+
+
+class _Emitter:
+    """Writes `i64 @polyml_fold(ptr %words)`: the number of cycles, then pointers in the order in which `_Code.run` has them."""
+
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, units: int, arguments: Mapping[str, object]):
+        host = machine.host()
+        self._cells, self._fold, self.vectors = cells, fold, []
+        self._fn, self._words, self._declared = Function(f"i64 @{ENTRY}(ptr %words)"), 1, {}
+        self.units: list[Unit] = []
+        step = TOGETHER * max(host.vector_bytes, 16)
+        self._length = -(-units // step) * step  # of vectors, whatever the lanes
+        for name, cell in cells.items():
+            widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
+            self.units += values(f"values_{name}", cell, arguments, max(1, host.vector_bytes // widest), self._length)
+        self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+        depths, self._reach = remembered(fold, cells)
+        self._depths = {source: depth + 1 for source, depth in depths.items()}
+        self._histories = {
+            source: self._vector(depth * (self._length + 2 * self._reach), self._type(source))
+            for source, depth in self._depths.items()
+        }
+        self._write()
+
+    # -- words -------------------------------------------------------------------------------------------------------
+
+    def _word(self) -> str:
+        """The next pointer."""
+        at = self._fn.emit(f"getelementptr i64, ptr %words, i64 {self._words}", self._fn.blocks[0])
+        self._words += 1
+        return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
+
+    def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
+        self.vectors.append(_Vector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
+        return self._word()
+
+    def _type(self, register: Register) -> DType:
+        name, read = register
+        return self._cells[name].result if read == RESULT else self._cells[name].types[read]
+
+    # -- the cycles --------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        fn, fold = self._fn, self._fold
+        cycles = fn.emit("load i64, ptr %words")
+        bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
+        events = {
+            own: [[self._word() for _ in range(2)] for _ in operand.transfers] + [[self._word() for _ in range(4)] for _ in operand.loads]
+            for own, operand in fold.operands.items()
+        }
+        stores = [[self._word() for _ in range(4)] for _ in fold.stores]
+        entry, head, after = fn.current, fn.block("cycle"), fn.block("after")
+        fn.jump(head)
+        fn.current = head
+        self._cycle = fn.name()
+        now = {own: self._register(own, operand, bases[own], events[own]) for own, operand in fold.operands.items()}
+        for name, cell in self._cells.items():
+            registers = [now[name, read] for read in range(len(cell.types))]
+            out = self._at((name, RESULT), "0", 0)
+            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
+        for (name, _), (starts, units, elements, memory) in zip(fold.stores, stores):
+            kind = self._cells[name].result
+            self._events(starts, lambda k: self._copy(kind, self._at((name, RESULT), "0", 0), self._get(units, k), memory, self._get(elements, k)))
+        next_ = fn.emit(f"add i64 {self._cycle}, 1")
+        head.phis.append(f"{self._cycle} = phi i64 [ 0, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
+        fn.branch(fn.emit(f"icmp slt i64 {next_}, {cycles}"), head, after)
+        fn.current = after
+        after.terminator = "ret i64 0"
+        self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
+
+    def _base(self, own: Register, operand: Operand) -> list[str]:
+        """Vectors of the register itself."""
+        kind, wire = self._type(own), operand.wire
+        if wire is None:
+            return [self._vector(self._length, kind)]
+        if wire.source == own:
+            room, begin = self._room(wire)
+            return [self._vector(wire.cycles * (self._length + room), kind), self._vector(wire.cycles, None, begin)]
+        return [self._vector(self._length, kind)] if self._users[wire.source] > 1 else []
+
+    def _room(self, wire: Wire) -> tuple[int, int]:
+        """How much longer than the array a vector is along which units move, and where they begin."""
+        room = max(ROOM * abs(wire.offset), self._length)
+        return room, room if wire.offset > 0 else 0
+
+    def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
+        """Its vector in this cycle."""
+        wire, kind = operand.wire, self._type(own)
+        if wire is None:
+            vector = base[0]
+        elif wire.source == own:
+            vector = self._moved(wire, kind, *base)
+        else:
+            vector = self._along(wire)
+            if base and events:
+                vector = self._copied(vector, base[0], kind)
+        for (along, _), (starts, units) in zip(operand.transfers, events):
+            self._events(starts, lambda k: self._copy(kind, self._along(along), self._get(units, k), vector, self._get(units, k)))
+        for starts, units, elements, memory in events[len(operand.transfers) :]:
+            self._events(starts, lambda k: self._copy(kind, memory, self._get(elements, k), vector, self._get(units, k)))
+        if own in self._histories:
+            self._copied(vector, self._at(own, "0", 0), kind)
+        return vector
+
+    def _moved(self, wire: Wire, kind: DType, vectors: str, starts: str) -> str:
+        """Where the units are along the vector of this cycle's phase."""
+        fn, (room, begin) = self._fn, self._room(wire)
+        phase = fn.emit(f"urem i64 {self._cycle}, {wire.cycles}")
+        vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
+        slot = fn.emit(f"getelementptr i64, ptr {starts}, i64 {phase}")
+        start = fn.emit(f"load i64, ptr {slot}")
+        later = fn.emit(f"icmp uge i64 {self._cycle}, {wire.cycles}")
+        step = fn.emit(f"select i1 {later}, i64 {wire.offset}, i64 0")
+        there = fn.emit(f"sub i64 {start}, {step}")
+        before, back, on = fn.current, fn.block("back"), fn.block("on")
+        fn.branch(fn.emit(f"icmp ugt i64 {there}, {room}"), back, on)
+        fn.current = back
+        self._copied(self._element(kind, vector, start), self._element(kind, vector, str(begin)), kind)
+        fn.jump(on)
+        fn.current = on
+        place = fn.name()
+        on.phis.append(f"{place} = phi i64 [ {there}, %{before.label} ], [ {begin - wire.offset}, %{back.label} ]")
+        fn.do(f"store i64 {place}, ptr {slot}")
+        return self._element(kind, vector, place)
+
+    def _along(self, wire: Wire) -> str:
+        """What comes by the wire."""
+        return self._at(wire.source, str(self._depths[wire.source] - wire.cycles), -wire.offset)
+
+    def _at(self, source: Register, later: str, offset: int) -> str:
+        """A vector of a history, this many cycles later in its ring, from this unit on."""
+        fn, depth = self._fn, self._depths[source]
+        turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")
+        first = fn.emit(f"mul i64 {turn}, {self._length + 2 * self._reach}")
+        return self._element(self._type(source), self._histories[source], fn.emit(f"add i64 {first}, {self._reach + offset}"))
+
+    # -- elements ----------------------------------------------------------------------------------------------------
+
+    def _element(self, kind: DType, vector: str, index: str) -> str:
+        return self._fn.emit(f"getelementptr {memory_type(kind)}, ptr {vector}, i64 {index}")
+
+    def _get(self, integers: str, k: str) -> str:
+        return self._fn.emit(f"load i64, ptr {self._fn.emit(f'getelementptr i64, ptr {integers}, i64 {k}')}")
+
+    def _copy(self, kind: DType, here: str, index: str, there: str, other: str) -> None:
+        value = self._fn.emit(f"load {memory_type(kind)}, ptr {self._element(kind, here, index)}")
+        self._fn.do(f"store {memory_type(kind)} {value}, ptr {self._element(kind, there, other)}")
+
+    def _copied(self, here: str, there: str, kind: DType) -> str:
+        """A whole vector."""
+        self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
+        size_bytes = self._length * numpy_dtype(kind).itemsize
+        self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
+        return there
+
+    def _events(self, starts: str, each) -> None:
+        """A loop over this cycle's."""
+        fn = self._fn
+        first, end = self._get(starts, self._cycle), self._get(starts, fn.emit(f"add i64 {self._cycle}, 1"))
+        before, body, after = fn.current, fn.block("event"), fn.block("events")
+        fn.branch(fn.emit(f"icmp slt i64 {first}, {end}"), body, after)
+        fn.current, k = body, fn.name()
+        each(k)
+        next_ = fn.emit(f"add i64 {k}, 1")
+        body.phis.append(f"{k} = phi i64 [ {first}, %{before.label} ], [ {next_}, %{fn.current.label} ]")
+        fn.branch(fn.emit(f"icmp slt i64 {next_}, {end}"), body, after)
+        fn.current = after

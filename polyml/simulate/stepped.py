@@ -1,0 +1,194 @@
+"""Folds run cycle by cycle with NumPy, all units of the array at once.
+
+A register of all units is one vector. Values that go on along a wire of their own keep their places in a longer vector, along
+which the units move instead, against the wire: what they leave behind is gone, what lies ahead has not been loaded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from polyml.codegen.systolic import Events, FoldProgram, Memory, NestProgram, Operand, Wire
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.schedule.sources import RESULT, Register
+from polyml.simulate.values import Vector, evaluator
+
+ROOM = 64  # steps of a value before its vector is moved back
+
+Memories = Mapping[Memory, np.ndarray]
+
+
+class Stepped:
+    """Runs the folds of one nest. arguments: numbers by name."""
+
+    def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
+        self._cells, self._units = program.cells, program.units
+        self._evaluators = {name: evaluator(cell, arguments, program.units) for name, cell in program.cells.items()}
+
+    def run(self, fold: FoldProgram, memories: Memories) -> None:
+        """The fold's cycles; changes elements of the memories."""
+        histories = self._histories(fold)
+        registers: dict[str, list[_Held]] = {name: [] for name in self._cells}
+        users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+        for own, operand in fold.operands.items():
+            registers[own[0]].append(self._held(own, operand, histories, users, memories))
+        parts = [(self._evaluators[name], registers[name], histories[name, RESULT]) for name in self._cells]
+        stores = [_Store(events, memories[events.memory], histories[name, RESULT]) for name, events in fold.stores]
+        with np.errstate(all="ignore"):
+            for cycle in range(fold.cycles):
+                for evaluate, own, results in parts:
+                    evaluate([register.at(cycle) for register in own], results.at(cycle))
+                for store in stores:
+                    store.at(cycle)
+
+    def _histories(self, fold: FoldProgram) -> dict[Register, _History]:
+        depths, reach = remembered(fold, self._cells)
+        return {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
+
+    def _type(self, register: Register) -> np.dtype:
+        name, read = register
+        return numpy_dtype(self._cells[name].result if read == RESULT else self._cells[name].types[read])
+
+    def _held(self, own: Register, operand: Operand, histories, users: Counter, memories: Memories) -> _Held:
+        kind, wire = self._type(own), operand.wire
+        if wire is None:
+            base = _Still(self._units, kind)
+        elif wire.source == own:
+            base = _Moving(wire, self._units, kind)
+        else:
+            base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
+        loads = [_Load(events, memories) for events in operand.loads]
+        transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
+        return _Held(base, [*transfers, *loads], histories.get(own))
+
+
+def remembered(fold: FoldProgram, names: Iterable[str]) -> tuple[dict[Register, int], int]:
+    """For how many cycles what was made, and registers from which others take, is known; and how many units these are away."""
+    depths: Counter[Register] = Counter({(name, RESULT): 0 for name in names})
+    reach = 0
+    for own, operand in fold.operands.items():
+        for wire in operand.wires:
+            if wire is not operand.wire or wire.source != own:
+                depths[wire.source] = max(depths[wire.source], wire.cycles)
+                reach = max(reach, abs(wire.offset))
+    return depths, reach
+
+
+class _History:
+    """What a register had in the last cycles. reach: of wires from it."""
+
+    def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
+        self._depth, self._reach, self._units = depth + 1, reach, units
+        self._vectors = np.zeros((depth + 1, units + 2 * reach), kind)
+        self._now = [vector[reach : reach + units] for vector in self._vectors]
+
+    def at(self, cycle: int) -> Vector:
+        return self._now[cycle % self._depth]
+
+    def along(self, wire: Wire) -> Callable[[int], Vector]:
+        """What comes by the wire in a cycle."""
+        first = self._reach - wire.offset
+        views = [self._vectors[(phase - wire.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
+        return lambda cycle: views[cycle % self._depth]
+
+
+class _Still:
+    """A register that has what was loaded."""
+
+    is_own = True
+
+    def __init__(self, units: int, kind: np.dtype):
+        self._vector = np.zeros(units, kind)
+
+    def at(self, cycle: int) -> Vector:
+        return self._vector
+
+
+class _Moving:
+    """A register that takes what the one along the wire had: one vector for each cycle that this takes."""
+
+    is_own = True
+
+    def __init__(self, wire: Wire, units: int, kind: np.dtype):
+        self._cycles, self._offset, self._units = wire.cycles, wire.offset, units
+        self._room = max(ROOM * abs(wire.offset), units)
+        self._begin = self._room if wire.offset > 0 else 0
+        self._vectors = [np.zeros(units + self._room, kind) for _ in range(wire.cycles)]
+        self._starts = [self._begin] * wire.cycles
+
+    def at(self, cycle: int) -> Vector:
+        phase = cycle % self._cycles
+        vector, start = self._vectors[phase], self._starts[phase]
+        if cycle >= self._cycles:
+            if not 0 <= start - self._offset <= self._room:
+                vector[self._begin : self._begin + self._units] = vector[start : start + self._units].copy()
+                start = self._begin
+            start -= self._offset
+            self._starts[phase] = start
+        return vector[start : start + self._units]
+
+
+class _Taken:
+    """A register that takes what another one had. shared: with others, so that no unit may have something else there."""
+
+    def __init__(self, history: _History, wire: Wire, shared: bool):
+        self.at, self.is_own = history.along(wire), not shared
+
+
+class _Load:
+    """Elements of a memory; of sums, as they are when they are needed."""
+
+    def __init__(self, events: Events, memories: Memories):
+        self._starts, self._elements = events.places.starts.tolist(), events.elements
+        self.slices = events.places.slices
+        kind, _ = events.memory
+        if kind == "number":
+            self._memory, self._values = None, events.elements
+        else:
+            memory = memories[events.memory]
+            self._memory, self._values = (memory, None) if kind == "array" else (None, memory[events.elements])
+
+    def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        part = slice(self._starts[cycle], self._starts[cycle + 1])
+        return self._values[part] if self._memory is None else self._memory[self._elements[part]]
+
+
+class _Transfer:
+    def __init__(self, slices: list, history: _History, wire: Wire):
+        self.slices, self._along = slices, history.along(wire)
+
+    def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        return self._along(cycle)[where]
+
+
+class _Held:
+    """A register: what comes to all units, but for some of them something else. history: where others find it."""
+
+    def __init__(self, base: _Still | _Moving | _Taken, others: list[_Load | _Transfer], history: _History | None):
+        self._base, self._others, self._history = base, others, history
+
+    def at(self, cycle: int) -> Vector:
+        vector, is_own = self._base.at(cycle), self._base.is_own
+        for other in self._others:
+            where = other.slices[cycle]
+            if where is not None:
+                if not is_own:
+                    vector, is_own = vector.copy(), True
+                vector[where] = other.values(cycle, where)
+        if self._history is not None:
+            np.copyto(self._history.at(cycle), vector)
+        return vector
+
+
+class _Store:
+    def __init__(self, events: Events, memory: np.ndarray, results: _History):
+        self._starts, self._slices = events.places.starts.tolist(), events.places.slices
+        self._elements, self._memory, self._results = events.elements, memory, results
+
+    def at(self, cycle: int) -> None:
+        where = self._slices[cycle]
+        if where is not None:
+            self._memory[self._elements[self._starts[cycle] : self._starts[cycle + 1]]] = self._results.at(cycle)[where]
