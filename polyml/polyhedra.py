@@ -891,7 +891,7 @@ def translated(domain: isl.Set, steps: Sequence[int]) -> isl.Set:
 
 def unbounded(relation: isl.Map) -> isl.Map:
     """{ S[i] -> A[i + 1] : i in the domain } for all i, of a relation that is one affine function."""
-    return isl.Map.from_pw_multi_aff(isl.PwMultiAff.from_map(relation).gist(relation.domain()))
+    return relation.as_pw_multi_aff().gist(relation.domain()).as_map()
 
 
 def without_sizes(value):

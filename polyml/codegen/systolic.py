@@ -289,7 +289,7 @@ class NestProgram:
         """Of the instances that have no source in the fold."""
         name, read = register
         access = self.cells[name].statement.reads[read]
-        if self._is_sum(register):
+        if self.is_sum(register):
             if not rest.is_empty():
                 yield self._events(name, rest, fold, ("array", access.array), self._element(access))
             return
@@ -325,7 +325,7 @@ class NestProgram:
         instances, write = fold.instances[name], self.cells[name].statement.write
         leaving = instances.intersect(self._last[name])
         for register, found in self._sources.items():
-            if register[0] == name and self._is_sum(register):
+            if register[0] == name and self.is_sum(register):
                 inside = [s.pairs.intersect_domain(instances).intersect_range(instances).domain() for s in found]
                 leaving = polyhedra.without(instances, inside)
         if not leaving.is_empty():
@@ -334,7 +334,7 @@ class NestProgram:
             pairs.intersect_domain(instances).subtract_range(fold.instances[register[0]]).domain()
             for register, makers in self._makers.items()
             for maker, pairs in makers.items()
-            if maker == name and not self._is_sum(register)
+            if maker == name and not self.is_sum(register)
         ]
         elsewhere = polyhedra.union(used, None)
         if elsewhere is not None and not elsewhere.is_empty():
@@ -413,7 +413,7 @@ class NestProgram:
         """Elements of the memory of a statement's values."""
         return prod(last - first + 1 for first, last in self._boxes[name])
 
-    def _is_sum(self, register: Register) -> bool:
+    def is_sum(self, register: Register) -> bool:
         return self._recurrence.kind(*register) == "result"
 
     def _makers_of(self, statement: Statement, access: Access) -> dict[str, isl.Map]:

@@ -43,7 +43,7 @@ def _sources(recurrence: Recurrence, mapping: SpaceTime, read: int, stream: Stre
     else:
         register = name, RESULT
     for direction in stream.directions:
-        vector, pairs = direction.vector, recurrence.shifted(direction)
+        vector, pairs = direction.vector, recurrence.shifted(direction) if direction.free else recurrence.made(stream)
         if direction.free and mapping.steps(vector)[0] < 0:
             vector, pairs = tuple(-v for v in vector), pairs.reverse()
         back = recurrence.embedding.reverse()
@@ -57,6 +57,6 @@ def _before(recurrence: Recurrence, read: int) -> int:
     loops = [f"c{k}" for k in range(len(nest.loops))]
     back = [f"{loop} - {step}" for loop, step in zip(loops, use.distance)]
     before = isl.Map(f"{{ {nest.name}[{', '.join(loops)}] -> {nest.name}[{', '.join(back)}] }}")
-    same = polyhedra.unbounded(accesses[read])
+    same = polyhedra.unbounded(accesses[read].relation)
     others = (k for k, other in enumerate(nest.uses) if other.kind == "operand" and other.array == use.array)
-    return next(k for k in others if before.apply_range(polyhedra.unbounded(accesses[k])).is_equal(same))
+    return next(k for k in others if before.apply_range(polyhedra.unbounded(accesses[k].relation)).is_equal(same))

@@ -137,6 +137,9 @@ def _run(scop: Scop, plan: Plan, arrays: Mapping[str, np.ndarray], arguments: Ma
         for register in reads:
             reads[register] += fold.loaded(register)
         writes += fold.stored
+    sums = [register for register in reads if program.is_sum(register)]
+    if sums and not plan.recurrence.nest.starts:  # from numbers: nothing is read where they begin
+        reads[sums[0]] -= plan.recurrence.elements
     seconds = time.perf_counter() - start
     texts = tuple((program.streams[register], number) for register, number in reads.items())
     return Run(plan, cycles, np.concatenate(active), texts, writes, seconds)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyml.simulate import ENGINES
-from tests.schedule.systolic import CALLS
+from tests.schedule.systolic import CALLS, seidel
 from tests.simulate.simulating import Simulated, expected, filled
 
 SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
@@ -14,7 +14,7 @@ SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_integers_are_exact(function, shape, engine):
-    args = filled(CALLS[function])
+    args = filled(CALLS[function], np.float64 if function is seidel else np.int64)
     simulated = Simulated(function, args)
     result, changed = expected(function, args)
     for plans in simulated.plans(shape):
