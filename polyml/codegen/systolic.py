@@ -195,6 +195,7 @@ class NestProgram:
         self._times = {s.name: self._row(s.name, folds.mapping.time) for s in statements}
         self._coordinates = {s.name: [self._row(s.name, row) for row in folds.mapping.space] for s in statements}
         self._known: dict[tuple, tuple[FoldProgram, np.ndarray]] = {}
+        self._elements: dict[int, Row] = {}  # by access
 
     def __iter__(self) -> Iterator[FoldProgram]:
         for number, corner, points in fold_points(self.folds):
@@ -385,7 +386,12 @@ class NestProgram:
         return tuple(sum(c * row[k] for c, (row, _) in zip(axes, rows)) for k in loops), sum(c * k for c, (_, k) in zip(axes, rows))
 
     def _element(self, access: Access) -> Row:
-        return element(self._scop, access, self._sizes)
+        if id(access) not in self._elements:
+            self._elements[id(access)] = element(self._scop, access, self._sizes)
+        return self._elements[id(access)]
+
+    def shape(self, array: str) -> tuple[int, ...]:
+        return tuple(polyhedra.value_at(length, self._sizes) for length in self._scop.arrays[array].shape)
 
     def _instance(self, name: str) -> Row:
         """An instance's number in a box around all of its statement's."""

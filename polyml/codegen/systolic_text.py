@@ -15,10 +15,7 @@ MOST_LINES = 400
 
 
 def listing(program: NestProgram, fold: FoldProgram, units: Sequence[tuple[int, ...]] = ()) -> str:
-    """What every unit does alike, and cycle by cycle what single ones do. units: by coordinates, () for all.
-
-    load C[3]: an element by its number in the array, row by row.
-    """
+    """What every unit does alike, and cycle by cycle what single ones do. units: by coordinates, () for all."""
     shape = program.folds.shape
     wanted = list(units) or list(product(*map(range, shape)))
     lines = [f"fold {list(fold.number)}: {fold.cycles} cycles on {' x '.join(map(str, shape))} units"]
@@ -58,16 +55,20 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
         for wire, places in operand.transfers:
             note(places.starts, places.units, [f"take {name} from {_along(program, wire)}"] * len(places.units))
         for events in operand.loads:
-            note(events.places.starts, events.places.units, [f"load {name} = {element}" for element in _elements(events)])
+            note(events.places.starts, events.places.units, [f"load {name} = {element}" for element in _elements(program, events)])
     for name, events in fold.stores:
-        note(events.places.starts, events.places.units, [f"drain {element} = {name}" for element in _elements(events)])
+        note(events.places.starts, events.places.units, [f"drain {element} = {name}" for element in _elements(program, events)])
     return found
 
 
-def _elements(events: Events) -> list[str]:
+def _elements(program: NestProgram, events: Events) -> list[str]:
     kind, name = events.memory
-    words = {"number": "", "made": f"value of {name} "}.get(kind, name)
-    return [f"{words}{element}" if kind == "number" else f"{words}[{element}]" for element in events.elements.tolist()]
+    if kind == "number":
+        return [str(number) for number in events.elements.tolist()]
+    if kind == "made":
+        return [f"value {element} of {name}" for element in events.elements.tolist()]
+    subscripts = np.column_stack(np.unravel_index(events.elements, program.shape(name) or (1,)))
+    return [f"{name}{subscript}" if program.shape(name) else name for subscript in subscripts.tolist()]
 
 
 def _name(program: NestProgram, register: Register) -> str:

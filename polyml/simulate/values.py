@@ -9,7 +9,6 @@ import numpy as np
 
 from polyml.codegen import scalars
 from polyml.codegen.systolic import Cell
-from polyml.dtypes import DType
 from polyml.frontend import syntax
 from polyml.model import interface
 from polyml.model.nest import children
