@@ -1,0 +1,1 @@
+"""What arrays of units do, cycle by cycle."""
