@@ -85,8 +85,8 @@ class Scene:
         self._corner = (left + (self.width - needed) / 2, TITLE + top)
         self._right = right + (self.width - needed) / 2
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
-        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * max(1, len(self._queued)) + 6
-        self.height = self._legend + LEGEND * (len(frames.lanes) + 1) + 10
+        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * max(1, len(self._queued)) + 14
+        self.height = self._legend + LEGEND * (len(frames.lanes) + 1) + 14
         self._paths: dict[Key, str] = {}
         for frame in every:
             for move in frame.moves:
@@ -289,6 +289,7 @@ class Scene:
             yield text(x + 17, y + 1, PHASES[phase])
             x += 35 + len(PHASES[phase]) * 6.6
         longest = max(len(s.use.text) for s in self.frames.lanes)
+        y += 4
         for number, stream in enumerate(self.frames.lanes):
             y += LEGEND
             yield text(14, y, stream.use.text, f"mono s{lane(number)}")

@@ -73,15 +73,14 @@ def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) ->
 
 
 def _drawn(nest: NestReport) -> tuple[list[Frames], ConfigError | None]:
-    """Of each dataflow the best, since others look much the same; and why one is not."""
-    found: dict[tuple[str, int], Frames] = {}
+    """Of each dataflow the best, as others look much the same, of as many dimensions as the best of all; and why one is not."""
+    found: dict[str, Frames] = {}
     refused = None
     for plan in nest.plans:
-        kind = plan.dataflow, len(plan.mapping.space)
-        if kind in found:
+        if plan.dataflow in found or len(plan.mapping.space) != len(nest.best.mapping.space):
             continue
         try:
-            found[kind] = frames(plan)
+            found[plan.dataflow] = frames(plan)
         except ConfigError as problem:
             refused = refused or problem
     return list(found.values()), refused
@@ -116,14 +115,15 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
 
 
 def _data(scene: Scene) -> dict[str, object]:
-    """What the script shows."""
-    shown = scene.frames
+    """What the script shows. words: texts with their classes, that cells and texts have by number."""
+    shown, words = scene.frames, _Words()
     nest, (first, step) = shown.plan.recurrence.nest, scale(len(shown.frames))
     found = []
     for frame in shown.frames:
         state = scene.state(frame)
-        texts = [(round(t.x, 1), round(t.y, 1), t.text, lane(t.lane)) for t in state.texts]
-        found.append({"title": state.title, "caption": state.caption, "cells": state.cells, "wires": state.wires, "texts": texts})
+        texts = [(round(t.x), round(t.y), words[t.text, ""], lane(t.lane)) for t in state.texts]
+        cells = {n: (words[head, phase], *(words[line] for line in lines)) for n, (phase, head, lines) in state.cells.items()}
+        found.append({"title": state.title, "caption": state.caption, "cells": cells, "wires": state.wires, "texts": texts})
     return {
         "mapping": mapping_text(shown.plan),
         "statement": nest.name,
@@ -132,8 +132,17 @@ def _data(scene: Scene) -> dict[str, object]:
         "colours": LANES,
         "first": first,
         "step": step,
+        "words": list(words),
         "frames": found,
     }
+
+
+class _Words(dict):
+    """(text, class) -> number, in the order in which they are asked for."""
+
+    def __missing__(self, word: tuple[str, str]) -> int:
+        self[word] = len(self)
+        return self[word]
 
 
 def _pictures(report: SystolicReport, nest: NestReport) -> Iterator[str]:

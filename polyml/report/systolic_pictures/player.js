@@ -22,13 +22,14 @@
       return `${statement || data.statement}[${values}]`;
     }
 
-    function lines(state, number) {
-      return (state.cells[number] || ["idle", "", []])[2];
+    function unit(number) {
+      const [head, ...lines] = (data.frames[cycle].cells[number] || []).map((word) => data.words[word]);
+      return { head: head ? head[0] : "", phase: head ? head[1] : "idle", lines };
     }
 
     function words(number) {
-      const state = data.frames[cycle], [, head] = state.cells[number] || ["idle", ""];
-      const elements = lines(state, number).map(([text]) => text).filter(Boolean);
+      const { head, lines } = unit(number);
+      const elements = lines.map(([text]) => text).filter(Boolean);
       const runs = head ? `runs ${instance(head)}` : "runs nothing";
       return `${data.units[number]} ${runs}${elements.length ? ", with " + elements.join(", ") : ""}`;
     }
@@ -43,26 +44,25 @@
       array.querySelector(".caption").textContent = state.caption;
       array.setAttribute("aria-label", `${data.mapping}. ${state.title}, ${state.caption}`);
       cells.forEach((cell, number) => {
-        const [phase, head] = state.cells[number] || ["idle", ""];
+        const { head, phase, lines } = unit(number);
         cell.setAttribute("class", `cell ${phase}${number === chosen ? " shown" : ""}`);
         cell.setAttribute("aria-label", words(number));
         cell.querySelector(".head").textContent = head;
-        const texts = lines(state, number);
         cell.querySelectorAll(".slot").forEach((slot, lane) => {
-          const [text, kind] = texts[lane] || ["", ""];
+          const [text, kind] = lines[lane] || ["", ""];
           slot.textContent = text;
           slot.setAttribute("class", `slot mono s${lane % data.colours} ${kind}`.trim());
         });
       });
       const on = new Set(state.wires);
       wires.forEach((wire, number) => wire.classList.toggle("on", on.has(number)));
-      tokens.replaceChildren(...state.texts.map(([x, y, text, lane]) => {
+      tokens.replaceChildren(...state.texts.map(([x, y, word, lane]) => {
         const token = document.createElementNS(SVG, "text");
         token.setAttribute("class", `token mono halo s${lane}`);
         token.setAttribute("font-size", "12");
         token.setAttribute("x", x);
         token.setAttribute("y", y);
-        token.textContent = text;
+        token.textContent = data.words[word][0];
         return token;
       }));
       now.setAttribute("transform", `translate(${data.first + data.step * cycle},0)`);
@@ -73,10 +73,10 @@
       if (chosen !== null) cells[chosen].classList.remove("shown");
       chosen = number;
       cells[number].classList.add("shown");
-      const state = data.frames[cycle], [, head] = state.cells[number] || ["idle", ""], texts = lines(state, number);
+      const { head, lines } = unit(number);
       const list = document.createElement("dl");
       data.lanes.forEach(([use, moves], lane) => {
-        const [text, kind] = texts[lane] || ["", ""];
+        const [text, kind] = lines[lane] || ["", ""];
         const name = document.createElement("dt"), value = document.createElement("dd");
         name.textContent = `${use} (${moves})`;
         value.textContent = text ? text.replace(/^→/, "from the buffer: ").replace(/→$/, ", then to the buffer") + (kind === "held" ? ", kept" : "") : "none";
@@ -91,12 +91,14 @@
       clearInterval(timer);
       timer = null;
       play.textContent = "▶ Play";
+      details.setAttribute("aria-live", "polite");
     }
 
     function start() {
       if (cycle === data.frames.length - 1) show(0);
       timer = setInterval(() => (cycle < data.frames.length - 1 ? show(cycle + 1) : stop()), Number(root.querySelector("select.speed").value));
       play.textContent = "⏸ Pause";
+      details.setAttribute("aria-live", "off");
     }
 
     function move(next) {
