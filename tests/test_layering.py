@@ -12,6 +12,7 @@ LAYERS = (
     ("model",),
     ("schedule",),
     ("codegen",),
+    ("simulate",),
     ("runtime",),
     ("caches",),
     ("machines",),

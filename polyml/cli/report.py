@@ -19,12 +19,16 @@ _USAGE = 2  # the exit status
 
 
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
-           asked: Mapping[str, object], pictures: str | None, options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
-    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. pictures: a folder."""
+           asked: Mapping[str, object], pictures: str | None, page: str | None, options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
+    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. pictures: a folder.
+    page: a file.
+    """
     try:
         found = _report(spec, define, args, preset, target, machine, asked, options)
         if pictures:
             _draw(found, Path(pictures))
+        if page:
+            _write(found.page(), Path(page))
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
@@ -67,8 +71,6 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def _draw(found, folder: Path) -> None:
     """The pictures that there are."""
-    if not found.pictures():
-        raise ConfigError("--svg is not for this target: there are no pictures of it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.pictures().items():
@@ -76,6 +78,14 @@ def _draw(found, folder: Path) -> None:
                 (folder / f"{name}.svg").write_text(text, encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--svg cannot write to {folder}: {problem.strerror}") from None
+
+
+def _write(page: str, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as problem:
+        raise ConfigError(f"--html cannot write to {path}: {problem.strerror}") from None
 
 
 def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:

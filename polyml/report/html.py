@@ -20,6 +20,12 @@ def page(found: Iterable[str | Table], *pictures: str) -> str:
     return "\n".join(["<div>", *(line for part in found for line in _part(part)), *pictures, "</div>"])
 
 
+def document(title: str, body: str) -> str:
+    """A page of its own."""
+    head = f'<head><meta charset="utf-8"><title>{escape(title)}</title></head>'
+    return f'<!doctype html>\n<html lang="en">{head}\n<body style="font-family: sans-serif">\n{body}\n</body></html>\n'
+
+
 def _part(part: str | Table) -> Iterator[str]:
     if isinstance(part, Table):
         yield f'<table style="{_STYLE}">'

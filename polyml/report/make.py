@@ -86,6 +86,12 @@ class Report:
 
         return {"roofline": roofline_svg(self), "tiles": tiles_svg(self)}
 
+    def page(self) -> str:
+        """HTML, without other files."""
+        from polyml.report.html import document
+
+        return document(self.kernel, self._repr_html_())
+
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""
         from polyml.report.data import data

@@ -9,6 +9,7 @@ from html import escape
 from polyml.machines.units import shown
 from polyml.report.make import Report
 from polyml.report.roofline import Roofline
+from polyml.report.svg import document
 from polyml.report.tiles import Tiles
 
 WIDTH, HEIGHT = 640, 400
@@ -43,7 +44,7 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
     for colour, (name, x, y) in zip(COLOURS, dots):
         parts += axes.dot(x, y, colour, f"{name}: {shown(y, 'operations')}")
     parts += _legend([(colour, name) for colour, (name, _, _) in zip(COLOURS, dots)])
-    return _svg(parts)
+    return document(parts, WIDTH, HEIGHT)
 
 
 def tiles_svg(report: Report) -> str:
@@ -69,7 +70,7 @@ def tiles_svg(report: Report) -> str:
         label = f"tiles of {sizes}: {each.misses[number]:.3g} misses of L{report.levels[number].level} per instance"
         parts += axes.dot(each.lines, each.misses[number], COLOURS[number % len(COLOURS)], label, radius=3)
     parts += _legend([(colour, f"L{level.level}") for colour, level in zip(COLOURS, report.levels)])
-    return _svg(parts)
+    return document(parts, WIDTH, HEIGHT)
 
 
 def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
@@ -148,8 +149,3 @@ def _legend(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
         y = TOP + 10 + 18 * number
         yield f'<circle cx="{WIDTH - RIGHT + 16}" cy="{y}" r="5" fill="{colour}"/>'
         yield f'<text x="{WIDTH - RIGHT + 28}" y="{y + 4}">{escape(name)}</text>'
-
-
-def _svg(parts: Iterable[str]) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    return "\n".join([f'{head} font-family="sans-serif" font-size="11">', *parts, "</svg>"])

@@ -123,8 +123,18 @@ class SystolicReport:
         return html(self)
 
     def pictures(self) -> dict[str, str]:
-        """None: the tables say it."""
-        return {}
+        """SVG texts by name."""
+        from polyml.report.systolic_pictures.make import pictures
+
+        return pictures(self)
+
+    def page(self) -> str:
+        """HTML, without other files: the array with a slider that steps through its cycles. Raises ConfigError for what is too
+        large to draw.
+        """
+        from polyml.report.systolic_pictures.page import page
+
+        return page(self)
 
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""

@@ -21,7 +21,7 @@ def text(report: SystolicReport) -> str:
 
 
 def html(report: SystolicReport) -> str:
-    return page(parts(report))
+    return page(parts(report), *report.pictures().values())
 
 
 def parts(report: SystolicReport) -> Iterator[str | Table]:
@@ -56,7 +56,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
         folds = plan.folds
         counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
         shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
-        rows.append((_name(plan), _mapping(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
+        rows.append((name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
     heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
     yield Table(heads, tuple(rows), left=2)
     left = len(nest.plans) - len(compared)
@@ -77,7 +77,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     for traffic in best.folds.traffic:
         use = traffic.stream.use
         at = f"t = {enters[use.text]}" if use.text in enters else ""
-        rows.append((use.text, use.kind, _moves(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
+        rows.append((use.text, use.kind, moves_text(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
     yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
@@ -88,17 +88,17 @@ def _count(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _name(plan: Plan) -> str:
+def name_text(plan: Plan) -> str:
     design = classical(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
 
 
-def _mapping(plan: Plan) -> str:
+def mapping_text(plan: Plan) -> str:
     outer = [plan.recurrence.nest.loops[loop] for loop in plan.recurrence.outer]
     return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
 
 
-def _moves(plan: Plan, stream: Stream) -> str:
+def moves_text(plan: Plan, stream: Stream) -> str:
     if stays(plan.mapping, stream):
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):

@@ -345,8 +345,13 @@ class _Folded:
             yield Traffic(chain, sums - started, sums)
 
     def _entering(self, stream: Stream) -> int:
-        """Instances that get the value from none before them in the fold."""
-        others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
+        """Instances that get the value from none before them in the fold. Of an axis of several loops the number before may be
+        another instance than the one that made it.
+        """
+        if stream.use.kind == "value":
+            others = [self._ways(stream).intersect(self._same_fold()).range()]
+        else:
+            others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
         return _size(self._points) - (_size(polyhedra.union(others, None)) if others else 0)
 
     def _leaving(self) -> int:
@@ -354,10 +359,14 @@ class _Folded:
         leaves = self._points
         for direction in self._recurrence.result.directions:
             leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
-        to_fold = _map([*self._numbers, *self._axes], self._numbers)
-        inside = to_fold.apply_range(to_fold.reverse())
+        inside = self._same_fold()
         values = (s for s in self._recurrence.streams if s.use.kind == "value")
         return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
+
+    def _same_fold(self) -> isl.Map:
+        """{ [o, f, a] -> [o, f, a'] }"""
+        to_fold = _map([*self._numbers, *self._axes], self._numbers)
+        return to_fold.apply_range(to_fold.reverse())
 
     def _step(self, direction: Direction) -> isl.Map:
         """From an instance to the one that gets the value next, as if in the same fold."""

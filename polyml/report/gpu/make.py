@@ -97,6 +97,12 @@ class GpuReport:
 
         return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}
 
+    def page(self) -> str:
+        """HTML, without other files."""
+        from polyml.report.html import document
+
+        return document(self.kernel, self._repr_html_())
+
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""
         from polyml.report.gpu.data import data

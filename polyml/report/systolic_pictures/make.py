@@ -1,0 +1,53 @@
+"""The pictures of a report, by name."""
+
+from __future__ import annotations
+
+from polyml.errors import ConfigError
+from polyml.report.svg import Svg, text
+from polyml.report.systolic import SystolicReport
+from polyml.report.systolic_pictures.array import Scene
+from polyml.report.systolic_pictures.spacetime import spacetime_svg
+from polyml.report.systolic_pictures.style import picture
+from polyml.report.systolic_pictures.utilisation import course, first_course, utilisation_svg
+from polyml.report.systolic_pictures.wavefronts import wavefronts_svg
+from polyml.schedule.dataflows import Plan
+from polyml.simulate.frames import Frames, frames
+
+
+def pictures(report: SystolicReport) -> dict[str, str]:
+    """Of each nest's best mapping; with the nest's name where there are several."""
+    found: dict[str, str] = {}
+    for nest in report.nests:
+        suffix = f"-{nest.nest.name}" if len(report.nests) > 1 else ""
+        found |= {name + suffix: text for name, text in pictures_of(nest.best).items()}
+    return found
+
+
+def pictures_of(plan: Plan) -> dict[str, str]:
+    """array: in the cycle in which most units run an instance. spacetime: of arrays of one dimension. What is too large is a
+    picture that says so.
+    """
+    found = {"wavefronts": wavefronts_svg(plan)}
+    try:
+        shown = frames(plan)
+    except ConfigError as problem:
+        return {"array": _refusal(problem), **found, "utilisation": utilisation_svg(plan, first_course(plan))}
+    found |= {"array": array_svg(shown), "utilisation": utilisation_svg(plan, course(shown))}
+    return found | ({"spacetime": spacetime_svg(shown)} if len(shown.shape) == 1 else {})
+
+
+def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
+    """In a cycle; None: the first one in which most units run an instance. Raises ConfigError for one that there is not."""
+    last = len(shown.frames) - 1
+    if cycle is None:
+        cycle = max(range(last + 1), key=lambda n: shown.frames[n].active)
+    if not 0 <= cycle <= last:
+        raise ConfigError(f"there is no cycle {cycle}", notes=[f"expected one of 0 to {last}"])
+    frame = shown.frames[cycle]
+    return Scene(shown, [frame]).svg(frame)
+
+
+def _refusal(problem: ConfigError) -> Svg:
+    lines = [problem.message, *problem.notes]
+    parts = [text(14, 26 + 20 * n, line, size=13) for n, line in enumerate(lines)]
+    return picture(parts, 40 + 7 * max(map(len, lines)), 26 + 20 * len(lines), problem.message, "array")
