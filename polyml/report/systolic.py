@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import prod
 
 from polyml.errors import ConfigError
@@ -15,6 +16,7 @@ from polyml.report.forms import Call, source_schedule
 from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
 from polyml.schedule.folds import preloaded
 from polyml.schedule.recurrence import Nest, nests
+from polyml.schedule.stalls import Stalled, stalled
 
 CHOICES = ("auto", "all", *DATAFLOWS)
 
@@ -35,17 +37,6 @@ class NestReport:
     def runner_up(self) -> Plan | None:
         """The next one that is more than the best with rows and columns exchanged."""
         return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
-
-
-@dataclass(frozen=True)
-class Stalled:
-    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of all folds, which wait for it.
-    shift_share: of the cycles from fold to fold, those in which it is shifted in.
-    """
-
-    tile_cycles: float
-    cycles: float
-    shift_share: float
 
 
 def _design(plan: Plan) -> tuple:
@@ -105,12 +96,11 @@ class SystolicReport:
 
     def stalled(self, plan: Plan) -> Stalled | None:
         """Of a mapping with an operand that stays, where the machine's memory and frequency are known."""
-        rate, clock = self.machine and self.machine.read("memory"), self.machine and self.machine.frequency_hz.all
-        overlap, resting = plan.padded.overlap, preloaded(plan.recurrence, plan.mapping)
-        if rate is None or clock is None or overlap is None or not resting:
+        tile, overlap, resting = self.machine and self.machine.tile_load_cycles, plan.padded.overlap, preloaded(plan.recurrence, plan.mapping)
+        if tile is None or overlap is None or not resting:
             return None
-        tile = len(resting) * prod(plan.folds.shape) * self.machine.operand_bytes / rate.value * clock.value
-        return Stalled(tile, overlap.fetched(tile), overlap.first / max(tile, *(wait for _, wait in overlap.waits), overlap.first))
+        tile *= len(resting) * prod(plan.folds.shape) / (self.machine.rows * self.machine.columns)
+        return stalled(overlap.steps, Fraction(tile), self.machine.weight_tiles)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
