@@ -138,6 +138,11 @@ def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, un
     return Folds(recurrence, mapping, tuple(shape), units or prod(shape), padded, tuple(folded.classes(padded)))
 
 
+def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl.Map]:
+    """{ [o, f] -> A[e] }: what each fold writes, and the names of its numbers, with the array's coordinates in this order."""
+    return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)
+
+
 def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | _Folded:
     return (Boxes if boxes.applies(recurrence, mapping) else _Folded)(recurrence, mapping, shape)
 
@@ -236,6 +241,14 @@ class _Folded:
         for number, fold in enumerate(folds, 1):
             at = dict(zip(self._numbers, fold))
             yield number < len(folds), tuple(each(at) for each in counted)
+
+    def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
+        names, every = [*self._outer, *(self._blocks[k] for k in order)], [*self._numbers, *self._axes]
+        statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
+        written = polyhedra.fix(statement.write.relation.intersect_domain(statement.domain), sizes).project_out_all_params()
+        at = self._recurrence.embedding.reverse().apply_range(written)
+        bare = _map(every, [*self._outer, *self._axes]).intersect_domain(self._points)
+        return names, bare.apply_range(at).apply_domain(_map(every, names))
 
     def _places(self, padded: bool) -> isl.Map:
         """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""

@@ -103,8 +103,8 @@ def test_a_machine_gives_array_buffer_and_times():
 
 def layer_of_tpu(batch, inputs, outputs):
     machine = find.find("tpu-v1")
-    found = reported(matmul, zeros(batch, inputs), zeros(inputs, outputs), zeros(batch, outputs), machine=machine, dataflow="ws")
-    return found.stalled(found.nests[0].best)
+    found = reported(gemm, zeros(batch, inputs), zeros(inputs, outputs), zeros(batch, outputs), machine=machine, dataflow="ws")
+    return found.memories(found.nests[0], found.nests[0].best).stalled()
 
 
 def test_weights_of_tpu_v1_come_from_memory():
