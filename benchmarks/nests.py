@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+import polyml
 from polyml.model.interface import value
 from polyml.model.scop import Scop
+from polyml.schedule.recurrence import Nest, nests
 
 
 def gemm(A, B, C):
@@ -52,7 +57,47 @@ def conv2d(image, filters, out):
                             out[o, y, x] = out[o, y, x] + image[c, y + p, x + q] * filters[o, c, p, q]
 
 
+def conv_stride_1(picture, filters, out):
+    for o in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            for x in range(out.shape[2]):
+                for c in range(picture.shape[0]):
+                    for p in range(filters.shape[2]):
+                        for q in range(filters.shape[3]):
+                            out[o, y, x] += picture[c, y + p, x + q] * filters[o, c, p, q]
+
+
+def conv_stride_2(picture, filters, out):
+    for o in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            for x in range(out.shape[2]):
+                for c in range(picture.shape[0]):
+                    for p in range(filters.shape[2]):
+                        for q in range(filters.shape[3]):
+                            out[o, y, x] += picture[c, 2 * y + p, 2 * x + q] * filters[o, c, p, q]
+
+
 def parameters(scop: Scop, function: Callable, arguments: Sequence) -> dict[str, int]:
     """The values of the parameters in a call."""
     named = dict(zip(inspect.signature(function).parameters, arguments))
     return {p.name: value(p, named) for p in scop.parameters}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A function's nest for systolic arrays, and the sizes of a call of it."""
+
+    function: Callable
+    scop: Scop
+    nest: Nest
+
+    def sizes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
+        return parameters(self.scop, self.function, [np.broadcast_to(np.float32(0), shape) for shape in shapes])
+
+
+def modelled(function: Callable, *shapes: tuple[int, ...]) -> Model:
+    """shapes: of arguments that it takes: sizes that are equal here are equal in all calls of the model."""
+    arguments = [np.zeros(shape, np.float32) for shape in shapes]
+    problem = polyml.kernel(function, cache=False).schedule("source", *arguments).problem
+    (nest,) = nests(problem.scop, problem.dependences, problem.reductions)
+    return Model(function, problem.scop, nest)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 
 from polyml.machine import CpuMachine
 
@@ -175,13 +176,33 @@ class Gpu(Described):
         return found and found.flop_per_s.of(used or self.parts, self.parts)
 
 
+@dataclass(frozen=True)
+class Energies:
+    """In J of a multiply-add's parts, and in J/B of what is read or written. None: not known."""
+
+    multiply: Figure | None = None
+    add: Figure | None = None
+    buffer: Figure | None = None
+    accumulators: Figure | None = None
+    memory: Figure | None = None
+
+    def known(self) -> list[tuple[str, Figure]]:
+        return [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) is not None]
+
+    @staticmethod
+    def kind(name: str) -> str:
+        """Of `machines.units`."""
+        return "energy" if name in ("multiply", "add") else "energy of bytes"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Systolic(Described):
     """An array of rows x columns units, each one multiply-add per cycle, between two memories on the chip.
 
     number: type of the operands. buffer_bytes: of what flows in. accumulator_bytes: of what comes out, in words of
-    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. Places of bandwidths:
-    "buffer", "memory" (of the operands that stay in the array), "host".
+    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. paces: (types of two operands such
+    as "i8*i16", cycles of a multiply-add). Places of bandwidths: "buffer", "memory" (of the operands that stay in the array),
+    "host".
     """
 
     rows: int
@@ -192,6 +213,12 @@ class Systolic(Described):
     accumulator_bytes: int
     accumulator_word_bytes: int
     weight_tiles: int
+    paces: tuple[tuple[str, int], ...] = ()
+    energies: Energies = Energies()
+
+    def pace(self, numbers: Sequence[str]) -> int:
+        """Cycles of a multiply-add on operands of these types; 1 of types that the machine says nothing of."""
+        return dict(self.paces).get("*".join(sorted(numbers, key=lambda n: (len(n), n))), 1)
 
     @property
     def tile_bytes(self) -> int:

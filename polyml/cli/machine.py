@@ -113,6 +113,11 @@ def _of_array(found: Systolic) -> Iterator[tuple[str, str]]:
     yield "tiles", f"{_size(found.tile_bytes)}, {found.weight_tiles} wait{load}"
     word = _size(found.accumulator_word_bytes)
     yield "accumulators", f"{_size(found.accumulator_bytes)}: {words} rows of {found.columns} x {word}"
+    if found.paces:
+        yield "cycles", ", ".join(f"{number} of {pair}" for pair, number in found.paces)
+    if known := found.energies.known():
+        sources = "; ".join(dict.fromkeys(f"{figure.origin}: {figure.source}" for _, figure in known))
+        yield "energy", ", ".join(f"{name} {shown(figure.value, found.energies.kind(name))}" for name, figure in known) + f" ({sources})"
 
 
 def _peaks(heading: str, peaks: Sequence[Peak], found: Described) -> None:

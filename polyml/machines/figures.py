@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
-from polyml.hardware import ORIGINS, Bandwidth, Figure, Peak, Rate
+from polyml.hardware import ORIGINS, Bandwidth, Energies, Figure, Peak, Rate
 from polyml.machines.tables import Table
 
 NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
@@ -55,6 +56,16 @@ class Figures:
         inside.check_keys(("value", "origin", "source"))
         origin, source = inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
         return self._figure(inside, "value", "time", self.frequency.one, origin, source)
+
+    def energies(self) -> Energies:
+        if not self._table.has("energy"):
+            return Energies()
+        table = self._table.table("energy")
+        names = [f.name for f in fields(Energies)]
+        table.check_keys((*names, "origin", "source"))
+        origin, source = table.choice("origin", ORIGINS, self._origin), table.text("source", self._source)
+        found = {n: self._figure(table, n, Energies.kind(n), None, origin, source) for n in names if table.has(n)}
+        return Energies(**found)
 
     def _spread(self, rate: Rate, private: bool) -> Rate:
         if rate.all or not rate.one:

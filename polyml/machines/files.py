@@ -42,7 +42,7 @@ from polyml.machines.tables import Table
 _GENERAL = ("kind", "name", "origin", "source", "frequency", "peak", "memory")
 _CPU = ("isa", "llvm_cpu", "features", "vector", "vector_registers", "fma", "cores", "cache")
 _CACHE = ("level", "size", "ways", "line", "shared_by", "replacement", "writes", "contents", "read", "update")
-_SYSTOLIC = ("array", "buffer", "accumulators", "host")
+_SYSTOLIC = ("array", "buffer", "accumulators", "host", "energy")
 _TRIPLES = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 _VECTORS = {"x86-64": (16, 32, 64), "aarch64": (16,)}
 _REGISTERS = {16: 16, 32: 16, 64: 32}  # of x86-64, by their bytes
@@ -145,7 +145,7 @@ def _systolic(table: Table) -> Systolic:
     if not table.has("frequency"):
         raise table.error(None, "`frequency` is missing", 'expected a text such as "700 MHz"')
     array, buffer, accumulators = (table.table(key) for key in ("array", "buffer", "accumulators"))
-    array.check_keys(("rows", "columns", "number", "operand", "weight_tiles"))
+    array.check_keys(("rows", "columns", "number", "operand", "weight_tiles", "cycles"))
     accumulators.check_keys(("size", "word"))
     figures = Figures(table, 1)
     places = [figures.bandwidth(buffer, "buffer", known=("size", "read", "update")), *figures.memory()]
@@ -162,7 +162,20 @@ def _systolic(table: Table) -> Systolic:
         bandwidths=tuple(places), rows=rows, columns=columns, number=number, operand_bytes=array.size("operand"),
         buffer_bytes=buffer.size("size"), accumulator_bytes=accumulator_bytes,
         accumulator_word_bytes=accumulators.size("word"), weight_tiles=array.count("weight_tiles", 1),
+        paces=_paces(array), energies=figures.energies(),
     )  # fmt: skip
+
+
+def _paces(array: Table) -> tuple[tuple[str, int], ...]:
+    if not array.has("cycles"):
+        return ()
+    table = array.table("cycles")
+    pairs = [f"{a}*{b}" for a in NUMBERS for b in NUMBERS if (len(a), a) <= (len(b), b)]
+    for key in table.data:
+        if key not in pairs:
+            expected = 'expected two types, the shorter one first, as in "i8*i16" = 2'
+            raise table.error(key, f"`{key}` are no operands of a multiply-add", expected)
+    return tuple((key, table.count(key)) for key in table.data)
 
 
 _READERS = {"cpu": _cpu, "gpu": _gpu, "systolic": _systolic}

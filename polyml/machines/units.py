@@ -1,4 +1,4 @@
-"""Numbers with units, from text: "32 KiB", "3.2 GHz", "34 GB/s", "1.5 TFLOP/s", "64 B/cycle"."""
+"""Numbers with units, from text: "32 KiB", "3.2 GHz", "34 GB/s", "1.5 TFLOP/s", "64 B/cycle", "0.2 pJ"."""
 
 from __future__ import annotations
 
@@ -18,20 +18,25 @@ def _scaled(*suffixes: str, prefixes: dict[str, float] = _THOUSANDS) -> dict[str
 
 
 _BYTES = _scaled("B") | _scaled("B", prefixes=_BINARY)
+_JOULES = {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "nJ": 1e-9, "pJ": 1e-12, "fJ": 1e-15}
 UNITS = {
     "size": _BYTES,
     "frequency": _scaled("Hz"),
     "bandwidth": {f"{unit}/s": factor for unit, factor in _BYTES.items()} | {"B/cycle": 1.0},
     "operations": _scaled("FLOP/s", "OP/s") | {"FLOP/cycle": 1.0, "OP/cycle": 1.0},
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "cycles": 1.0},
+    "energy": _JOULES,
+    "energy of bytes": {f"{unit}/B": factor for unit, factor in _JOULES.items()},
 }
-_NOUNS = {"operations": "rate of operations"}
+_NOUNS = {"operations": "rate of operations", "energy of bytes": "energy per byte"}
 EXAMPLES = {
     "size": '"32 KiB", "64 B"',
     "frequency": '"3.2 GHz", "700 MHz"',
     "bandwidth": '"34 GB/s", "64 B/cycle"',
     "operations": '"1.5 TFLOP/s", "32 FLOP/cycle"',
     "time": '"300 ns", "480 cycles"',
+    "energy": '"0.2 pJ", "1 nJ"',
+    "energy of bytes": '"12.5 pJ/B"',
 }
 
 
@@ -54,6 +59,7 @@ def quantity(text: str, kind: str) -> Quantity:
     Raises ConfigError for text without a number or a unit, and for numbers that are not positive.
     """
     noun = _NOUNS.get(kind, kind)
+    one = f"an {noun}" if noun.startswith("e") else f"a {noun}"
     accepted = f"accepted: a number and a unit, as in {EXAMPLES[kind]}"
     found = re.fullmatch(r"\s*([-+]?[\d_]*\.?\d+(?:[eE][-+]?\d+)?)\s*(\S*)\s*", text)
     if found is None:
@@ -63,10 +69,10 @@ def quantity(text: str, kind: str) -> Quantity:
         raise ConfigError(f"`{text}` has no unit", notes=[accepted])
     if unit not in UNITS[kind]:
         near = _near(unit, kind)
-        raise ConfigError(f"`{unit}` is no unit of a {noun}", notes=[f"did you mean {near}?"] if near else [accepted])
+        raise ConfigError(f"`{unit}` is no unit of {one}", notes=[f"did you mean {near}?"] if near else [accepted])
     value = number * UNITS[kind][unit]
     if not value > 0 or math.isinf(value):
-        raise ConfigError(f"a {noun} of `{text}` is not possible", notes=["accepted: numbers above zero"])
+        raise ConfigError(f"{one} of `{text}` is not possible", notes=["accepted: numbers above zero"])
     return Quantity(value, unit.endswith(("/cycle", "cycles")))
 
 
@@ -86,6 +92,9 @@ def shown(value: float, kind: str) -> str:
     >>> shown(32768, "size"), shown(3.4e10, "bandwidth"), shown(117.24e9, "operations")
     ('32 KiB', '34 GB/s', '117 GFLOP/s')
     """
+    if kind.startswith("energy"):
+        unit, factor = next(((u, f) for u, f in _JOULES.items() if value >= f), ("fJ", 1e-15))
+        return f"{_digits(value / factor)} {unit}{'/B' if kind == 'energy of bytes' else ''}"
     if kind == "time":
         unit, factor = next(((u, f) for u, f in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if value >= f), ("ns", 1e-9))
         return f"{_digits(value / factor)} {unit}"

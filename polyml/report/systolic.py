@@ -11,9 +11,10 @@ from polyml.errors import ConfigError
 from polyml.hardware import Figure, Systolic
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
+from polyml.model.scop import Scop
 from polyml.report.forms import Call, source_schedule
+from polyml.report.memories import Memories
 from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
-from polyml.schedule.folds import preloaded
 from polyml.schedule.recurrence import Nest, nests
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -21,31 +22,25 @@ CHOICES = ("auto", "all", *DATAFLOWS)
 
 @dataclass(frozen=True)
 class NestReport:
-    """plans: the nest's mappings, that of fewest cycles first. seconds: to find them."""
+    """plans: the nest's mappings, that of fewest cycles first. numbers: types of its operands, such as "i8". seconds: to find them."""
 
     nest: Nest
     plans: tuple[Plan, ...]
+    numbers: tuple[str, ...]
     seconds: float = field(compare=False)
 
     @property
     def best(self) -> Plan:
         return self.plans[0]
 
+    def pace(self, machine: Systolic) -> int:
+        """Cycles of a multiply-add."""
+        return machine.pace(self.numbers)
+
     @property
     def runner_up(self) -> Plan | None:
         """The next one that is more than the best with rows and columns exchanged."""
         return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
-
-
-@dataclass(frozen=True)
-class Stalled:
-    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of all folds, which wait for it.
-    shift_share: of the cycles from fold to fold, those in which it is shifted in.
-    """
-
-    tile_cycles: float
-    cycles: float
-    shift_share: float
 
 
 def _design(plan: Plan) -> tuple:
@@ -103,14 +98,9 @@ class SystolicReport:
         source = "the bound over the memory's bandwidth"
         return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", source)
 
-    def stalled(self, plan: Plan) -> Stalled | None:
-        """Of a mapping with an operand that stays, where the machine's memory and frequency are known."""
-        rate, clock = self.machine and self.machine.read("memory"), self.machine and self.machine.frequency_hz.all
-        overlap, resting = plan.padded.overlap, preloaded(plan.recurrence, plan.mapping)
-        if rate is None or clock is None or overlap is None or not resting:
-            return None
-        tile = len(resting) * prod(plan.folds.shape) * self.machine.operand_bytes / rate.value * clock.value
-        return Stalled(tile, overlap.fetched(tile), overlap.first / max(tile, *(wait for _, wait in overlap.waits), overlap.first))
+    def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
+        """Of one of the nest's mappings; None where no machine is known."""
+        return self.machine and Memories(self.machine, plan, nest.pace(self.machine), self.moved * self.machine.operand_bytes)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
@@ -165,10 +155,16 @@ def report(
     for nest in nests(problem.scop, problem.dependences, problem.reductions):
         began = time.perf_counter()
         known = plans(nest, sizes, shape, links, dataflow)
-        found.append(NestReport(nest, tuple(known), time.perf_counter() - began))
+        found.append(NestReport(nest, tuple(known), _numbers(problem.scop, nest), time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start
     return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, machine, tuple(found), bound, seconds)
+
+
+def _numbers(scop: Scop, nest: Nest) -> tuple[str, ...]:
+    operands = (access for access, use in zip(nest.statement.reads, nest.uses) if use.kind == "operand" and use.rows)
+    types = (scop.arrays[access.array].element for access in operands)
+    return tuple(f"{each.kind}{each.bits}" for each in types)
 
 
 def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:

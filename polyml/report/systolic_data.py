@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import Folds, stays
+from polyml.schedule.stalls import Stalled
 
 VERSION = 1
 
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
-STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth meanwhile"
+STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth through the queue meanwhile"
+MEMORIES = "exact counts: of memory the tiles of what stays, or the least that any order moves; energies as the machine's table has them"
 OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
 TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
 BOUND = "a bound: no order of the instances moves less"
@@ -51,12 +54,12 @@ def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
         "loops": list(nest.nest.loops),
         "at_the_edge": list(nest.nest.edge),
         "instances": nest.best.recurrence.instances,
-        "mappings": [_plan(report, plan) for plan in nest.plans],
+        "mappings": [_plan(report, nest, plan) for plan in nest.plans],
         "seconds": nest.seconds,
     }
 
 
-def _plan(report: SystolicReport, plan: Plan) -> dict[str, object]:
+def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, object]:
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,
@@ -74,7 +77,7 @@ def _plan(report: SystolicReport, plan: Plan) -> dict[str, object]:
             for s in recurrence.streams
         ],
         "exact": {**_folds(plan.folds), "accuracy": CYCLES},
-        "stalled": _stalled(report, plan),
+        **_memories(report.memories(nest, plan)),
         "padded": {**_folds(plan.padded), "formula": plan.formula and plan.formula.text(), "accuracy": PADDED},
         "drain_cycles": plan.folds.drain_cycles,
         "traffic": {
@@ -84,9 +87,36 @@ def _plan(report: SystolicReport, plan: Plan) -> dict[str, object]:
     }
 
 
-def _stalled(report: SystolicReport, plan: Plan) -> dict[str, object] | None:
-    stalled = report.stalled(plan)
-    return stalled and {**asdict(stalled), "accuracy": STALLED}
+def _memories(memories: Memories | None) -> dict[str, object]:
+    if memories is None:
+        return {"stalled": None, "memories": None}
+    sums = memories.sums
+    return {
+        "stalled": _stalled(memories.stalled()),
+        "memories": {
+            "pace": memories.pace,
+            "buffer_bytes": memories.buffer_bytes,
+            "accumulator_bytes": memories.accumulator_bytes,
+            "memory_bytes": memories.memory_bytes,
+            "energy_j": {**memories.energy_j, "all": sum(memories.energy_j.values())} if memories.energy_j else None,
+            "sums": sums and {
+                "waiting": sums.waiting,
+                "order": ["rows", "columns"][sums.order[-1]] if sums.order else None,
+                "capacity": memories.capacity,
+                "on_chip": memories.on_chip,
+                "moved": sums.moved,
+                "read_back": _stalled(memories.stalled(on_chip=False)),
+            },
+            "accuracy": MEMORIES,
+        },
+    }  # fmt: skip
+
+
+def _stalled(stalled: Stalled | None) -> dict[str, object] | None:
+    if stalled is None:
+        return None
+    shares = {"active_share": stalled.active_share, "stall_share": stalled.stall_share, "shift_share": stalled.shift_share}
+    return {**asdict(stalled), **shares, "accuracy": STALLED}
 
 
 def _folds(folds: Folds) -> dict[str, object]:

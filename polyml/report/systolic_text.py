@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyml.machines.units import shown
 from polyml.report.html import page
+from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
-from polyml.report.systolic_data import BOUND, CYCLES, OVERLAPPED, PADDED, STALLED, TRAFFIC
+from polyml.report.systolic_data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import preloaded, stays
@@ -68,10 +70,11 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     formula = best.formula and best.formula.text(report.sizes)
     yield f"  padded          {PADDED}" + (f", {formula}" if formula and len(formula) <= LONGEST_FORMULA else "")
     yield f"  reads, writes   {TRAFFIC}"
-    stalled = report.stalled(best)
-    if stalled is not None:
-        yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {stalled.tile_cycles:,.0f} cycles for a tile"
     yield ""
+    memories = report.memories(nest, best)
+    if memories is not None:
+        yield from _memories(memories)
+        yield ""
     enters = entries(best.recurrence, best.mapping)
     rows = []
     for traffic in best.folds.traffic:
@@ -82,6 +85,34 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
     yield ""
+
+
+def _memories(memories: Memories) -> Iterator[str | Table]:
+    sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
+    parts = [name for name in (*sizes, "multiply", "add") if name in sizes or name in memories.energy_j]
+    joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
+    yield Table(("of the best", "bytes", "energy"), tuple((n, _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
+    if joules:
+        source = "; ".join(dict.fromkeys(figure.source for _, figure in memories.machine.energies.known()))
+        yield f"  energy          {shown(sum(memories.energy_j.values()), 'energy')}, without units' registers and links ({source})"
+    yield f"  bytes           {MEMORIES}"
+    stalled = memories.stalled()
+    if stalled is not None:
+        shares = f"{stalled.active_share:.1%} active, {stalled.stall_share:.1%} waiting, {stalled.shift_share:.1%} shifting tiles in"
+        tile = f"{stalled.tile_cycles:,.0f} cycles for a tile, " if stalled.tile_cycles else ""
+        yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {tile}{shares}"
+    if memories.sums is not None and memories.sums.moved:
+        yield f"  sums            {_sums(memories)}"
+
+
+def _sums(memories: Memories) -> str:
+    """Of those that wait between folds."""
+    sums, word = memories.sums, memories.machine.accumulator_word_bytes
+    first = f", blocks of {('rows', 'columns')[sums.order[-1]]} first" if len(sums.order) > 1 else ""
+    place = "stay in the accumulators" if memories.on_chip else f"are more than the accumulators hold ({memories.capacity:,})"
+    back = memories.stalled(on_chip=False)
+    slower = f" and take {back.cycles:,.0f} cycles" if back else ""
+    return f"{sums.waiting:,} wait between folds{first}: they {place}; read back they move {2 * sums.moved * word:,} bytes more{slower}"
 
 
 def _count(number: int | None) -> str:

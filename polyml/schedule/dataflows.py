@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
-from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts
-from polyml.schedule.spacetime import SpaceTime, check, linear, mappings
+from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts, shifted
+from polyml.schedule.spacetime import Direction, SpaceTime, check, linear, mappings
 
 DATAFLOWS = ("os", "ws", "is")
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
@@ -119,15 +120,33 @@ def _turned(
 
 def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     """Raise IllegalSchedule, with a pair of points, unless isl finds the sets of `spacetime` empty for the nest's instances."""
-    if not recurrence.embedding.is_injective():
+    if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
-    outer = len(recurrence.outer)
-    order = mapping.relation(outer).intersect_domain(recurrence.points)
-    for stream in recurrence.streams:
-        for direction in stream.directions:
-            pairs = recurrence.shifted(direction)
-            forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-            check(isl.UnionMap.from_map(order), isl.UnionMap.from_map(forward), links, what=stream.use.text, outer=outer)
+    if recurrence.box is None or not _holds_on_boxes(mapping, tuple(recurrence.directions), links):
+        _check(recurrence.points, mapping, [(s.use.text, d) for s in recurrence.streams for d in s.directions], links)
+
+
+@lru_cache(maxsize=4096)
+def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links: str) -> bool:
+    """Whether the sets are empty for boxes of all sizes, wherever they begin."""
+    axes = range(len(mapping.time))
+    sizes, within = ", ".join(f"n{k}" for k in axes), " and ".join(f"0 <= a{k} < n{k}" for k in axes)
+    points = isl.Set(f"[{sizes}] -> {{ [{', '.join(f'a{k}' for k in axes)}] : {within} }}")
+    try:
+        _check(points, mapping, [("", direction) for direction in directions], links)
+    except IllegalSchedule:
+        return False
+    return True
+
+
+def _check(points: isl.Set, mapping: SpaceTime, ways: Sequence[tuple[str, Direction]], links: str) -> None:
+    """ways: directions in which values go on, and what they are."""
+    outer = polyhedra.dimensions(points) - len(mapping.time)
+    order = isl.UnionMap.from_map(mapping.relation(outer).intersect_domain(points))
+    for what, direction in ways:
+        pairs = shifted(points, direction.vector, outer)
+        forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
+        check(order, isl.UnionMap.from_map(forward), links, what=what, outer=outer)
 
 
 def name(recurrence: Recurrence, mapping: SpaceTime) -> str:

@@ -5,8 +5,9 @@ another; values go from one fold to another through memory. Everything is counte
 
     { [o..., f, g, t, x, y] : f = x // rows, g = y // columns }
 
-exactly: a fold takes as many cycles as there are between its first and its last instance. Padded folds, as SCALE-Sim's, take as
-many as if every unit had instances. Operands that stay are shifted in along the rows before a fold begins, a row per cycle.
+exactly, by isl where `boxes` has no formulas for it: a fold takes as many cycles as there are between its first and its last
+instance. Padded folds, as SCALE-Sim's, take as many as if every unit had instances. Operands that stay are shifted in along the
+rows before a fold begins, a row per cycle.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 
@@ -24,57 +26,15 @@ from polyml.errors import IllegalSchedule
 from polyml.model.counting import CannotCount, Count, count
 from polyml.model.exponents import kernel
 from polyml.model.quasi import Poly
+from polyml.schedule import boxes
+from polyml.schedule.boxes import Boxes
+from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime, linear
+from polyml.schedule.stalls import Step
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 FORMULA_STEPS = 300  # sums for one formula
-
-
-@dataclass(frozen=True)
-class FoldClass:
-    """Folds that are alike. number: how many. units: that have an instance. compute_cycles: from the first instance to the last.
-    preload_cycles: before, to bring in what stays.
-    """
-
-    number: int
-    instances: int
-    units: int
-    compute_cycles: int
-    preload_cycles: int
-
-    @property
-    def cycles(self) -> int:
-        return self.compute_cycles + self.preload_cycles
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Elements between the array and the memory next to it. reads: of a result, of what sums start from, and of partial sums."""
-
-    stream: Stream
-    reads: int
-    writes: int
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """Folds that begin as soon as their units are free: what stays comes in meanwhile, into a second register of each unit, and
-    results that stay go out of one. first: cycles before the first fold. waits: (how many folds, cycles from their beginning to
-    the next one's). last: cycles of the last fold.
-    """
-
-    first: int
-    waits: tuple[tuple[int, int], ...]
-    last: int
-
-    @property
-    def cycles(self) -> int:
-        return self.fetched(0)
-
-    def fetched(self, tile_cycles: float) -> float:
-        """Cycles where what stays comes from a memory that takes so many for each fold's, and does so meanwhile."""
-        return tile_cycles + self.first + sum(number * max(wait, tile_cycles) for number, wait in self.waits) + self.last
 
 
 @dataclass(frozen=True)
@@ -91,7 +51,7 @@ class Folds:
     @cached_property
     def traffic(self) -> tuple[Traffic, ...]:
         """By stream; the last one's is the results'."""
-        return tuple(_Folded(self.recurrence, self.mapping, self.shape).traffic())
+        return tuple(_counting(self.recurrence, self.mapping, self.shape).traffic())
 
     @property
     def number(self) -> int:
@@ -106,7 +66,7 @@ class Folds:
         """Where each fold begins as soon as its units are free. None where folds use each other's values, and wait for memory."""
         if any(s.use.kind == "value" for s in self.recurrence.streams):
             return None
-        return _Folded(self.recurrence, self.mapping, self.shape).overlap(self.padded)
+        return Overlap(_counting(self.recurrence, self.mapping, self.shape).steps(self.padded))
 
     @property
     def utilisation(self) -> float:
@@ -144,13 +104,7 @@ class Folds:
     @property
     def drain_cycles(self) -> int:
         """To shift results that stay out after the last fold; those of the others leave while the next one runs."""
-        result = self.recurrence.result
-        return self.shape[0] if result.directions and stays(self.mapping, result) else 0
-
-
-def stays(mapping: SpaceTime, stream: Stream) -> bool:
-    """Whether its values stay in the unit where they are."""
-    return bool(stream.directions) and not any(any(mapping.steps(d.vector)[1:]) for d in stream.directions)
+        return self.shape[0] if stays(self.mapping, self.recurrence.result) else 0
 
 
 def obstacle(recurrence: Recurrence, dims: int) -> str:
@@ -174,24 +128,26 @@ def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> 
         return None
 
 
-def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
-    """Operands that are in their units before a fold begins."""
-    operands = [s for s in recurrence.streams if s.use.kind == "operand"]
-    return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]
-
-
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
     """shape: rows and columns that are used, of `units`, 0: of the same. Raises IllegalSchedule where values would have to go to
     a fold that runs earlier.
     """
-    folded = _Folded(recurrence, mapping, tuple(shape))
-    folded.check_order()
+    folded = _counting(recurrence, mapping, tuple(shape))
+    if isinstance(folded, _Folded):
+        folded.check_order()
     return Folds(recurrence, mapping, tuple(shape), units or prod(shape), padded, tuple(folded.classes(padded)))
 
 
 def fold_points(folds: Folds) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
     """The folds in their order: number [o, f], first row and column, and points { [o, a] }."""
     return _Folded(folds.recurrence, folds.mapping, folds.shape).points()
+def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl.Map]:
+    """{ [o, f] -> A[e] }: what each fold writes, and the names of its numbers, with the array's coordinates in this order."""
+    return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)
+
+
+def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | _Folded:
+    return (Boxes if boxes.applies(recurrence, mapping) else _Folded)(recurrence, mapping, shape)
 
 
 class _Folded:
@@ -273,25 +229,39 @@ class _Folded:
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
 
-    def overlap(self, padded: bool) -> Overlap:
+    def steps(self, padded: bool) -> tuple[Step, ...]:
         local, here = self._local(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
         same = " and ".join(f"{unit} = {other}" for unit, other in zip(here[1:], there[1:]))
         waits = local.flat_range_product(later.apply_range(local)).apply_range(_map([*here, *there], ["t - u"], same)).lexmax()
         whole = _filled(local.apply_range(_map(here, ["t"])))
-        alone = whole.intersect_domain(later.domain().subtract(waits.domain()))
+        alone = whole.intersect_domain(self._folds.subtract(waits.domain()))
         waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
-        rows = self._rows(padded)
-        counted = [waiting, later.apply_range(rows), rows]
-        resting = len(preloaded(self._recurrence, self._mapping))
-        leaving = int(bool(self._recurrence.result.directions) and stays(self._mapping, self._recurrence.result))
-        waits: Counter[int] = Counter()
-        for number, (wait, into, out) in self._alike(later.domain(), counted):
-            waits[max(wait, resting * into, leaving * out)] += number
-        ((_, (first,)),) = self._alike(self._folds.lexmin(), [rows])
-        ((_, (last,)),) = self._alike(self._folds.lexmax(), [whole])
-        return Overlap(resting * first, tuple((number, wait) for wait, number in sorted(waits.items())), last)
+        units = self._blocked(self._image).apply_range(_map(here, self._units))
+        counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
+        resting, leaving = len(preloaded(self._recurrence, self._mapping)), stays(self._mapping, self._recurrence.result)
+        found = []
+        for more, (instances, used, rows, free) in self._in_order(counted):
+            out = rows if leaving and more else 0
+            found.append(Step(resting * rows, Fraction(instances, used), max(free, out)))
+        return tuple(found)
+
+    def _in_order(self, values: Sequence[isl.Map]) -> Iterator[tuple[bool, tuple[int, ...]]]:
+        """Of each fold whether others come after it, and how many of each of { [o, f] -> values } it has."""
+        counted = [count(polyhedra.range_by_domain(each, self._numbers)).compiled for each in values]
+        folds = sorted(point for _, point in polyhedra.points(self._folds))
+        for number, fold in enumerate(folds, 1):
+            at = dict(zip(self._numbers, fold))
+            yield number < len(folds), tuple(each(at) for each in counted)
+
+    def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
+        names, every = [*self._outer, *(self._blocks[k] for k in order)], [*self._numbers, *self._axes]
+        statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
+        written = polyhedra.fix(statement.write.relation.intersect_domain(statement.domain), sizes).project_out_all_params()
+        at = self._recurrence.embedding.reverse().apply_range(written)
+        bare = _map(every, [*self._outer, *self._axes]).intersect_domain(self._points)
+        return names, bare.apply_range(at).apply_domain(_map(every, names))
 
     def _places(self, padded: bool) -> isl.Map:
         """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""

@@ -97,7 +97,8 @@ class Recurrence:
     """A nest with `axes`, inside `outer` loops that run one after another, of given sizes, or of all where there are none.
 
     result: the elements that it writes; along its directions the last value counts.
-    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] }.
+    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] }. lengths: of the loops, where each is as long whatever
+    the others are.
     """
 
     nest: Nest
@@ -108,6 +109,19 @@ class Recurrence:
     result: Stream
     points: isl.Set = field(repr=False)
     embedding: isl.Map = field(repr=False)
+    lengths: Vector | None = None
+
+    @cached_property
+    def box(self) -> tuple[int, Vector] | None:
+        """Iterations of the outer loops, and lengths of the axes: the points are all of these, whatever the others are."""
+        if self.lengths is None:
+            return None
+        return prod(self.lengths[k] for k in self.outer), tuple(prod(self.lengths[k] for k in axis.loops) for axis in self.axes)
+
+    @cached_property
+    def is_injective(self) -> bool:
+        """Whether no two instances share a point: an axis of a box has numbers in which each loop is a digit."""
+        return self.box is not None or self.embedding.is_injective()
 
     @property
     def directions(self) -> list[Direction]:
@@ -116,16 +130,21 @@ class Recurrence:
     @cached_property
     def turned(self) -> list[int]:
         """Axes that the domain has whole, whatever the others are."""
+        if self.box is not None:
+            return list(range(len(self.axes)))
         first = len(self.outer)
         return [k for k in range(len(self.axes)) if polyhedra.is_product(self.points, [first + k])]
 
     @cached_property
     def instances(self) -> int:
-        return count(self.points).evaluate({})
+        return count(self.points).evaluate({}) if self.lengths is None else prod(self.lengths)
 
     @cached_property
     def elements(self) -> int:
         """Elements that the nest writes."""
+        loops = [[loop for loop, c in enumerate(row) if c] for row in self.nest.written.rows]
+        if self.lengths is not None and all(len(row) == 1 for row in loops) and len({row[0] for row in loops}) == len(loops):
+            return prod(self.lengths[row[0]] for row in loops)
         statement = self.nest.statement
         written = statement.write.relation.intersect_domain(statement.domain).range()
         return count(polyhedra.fix(written, dict(self.sizes)).project_out_all_params()).evaluate({})
@@ -155,13 +174,6 @@ class Recurrence:
         named = zip("txy", mapping.rows)
         return ", ".join(f"{name} = {linear(self.loops_row(row), self.nest.loops)}" for name, row in named)
 
-    def shifted(self, direction: Direction) -> isl.Map:
-        """{ p -> p + direction }, of the nest's points."""
-        names = [*(f"o{k}" for k in range(len(self.outer))), *(f"a{k}" for k in range(len(self.axes)))]
-        steps = [*(0 for _ in self.outer), *direction.vector]
-        there = ", ".join(f"{name} + {step}" for name, step in zip(names, steps))
-        return isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}").intersect_domain(self.points).intersect_range(self.points)
-
     def made(self, stream: Stream) -> isl.Map:
         """{ p -> q : q uses the value that p made }, of a stream of values."""
         loops = [f"c{k}" for k in range(len(self.nest.loops))]
@@ -169,6 +181,13 @@ class Recurrence:
         name = self.nest.name
         pairs = isl.Map(f"{{ {name}[{', '.join(loops)}] -> {name}[{', '.join(there)}] }}")
         return pairs.apply_domain(self.embedding).apply_range(self.embedding)
+
+
+def shifted(points: isl.Set, vector: Sequence[int], outer: int = 0) -> isl.Map:
+    """{ [o, a] -> [o, a + vector] }, of these points."""
+    names = [*(f"o{k}" for k in range(outer)), *(f"a{k}" for k in range(len(vector)))]
+    there = ", ".join(f"{name} + {step}" for name, step in zip(names, [*(0 for _ in range(outer)), *vector]))
+    return isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}").intersect_domain(points).intersect_range(points)
 
 
 def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> tuple[Nest, ...]:
@@ -311,6 +330,7 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
     """The ways to see a nest as at most `dims` + 1 axes inside outer loops. sizes: None for all, without axes of several loops."""
     domain = nest.statement.domain if sizes is None else polyhedra.fix(nest.statement.domain, sizes).project_out_all_params()
     ranges = None if sizes is None else polyhedra.ranges(domain)
+    lengths = None if ranges is None else _lengths(domain, ranges)
     loops = range(len(nest.loops))
     grouped: dict[tuple[bool, ...], list[int]] = {}
     for loop in loops:
@@ -330,7 +350,13 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
             axes = tuple(_axis(unit, ranges, len(loops)) for unit in inside)
             streams = _streams(nest, outer, axes)
             if streams is not None:
-                yield _recurrence(nest, sizes or {}, domain, outer, axes, streams)
+                yield replace(_recurrence(nest, sizes or {}, domain, outer, axes, streams), lengths=lengths)
+
+
+def _lengths(domain: isl.Set, ranges: Sequence[tuple[int, int]]) -> Vector | None:
+    """Of the loops of a nest that has all points between their ends."""
+    found = tuple(last - first + 1 for first, last in ranges)
+    return found if count(domain).evaluate({}) == prod(found) else None
 
 
 def _axis(unit: tuple[int, ...], ranges: Sequence[tuple[int, int]] | None, loops: int) -> Axis:

@@ -139,6 +139,11 @@ def test_tpu_v1_as_its_paper_has_it():
     assert found.peak("i8").value == pytest.approx(92e12, rel=3e-3)  # 92 TOPS in its abstract
     assert found.tile_bytes == 64 * 1024 and round(found.tile_load_cycles) == 1349
     assert found.accumulator_bytes == 4096 * 256 * 4 and found.weight_tiles == 4
+    assert [found.pace(each) for each in (("i8", "i8"), ("i16", "i8"), ("i8", "i16"), ("i16", "i16"), ("f64", "f64"))] == [1, 2, 2, 4, 1]
+    assert {name: figure.value for name, figure in found.energies.known()} == {
+        "multiply": pytest.approx(0.2e-12), "add": pytest.approx(0.1e-12), "buffer": pytest.approx(100e-12 / 8),
+        "accumulators": pytest.approx(100e-12 / 8), "memory": pytest.approx(1.3e-9 / 8),
+    }  # fmt: skip
     assert found.peak("i8").value / 2 / found.read("memory").value == pytest.approx(1350, rel=1e-3)  # the ridge, in MACs
 
 
@@ -200,12 +205,20 @@ WRONG = [
      "48:1: error: `B` is no unit of a time (accepted: a number and a unit, as in \"300 ns\", \"480 cycles\")"),
     (GPU.replace('{ value = "263 cycles", origin', '{ cycles = 263, origin'),
      "48:1: error: there is no `cycles` in [l2_cache.latency] (known here: value, origin, source)"),
-    (TPU.replace('"4 MiB"', '"4 MB"'), "20:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
+    (TPU.replace('"4 MiB"', '"4 MB"'), "21:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
     (TPU.replace('"700 MHz"', '"700 MB"'),
      "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),
     (TPU + "[peak]\n",
-     "28:2: error: there is no `peak` (known here: "
-     "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host)"),
+     "37:2: error: there is no `peak` (known here: "
+     "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host, energy)"),
+    (TPU.replace('"i8*i16"', '"i16*i8"'),
+     "14:1: error: `i16*i8` are no operands of a multiply-add (expected two types, the shorter one first, as in \"i8*i16\" = 2)"),
+    (TPU.replace('"i8*i16" = 2', '"i8*i16" = 0'), "14:1: error: `i8*i16` is 0 (expected a whole number of at least 1)"),
+    (TPU.replace('"0.2 pJ"', '"0.2 pJ/B"'),
+     "31:1: error: `pJ/B` is no unit of an energy (did you mean pJ?)"),
+    (TPU.replace('buffer = "12.5 pJ/B"', 'buffer = "12.5 pJ"'),
+     "33:1: error: `pJ` is no unit of an energy per byte (did you mean pJ/B?)"),
+    (TPU.replace('multiply = "0.2 pJ"', 'multiplies = "0.2 pJ"'), "31:1: error: there is no `multiplies` in [energy] (did you mean `multiply`?)"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,111 @@
+"""What a mapping on a machine asks of the memories around the array, how long it waits for them, and what it costs.
+
+    buffer          operands that move, and results; sums that wait between folds where the accumulators do not hold them
+    accumulators    every sum that leaves the array, once in and once out
+    memory          what stays, a tile of the whole array for each fold; where nothing stays, the least that any order moves
+
+Bytes are of exact counts. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
+they wait for in their order (`schedule.stalls`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+from polyml.hardware import Systolic
+from polyml.schedule.dataflows import Plan
+from polyml.schedule.folds import preloaded
+from polyml.schedule.partial import Partial, partial
+from polyml.schedule.stalls import Stalled, stalled
+
+
+@dataclass(frozen=True)
+class Memories:
+    """pace: cycles of a multiply-add on the nest's operands. least_bytes: that any order moves between the memory and the buffer."""
+
+    machine: Systolic
+    plan: Plan
+    pace: int
+    least_bytes: int
+
+    @cached_property
+    def sums(self) -> Partial | None:
+        return partial(self.plan.folds)
+
+    @property
+    def capacity(self) -> int:
+        """Sums that the accumulators hold."""
+        return self.machine.accumulator_bytes // self.machine.accumulator_word_bytes
+
+    @property
+    def on_chip(self) -> bool:
+        """Whether they hold all that wait between folds."""
+        return self.sums is None or self.sums.waiting <= self.capacity
+
+    @cached_property
+    def buffer_reads(self) -> int:
+        """Bytes of operands that move, and of what sums start from."""
+        resting = preloaded(self.plan.recurrence, self.plan.mapping)
+        moving = sum(t.reads for t in self.plan.folds.traffic if t.stream not in resting)
+        return (moving - (self.sums.moved if self.sums else 0)) * self.machine.operand_bytes
+
+    @property
+    def buffer_writes(self) -> int:
+        """Bytes of results."""
+        return (self.plan.folds.writes - (self.sums.moved if self.sums else 0)) * self.machine.operand_bytes
+
+    @property
+    def read_back(self) -> int:
+        """Bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the accumulators."""
+        return self.sums.moved * self.machine.accumulator_word_bytes if self.sums else 0
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.buffer_reads + self.buffer_writes + (0 if self.on_chip else 2 * self.read_back)
+
+    @property
+    def accumulator_bytes(self) -> int:
+        return 2 * self.plan.folds.writes * self.machine.accumulator_word_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        resting = len(preloaded(self.plan.recurrence, self.plan.mapping))
+        tiles = resting * self.plan.folds.number * prod(self.plan.folds.shape)
+        return tiles * self.machine.operand_bytes or self.least_bytes
+
+    def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
+        """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,
+        or where folds use each other's values.
+        """
+        tile, overlap = self._tile_cycles, self.plan.padded.overlap
+        if tile is None or overlap is None:
+            return None
+        pace = max(Fraction(self.pace), self._buffer_pace(self.on_chip if on_chip is None else on_chip))
+        return stalled(overlap.steps, tile, self.machine.weight_tiles, pace)
+
+    @property
+    def _tile_cycles(self) -> Fraction | None:
+        memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
+        if memory is None or clock is None:
+            return None
+        tile = len(preloaded(self.plan.recurrence, self.plan.mapping)) * prod(self.plan.folds.shape) * self.machine.operand_bytes
+        return tile * Fraction(clock.value) / Fraction(memory.value)
+
+    def _buffer_pace(self, on_chip: bool) -> Fraction:
+        """Cycles in which the buffer delivers what the units take in one, on average over those in which they run instances."""
+        rate, clock = self.machine.read("buffer"), self.machine.frequency_hz.all
+        if rate is None:
+            return Fraction(0)
+        size = self.buffer_reads + (0 if on_chip else self.read_back)
+        active = sum(Fraction(each.number * each.instances, each.units) for each in self.plan.folds.classes)
+        return size * Fraction(clock.value) / Fraction(rate.value) / active
+
+    @cached_property
+    def energy_j(self) -> dict[str, float]:
+        """By component, of those that the machine's table has."""
+        amounts = dict.fromkeys(("multiply", "add"), self.plan.recurrence.instances)
+        amounts |= {"buffer": self.buffer_bytes, "accumulators": self.accumulator_bytes, "memory": self.memory_bytes}
+        return {name: amounts[name] * figure.value for name, figure in self.machine.energies.known()}

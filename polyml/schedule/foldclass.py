@@ -1,0 +1,61 @@
+"""What is counted of folds: those that are alike, traffic, how far they overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from polyml.schedule.recurrence import Recurrence, Stream
+from polyml.schedule.spacetime import SpaceTime
+from polyml.schedule.stalls import Repeat, Step, stalled
+
+
+@dataclass(frozen=True)
+class FoldClass:
+    """Folds that are alike. number: how many. units: that have an instance. compute_cycles: from the first instance to the last.
+    preload_cycles: before, to bring in what stays.
+    """
+
+    number: int
+    instances: int
+    units: int
+    compute_cycles: int
+    preload_cycles: int
+
+    @property
+    def cycles(self) -> int:
+        return self.compute_cycles + self.preload_cycles
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Elements between the array and the memory next to it. reads: of a result, of what sums start from, and of partial sums."""
+
+    stream: Stream
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Folds that begin as soon as their units are free: what stays comes in meanwhile, into a second register of each unit, and
+    results that stay go out of one.
+    """
+
+    steps: tuple[Step | Repeat, ...]
+
+    @cached_property
+    def cycles(self) -> int:
+        """Where what stays is there in time."""
+        return int(stalled(self.steps, 0, 1).cycles)
+
+
+def stays(mapping: SpaceTime, stream: Stream) -> bool:
+    """Whether its values stay in the unit where they are."""
+    return bool(stream.directions) and not any(any(mapping.steps(d.vector)[1:]) for d in stream.directions)
+
+
+def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
+    """Operands that are in their units before a fold begins."""
+    operands = [s for s in recurrence.streams if s.use.kind == "operand"]
+    return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]

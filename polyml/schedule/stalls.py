@@ -1,0 +1,125 @@
+"""When folds run whose operands come from a memory, tile by tile, through a queue: what the array waits for.
+
+    fetched(n) = max(fetched(n-1), shifted(n - queue)) + tile      the memory reads on while a place of the queue is free
+    shifts(n)  = max(fetched(n), begins(n-1))                      into the second register of each unit, which is free by then
+    begins(n)  = max(shifts(n) + rows, free(n-1))                  once it is there, and the units are free
+
+shifted(m) is when tile m begins to leave the queue. Once the state repeats, from one fold or one row of folds to the next, so do
+its cycles: what is left of a repetition is added at once, so that the time to find them does not grow with the folds.
+(The queue and the registers of TPU v1: Jouppi et al., ISCA 2017, section 2.)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Union
+
+Cycles = Union[int, Fraction]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fold in its place among others. shift_cycles: to bring in what stays. active_cycles: that a unit runs instances. free_cycles:
+    from its beginning until the next fold's units are free; of the last one until all is done.
+    """
+
+    shift_cycles: int
+    active_cycles: Fraction
+    free_cycles: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The same steps so many times."""
+
+    number: int
+    steps: Sequence["Step | Repeat"]
+
+
+@dataclass(frozen=True)
+class Stalled:
+    """tile_cycles: in which the memory delivers what stays in the array for a fold. cycles: of everything. Of these, until the
+    last fold has begun and run: active, waiting for a tile, waiting while one is shifted in; the rest waits for units.
+    """
+
+    tile_cycles: float
+    cycles: float
+    active_cycles: float
+    stall_cycles: float
+    shift_cycles: float
+
+    @property
+    def matrix_cycles(self) -> float:
+        return self.active_cycles + self.stall_cycles + self.shift_cycles
+
+    @property
+    def active_share(self) -> float:
+        return self.active_cycles / self.matrix_cycles
+
+    @property
+    def stall_share(self) -> float:
+        return self.stall_cycles / self.matrix_cycles
+
+    @property
+    def shift_share(self) -> float:
+        return self.shift_cycles / self.matrix_cycles
+
+
+def stalled(steps: Iterable[Step | Repeat], tile_cycles: Cycles, queue: int, pace: int = 1) -> Stalled:
+    """queue: tiles that wait next to the array. pace: cycles that a unit takes for an instance.
+
+    >>> stalled([Repeat(8, (Step(4, Fraction(10), 10),)), Step(4, Fraction(10), 16)], 0, 4)  # 4 rows, then 9 folds of 10
+    Stalled(tile_cycles=0.0, cycles=110.0, active_cycles=90.0, stall_cycles=0.0, shift_cycles=4.0)
+    """
+    clock = _Clock(Fraction(tile_cycles), queue, pace)
+    for step in steps:
+        clock.run(step)
+    return Stalled(float(tile_cycles), float(clock.free), *(float(total) for total in clock.totals))
+
+
+class _Clock:
+    def __init__(self, tile: Fraction, queue: int, pace: int):
+        self._tile, self._pace = tile, pace
+        self._fetched = self._begins = self._idle = self.free = Fraction(0)  # _idle: from when on the fold before has nothing to do
+        self._shifts = deque([Fraction(0)] * queue)
+        self.totals = [Fraction(0)] * 3  # active, stall, shift
+
+    def run(self, step: Step | Repeat) -> None:
+        if isinstance(step, Repeat):
+            self._repeat(step)
+        else:
+            self._fold(step)
+
+    def _fold(self, step: Step) -> None:
+        self._fetched = max(self._fetched, self._shifts.popleft()) + self._tile
+        shifts = max(self._fetched, self._begins)
+        self._shifts.append(shifts)
+        ready, active = shifts + step.shift_cycles, step.active_cycles * self._pace
+        waits = max(shifts, self._idle)
+        self.totals = [old + new for old, new in zip(self.totals, (active, waits - self._idle, max(Fraction(0), ready - waits)))]
+        self._begins = max(ready, self.free)
+        self._idle, self.free = self._begins + active, self._begins + step.free_cycles * self._pace
+
+    def _repeat(self, repeat: Repeat) -> None:
+        for done in range(repeat.number):
+            before, begins, totals = self._state(), self._begins, self.totals
+            for step in repeat.steps:
+                self.run(step)
+            if self._state() == before:
+                left = repeat.number - done - 1
+                self.totals = [new + left * (new - old) for new, old in zip(self.totals, totals)]
+                self._move(left * (self._begins - begins))
+                return
+
+    def _state(self) -> tuple:
+        """All times from the last fold's beginning on."""
+        return tuple(time - self._begins for time in (self._fetched, self._idle, self.free, *self._shifts))
+
+    def _move(self, cycles: Fraction) -> None:
+        self._fetched, self._begins, self._idle, self.free = (
+            time + cycles for time in (self._fetched, self._begins, self._idle, self.free)
+        )
+        self._shifts = deque(time + cycles for time in self._shifts)

@@ -1,0 +1,76 @@
+"""Formulas of boxes, against what isl counts of the same folds, and against instances one by one."""
+
+from itertools import product
+from math import prod
+
+import pytest
+
+from polyml.schedule import boxes
+from polyml.schedule.boxes import Boxes, runs
+from polyml.schedule.dataflows import plans
+from polyml.schedule.folds import _Folded
+from polyml.schedule.recurrence import layouts
+from polyml.schedule.spacetime import SpaceTime
+from polyml.schedule.stalls import Repeat
+from tests.schedule.systolic import CALLS, matmul, nests_of, picture, subsequence, syrk, triangular, zeros
+
+BOXES = [function for function in CALLS if function not in (triangular, syrk)]
+
+
+def flat(steps):
+    return [one for step in steps for one in (flat(step.steps) * step.number if isinstance(step, Repeat) else [step])]
+
+
+def same(recurrence, mapping, shape):
+    assert boxes.applies(recurrence, mapping)
+    found, counted = Boxes(recurrence, mapping, shape), _Folded(recurrence, mapping, shape)
+    for padded in (False, True):
+        assert list(found.classes(padded)) == list(counted.classes(padded))
+        assert flat(found.steps(padded)) == list(counted.steps(padded))
+    assert list(found.traffic()) == list(counted.traffic())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (5,)], ids=str)
+@pytest.mark.parametrize("function", BOXES, ids=lambda f: f.__name__)
+def test_formulas_are_what_isl_counts(function, shape):
+    (nest,), sizes = nests_of(function)
+    for plan in plans(nest, sizes, shape):
+        if boxes.applies(plan.recurrence, plan.mapping):
+            same(plan.recurrence, plan.mapping, plan.folds.shape)
+
+
+@pytest.mark.parametrize("space", [((1, 0, 0), (0, -1, 0)), ((0, 0, -1), (0, 1, 0)), ((0, 0, -1), (-1, 0, 0)), ((0, 0, 0), (0, 1, 0))], ids=str)
+def test_backwards_and_slowly_too(space):
+    """Also mappings that are slow, or that run several instances in one cycle: the formulas do not ask."""
+    (nest,), sizes = nests_of(matmul)
+    recurrence = next(r for r in layouts(nest, sizes, 2) if len(r.axes) == 3)
+    for time in product((1, -2), (1, -1), (3, -1)):
+        same(recurrence, SpaceTime(time, space), (3, 2))
+
+
+def test_what_is_no_box_or_no_axis_is_left_to_isl():
+    (nest,), sizes = nests_of(triangular)
+    assert all(r.box is None for r in layouts(nest, sizes, 2))
+    (nest,), sizes = nests_of(subsequence)
+    assert not any(boxes.applies(p.recurrence, p.mapping) for p in plans(nest, sizes, (3, 2)))  # values are made in the nest
+    (nest,), sizes = nests_of(picture)
+    recurrence = next(r for r in layouts(nest, sizes, 1) if len(r.axes) == 2)
+    assert boxes.applies(recurrence, SpaceTime((1, 1), ((1, 0),))) and not boxes.applies(recurrence, SpaceTime((1, 1), ((1, -1),)))
+
+
+def test_a_loop_with_gaps_is_no_box():
+    def even(A, x, y):
+        for i in range(0, A.shape[0], 2):
+            for j in range(A.shape[1]):
+                y[i] += A[i, j] * x[j]
+
+    (nest,), sizes = nests_of(even, (zeros(9, 4), zeros(4), zeros(9)))
+    for recurrence in layouts(nest, sizes, 1):
+        repeats, lengths = recurrence.box or (1, (recurrence.instances,))
+        assert recurrence.instances == repeats * prod(lengths) == 5 * 4
+
+
+@pytest.mark.parametrize("length, size", list(product(range(1, 12), range(1, 6))))
+def test_blocks_are_cut_from_the_first_on(length, size):
+    lengths = [min(size, length - start) for start in range(0, length, size)]
+    assert [n for n, number in runs(length, size) for _ in range(number)] == lengths
