@@ -141,6 +141,8 @@ def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, un
 def fold_points(folds: Folds) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
     """The folds in their order: number [o, f], first row and column, and points { [o, a] }."""
     return _Folded(folds.recurrence, folds.mapping, folds.shape).points()
+
+
 def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl.Map]:
     """{ [o, f] -> A[e] }: what each fold writes, and the names of its numbers, with the array's coordinates in this order."""
     return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)

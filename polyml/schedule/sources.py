@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.schedule.recurrence import Recurrence, Stream
+from polyml.schedule.recurrence import Recurrence, Stream, shifted
 from polyml.schedule.spacetime import SpaceTime, Vector
 
 RESULT = -1  # in place of the number of a read
@@ -43,7 +43,11 @@ def _sources(recurrence: Recurrence, mapping: SpaceTime, read: int, stream: Stre
     else:
         register = name, RESULT
     for direction in stream.directions:
-        vector, pairs = direction.vector, recurrence.shifted(direction) if direction.free else recurrence.made(stream)
+        vector = direction.vector
+        if direction.free:
+            pairs = shifted(recurrence.points, vector, len(recurrence.outer))
+        else:
+            pairs = recurrence.made(stream)
         if direction.free and mapping.steps(vector)[0] < 0:
             vector, pairs = tuple(-v for v in vector), pairs.reverse()
         back = recurrence.embedding.reverse()
