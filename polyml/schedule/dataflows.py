@@ -18,7 +18,7 @@ from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts
-from polyml.schedule.spacetime import SpaceTime, check, linear, mappings
+from polyml.schedule.spacetime import SpaceTime, check_units, check_ways, mappings
 
 DATAFLOWS = ("os", "ws", "is")
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
@@ -87,7 +87,8 @@ def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str
     may_stay = {s for s in recurrence.streams if len(recurrence.axes) > dims and [d.free for d in s.directions] == [True]}
     found: list[Plan] = []
     for slower in range(MOST_SLOWER + 1):
-        for mapping in mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower):
+        every = mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower)
+        for mapping in (each.forward(directions) for each in every):
             resting = {s for s in may_stay if stays(mapping, s)}
             if slower == 0 or not found or resting:
                 found += _turned(recurrence, mapping, shape, links, refused)
@@ -118,21 +119,26 @@ def _turned(
 
 
 def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
-    """Raise IllegalSchedule, with a pair of points, unless isl finds the sets of `spacetime` empty for the nest's instances."""
+    """Raise IllegalSchedule, with a pair of instances, unless isl finds the sets of `spacetime` empty for the instances of all of the
+    nest's statements together.
+    """
     if not recurrence.embedding.is_injective():
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
     outer = len(recurrence.outer)
-    order = mapping.relation(outer).intersect_domain(recurrence.points)
+    order = recurrence.embedding.apply_range(isl.UnionMap.from_map(mapping.relation(outer)))
+    check_units(order)
+    back = recurrence.embedding.reverse()
     for stream in recurrence.streams:
-        for direction in stream.directions:
-            pairs = recurrence.shifted(direction)
-            forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-            check(isl.UnionMap.from_map(order), isl.UnionMap.from_map(forward), links, what=stream.use.text, outer=outer)
+        for source in recurrence.sources_of(stream):
+            pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
+            forward = pairs if not source.free or mapping.steps(source.vector)[0] > 0 else pairs.reverse()
+            check_ways(order, forward, links, what=stream.use.text, outer=outer)
 
 
 def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
-    """Of what stays: "os", "ws", "is", or "" for other or several things."""
-    resting = [s for s in recurrence.streams if stays(mapping, s) or s in preloaded(recurrence, mapping)]
+    """Of what stays of the deepest statement: "os", "ws", "is", or "" for other or several things."""
+    mine = [s for s in recurrence.streams if s.use.statement == recurrence.nest.statement.name]
+    resting = [s for s in mine if stays(mapping, s) or s in preloaded(recurrence, mapping)]
     if len(resting) != 1:
         return ""
     (stream,) = resting
@@ -142,8 +148,11 @@ def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
 
 
 def weights(recurrence: Recurrence) -> Use | None:
-    """Of two operands the second, or the first if the second slides: its subscripts add loops up, as a picture's under filters."""
-    uses = [s.use for s in recurrence.streams if s.use.kind == "operand"]
+    """Of two operands of the deepest statement the second, or the first if the second slides: its subscripts add loops up, as a
+    picture's under filters.
+    """
+    name = recurrence.nest.statement.name
+    uses = [s.use for s in recurrence.streams if s.use.kind == "operand" and s.use.statement == name]
     if len(uses) != 2:
         return None
     sliding = [use for use in uses if any(sum(map(bool, row)) > 1 for row in use.rows)]
@@ -167,7 +176,7 @@ def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
 
 
 def entries(recurrence: Recurrence, mapping: SpaceTime) -> dict[str, str]:
-    """By the text of operands that move: the cycle in which an element enters, `i + k` of A[i, k], counted from the first of all
+    """By the label of operands that move: the cycle in which an element enters, `i + k` of A[i, k], counted from the first of all
     instances. Of operands that move along one axis, from where that begins.
     """
     found = {}
@@ -178,5 +187,5 @@ def entries(recurrence: Recurrence, mapping: SpaceTime) -> dict[str, str]:
         axes = [k for k, step in enumerate(vector) if step]
         if len(axes) == 1:
             row = [0 if k == axes[0] else c for k, c in enumerate(mapping.time)]
-            found[stream.use.text] = linear(recurrence.loops_row(row), recurrence.nest.loops)
+            found[recurrence.label(stream.use)] = recurrence.sum_text(row, stream.use.statement)
     return found

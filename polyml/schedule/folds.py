@@ -159,7 +159,9 @@ def obstacle(recurrence: Recurrence, dims: int) -> str:
     """
     if dims == 1 or len(recurrence.axes) <= dims:
         return ""
-    alone = next((s for s in (*recurrence.streams, recurrence.result) if not s.directions), None)
+    depth = len(recurrence.nest.loops)  # statements of fewer loops are not in every unit
+    deep = (s for s in recurrence.streams if len(recurrence.nest.place(s.use.statement).statement.iterators) == depth)
+    alone = next((s for s in (*deep, recurrence.result) if not s.directions), None)
     return f"{alone.use.text} is another element in each instance: every unit would need a wire of its own" if alone else ""
 
 
@@ -178,6 +180,21 @@ def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
     """Operands that are in their units before a fold begins."""
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
     return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]
+
+
+def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
+    """How often operands are shifted into all units before a fold: those of different units come in together."""
+    outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
+    to_units = _map([*outer, *axes], [*outer, *(linear(row, axes) for row in mapping.space)])
+    together: list[isl.Set] = []
+    for stream in preloaded(recurrence, mapping):
+        units = recurrence.users(stream).apply(to_units)
+        free = next((k for k, taken in enumerate(together) if units.is_disjoint(taken)), None)
+        if free is None:
+            together.append(units)
+        else:
+            together[free] = together[free].union(units)
+    return len(together)
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
@@ -223,17 +240,24 @@ class _Folded:
         return self._by_fold(image.apply(self._blocking(others, self._units)), others)
 
     def check_order(self) -> None:
-        """Values that are made in the nest go to the same fold, or to a later one."""
+        """Values that are made in the nest go to the same fold, or to a later one; in the same fold from unit to unit."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         for stream in self._recurrence.streams:
             if stream.use.kind != "value":
                 continue
-            ways = self._ways(stream).apply_domain(to_fold).apply_range(to_fold)
+            pairs = self._ways(stream)
+            ways = pairs.apply_domain(to_fold).apply_range(to_fold)
             back = ways.intersect(isl.Map.lex_gt(self._folds.get_space()))
+            notes = [f"mapping {self._recurrence.text(self._mapping)}"]
             if not back.is_empty():
                 source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
                 message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
-                raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
+                raise IllegalSchedule(message, notes=notes)
+            cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._handed(stream))
+            if not cut.is_empty():
+                (_, source), _ = polyhedra.witness(cut).instances
+                message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
+                raise IllegalSchedule(message, notes=notes)
 
     def _ways(self, stream: Stream) -> isl.Map:
         """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
@@ -243,7 +267,7 @@ class _Folded:
     def classes(self, padded: bool) -> Iterator[FoldClass]:
         units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
         times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
-        resting = len(preloaded(self._recurrence, self._mapping))
+        resting = shifts(self._recurrence, self._mapping)
         counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
         found: Counter[tuple[int, ...]] = Counter()
         for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
@@ -251,9 +275,9 @@ class _Folded:
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def formula(self) -> Count:
-        context = self._recurrence.nest.statement.domain.params()
+        context = self._recurrence.nest.domain.params()
         times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
-        folds, resting = count(self._folds), len(preloaded(self._recurrence, self._mapping))
+        folds, resting = count(self._folds), shifts(self._recurrence, self._mapping)
         preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
@@ -269,7 +293,7 @@ class _Folded:
         waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
         rows = self._rows(padded)
         counted = [waiting, later.apply_range(rows), rows]
-        resting = len(preloaded(self._recurrence, self._mapping))
+        resting = shifts(self._recurrence, self._mapping)
         leaving = int(bool(self._recurrence.result.directions) and stays(self._mapping, self._recurrence.result))
         waits: Counter[int] = Counter()
         for number, (wait, into, out) in self._alike(later.domain(), counted):
@@ -331,17 +355,37 @@ class _Folded:
 
     def _entering(self, stream: Stream) -> int:
         """Instances that get the value from none before them in the fold."""
-        others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
-        return _size(self._points) - (_size(polyhedra.union(others, None)) if others else 0)
+        return _size(self._lifted(self._recurrence.users(stream))) - _size(self._handed(stream))
+
+    def _handed(self, stream: Stream) -> isl.Set:
+        """{ [o, f, a] } that get the value from one before them in the fold."""
+        users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
+        for direction in stream.directions:
+            there, users_there = self._points, users
+            if stream.use.sources:
+                led = [s.pairs.range() for s in self._recurrence.sources_of(stream) if s.vector == direction.vector]
+                users_there = self._lifted(polyhedra.union(led, None))
+            else:
+                there = users
+            found.append(there.apply(self._step(direction)).intersect(users_there))
+        return polyhedra.union(found, None)
+
+    def _lifted(self, points: isl.Set) -> isl.Set:
+        """{ [o, a] } as { [o, f, a] }"""
+        if points is self._recurrence.points:
+            return self._points
+        return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        """Instances whose value another fold uses, or is the last one of its element in the fold."""
-        leaves = self._points
-        for direction in self._recurrence.result.directions:
+        """Instances whose value another fold uses, or is there at the end; of operands alone, the last one of its element in the
+        fold.
+        """
+        values = [s for s in self._recurrence.streams if s.use.kind == "value"]
+        leaves = self._lifted(self._recurrence.kept) if values else self._points
+        for direction in () if values else self._recurrence.result.directions:
             leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         inside = to_fold.apply_range(to_fold.reverse())
-        values = (s for s in self._recurrence.streams if s.use.kind == "value")
         return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
 
     def _step(self, direction: Direction) -> isl.Map:
