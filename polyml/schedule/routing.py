@@ -102,17 +102,24 @@ def routes(places: Mapping[str, Place], reads: Mapping[Key, Read]) -> dict[Key, 
     """Of each read of values that the nest makes; all of them go forward in some time that is linear. Raises IllegalSchedule,
     with the dependence, where there are none.
     """
-    options: dict[Key, list[tuple[Source, ...]]] = {}
-    for key, read in reads.items():
-        if read.made:
-            found = (route for route in _routes(read, reads, places) if has_time(frozenset(s.vector for s in route)))
-            options[key] = list(islice(found, MOST_ROUTES))
-            if not options[key]:
-                raise _refusal(read, places)
+    open_ = {key: (r for r in _routes(read, reads, places) if has_time(_vectors(r))) for key, read in reads.items() if read.made}
+    first: dict[Key, tuple[Source, ...]] = {}
+    for key, found in open_.items():
+        route = next(found, None)
+        if route is None:
+            raise _refusal(reads[key], places)
+        first[key] = route
+    if has_time(frozenset().union(*map(_vectors, first.values()))):
+        return first
+    options = {key: [first[key], *islice(found, MOST_ROUTES - 1)] for key, found in open_.items()}
     chosen = _together(sorted(options.items(), key=lambda item: len(item[1])), frozenset())
     if chosen is None:
         raise _no_time(options, reads)
     return chosen
+
+
+def _vectors(route: Sequence[Source]) -> frozenset[Vector]:
+    return frozenset(source.vector for source in route)
 
 
 def hops(read: Read, other: Read, vector: Vector) -> isl.Map:
@@ -121,6 +128,7 @@ def hops(read: Read, other: Read, vector: Vector) -> isl.Map:
     return step.intersect_range(_arriving(other.users, read.users, step))
 
 
+@lru_cache(maxsize=1024)
 def shift(vector: Vector) -> isl.Map:
     """{ p -> p + vector }"""
     names = [f"c{k}" for k in range(len(vector))]
@@ -220,7 +228,7 @@ def _together(options: Sequence[tuple[Key, Sequence]], vectors: frozenset[Vector
         return {}
     (key, alternatives), *others = options
     for route in alternatives:
-        more = vectors | {source.vector for source in route}
+        more = vectors | _vectors(route)
         found = _together(others, more) if has_time(more) else None
         if found is not None:
             return {key: route, **found}

@@ -239,7 +239,7 @@ def test_the_command_prints_data(file):
         (["product", *TYPES], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
         (["product", *TYPES, "--array", "4by4"], "--array does not take '4by4' (expected rows and columns, as in 16x16, or a length)"),
         (["product", *TYPES, "--machine", "zen4"], "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)"),
-        (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used at distances that differ: S0[0, 0, 0] -> S0[0, 0,"),
+        (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0,"),
     ],
     ids=["no array", "no shape", "a CPU", "no distance"],
 )
