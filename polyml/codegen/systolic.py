@@ -30,11 +30,22 @@ from polyml.model.nest import children, with_children
 from polyml.model.scop import Access, Index, Load, Scop, Statement, Value
 from polyml.schedule.folds import Folds, fold_points, preloaded
 from polyml.schedule.recurrence import Recurrence
-from polyml.schedule.sources import Register, sources
-from polyml.schedule.spacetime import SpaceTime
+from polyml.schedule.spacetime import SpaceTime, Vector
 
+RESULT = -1  # in place of the number of a read
+
+Register = tuple[str, int]  # a statement, and the number of its read, or RESULT
 Memory = tuple[str, str]  # ("array", name), ("initial", name): as the nest found it, ("made", statement), ("number", "")
 Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
+
+
+@dataclass(frozen=True)
+class _Source:
+    """`register` of the instance `vector` before, along the axes. pairs: { S[p] -> T[q] : T[q] has it from S[p] }."""
+
+    register: Register
+    vector: Vector
+    pairs: isl.Map
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,7 @@ class _Fold:
 
     def __init__(self, number: tuple[int, ...], corner: tuple[int, ...], points: isl.Set, recurrence: Recurrence, mapping: SpaceTime):
         self.number, self.corner = number, corner
-        self.instances = {name: recurrence.instances_at(name, points) for name in recurrence.statements}
+        self.instances = {name: recurrence.embeddings[name].intersect_range(points).domain() for name in recurrence.statements}
         ranges = polyhedra.ranges(points.apply(mapping.relation(len(recurrence.outer))))
         (self.start, last), *places = ranges[-1 - len(corner) :]
         self.cycles = last - self.start + 1
@@ -189,7 +200,8 @@ class NestProgram:
         self._steps = (folds.shape[-1], 1) if len(folds.shape) == 2 else (1,)
         statements = [scop.statements[name] for name in self._recurrence.statements]
         self.cells = {s.name: cell(scop, s) for s in statements}
-        self._sources = sources(self._recurrence, folds.mapping)
+        self._sources = self._found_sources()
+        self._kinds = {(s.use.statement, s.use.read): s.use.kind for s in self._recurrence.streams}
         self._makers = {(s.name, k): self._makers_of(s, access) for s in statements for k, access in enumerate(s.reads)}
         self._last = {s.name: self._last_instances(s) for s in statements}
         self._times = {s.name: self._row(s.name, folds.mapping.time) for s in statements}
@@ -402,8 +414,7 @@ class NestProgram:
     @property
     def streams(self) -> dict[Register, str]:
         """Registers of what does not stay the same everywhere, by what the source calls it."""
-        streams = iter(self._recurrence.streams)
-        return {register: next(streams).use.text for register in self._sources}
+        return {(s.use.statement, s.use.read): self._recurrence.label(s.use) for s in self._recurrence.streams}
 
     @property
     def written(self) -> set[str]:
@@ -420,7 +431,22 @@ class NestProgram:
         return prod(last - first + 1 for first, last in self._boxes[name])
 
     def is_sum(self, register: Register) -> bool:
-        return self._recurrence.kind(*register) == "result"
+        return self._kinds.get(register) == "result"
+
+    def _found_sources(self) -> dict[Register, tuple[_Source, ...]]:
+        """Of each read, in the order in which they count. Reads of what every unit has are not there."""
+        back = {name: embedding.reverse() for name, embedding in self._recurrence.embeddings.items()}
+        found = {}
+        for (name, read), sources in self._recurrence.sources.items():
+            parts = []
+            for source in sources:
+                vector, pairs = source.vector, source.pairs
+                if source.free and self.folds.mapping.steps(vector)[0] < 0:
+                    vector, pairs = tuple(-v for v in vector), pairs.reverse()
+                register = source.statement, RESULT if source.read is None else source.read
+                parts.append(_Source(register, vector, pairs.apply_domain(back[source.statement]).apply_range(back[name])))
+            found[name, read] = tuple(parts)
+        return found
 
     def _makers_of(self, statement: Statement, access: Access) -> dict[str, isl.Map]:
         """{ S[p] -> T[q] : S[p] made what T[q] reads }, of the nest's statements."""

@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from polyml.codegen.systolic import Events, FoldProgram, NestProgram, Wire
+from polyml.codegen.systolic import RESULT, Events, FoldProgram, NestProgram, Register, Wire
 from polyml.model.text import access_text
-from polyml.schedule.sources import RESULT, Register
 
 MOST_LINES = 400
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.schedule.dataflows import Plan, classical, entries
-from polyml.schedule.folds import Folds, stays
+from polyml.schedule.folds import Folds, Traffic, stays
 from polyml.schedule.stalls import Stalled
 
 VERSION = 1
@@ -52,6 +52,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
+        "statements": [{"name": p.statement.name, "loops": list(p.statement.iterators)} for p in nest.nest.places],
         "at_the_edge": list(nest.nest.edge),
         "instances": nest.best.recurrence.instances,
         "mappings": [_plan(report, nest, plan) for plan in nest.plans],
@@ -70,6 +71,7 @@ def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, obj
         "streams": [
             {
                 "text": s.use.text,
+                "statement": s.use.statement,
                 "kind": s.use.kind,
                 "stays": stays(mapping, s),
                 "moves": [dict(zip(("cycles", "rows", "columns"), mapping.moved(d))) for d in s.directions],
@@ -82,9 +84,14 @@ def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, obj
         "drain_cycles": plan.folds.drain_cycles,
         "traffic": {
             "accuracy": TRAFFIC,
-            "streams": [{"text": t.stream.use.text, "reads": t.reads, "writes": t.writes} for t in plan.folds.traffic],
+            "streams": [_traffic(t) for t in plan.folds.traffic],
         },
     }
+
+
+def _traffic(traffic: Traffic) -> dict[str, object]:
+    use = traffic.stream.use
+    return {"text": use.text, "statement": use.statement, "reads": traffic.reads, "writes": traffic.writes}
 
 
 def _memories(memories: Memories | None) -> dict[str, object]:

@@ -49,7 +49,8 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
 
 
 def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
-    yield f"── {nest.nest.name}[{', '.join(nest.nest.loops)}] ".ljust(WIDTH, "─")
+    statements = (f"{place.statement.name}[{', '.join(place.statement.iterators)}]" for place in nest.nest.places)
+    yield f"── {', '.join(statements)} ".ljust(WIDTH, "─")
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
@@ -78,9 +79,9 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     enters = entries(best.recurrence, best.mapping)
     rows = []
     for traffic in best.folds.traffic:
-        use = traffic.stream.use
-        at = f"t = {enters[use.text]}" if use.text in enters else ""
-        rows.append((use.text, use.kind, moves_text(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
+        use, label = traffic.stream.use, best.recurrence.label(traffic.stream.use)
+        at = f"t = {enters[label]}" if label in enters else ""
+        rows.append((label, use.kind, moves_text(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
     yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"

@@ -14,12 +14,11 @@ from math import prod
 
 import islpy as isl
 
-from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts, shifted
-from polyml.schedule.spacetime import Direction, SpaceTime, check, linear, mappings
+from polyml.schedule.spacetime import Direction, SpaceTime, check, check_units, check_ways, mappings
 
 DATAFLOWS = ("os", "ws", "is")
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
@@ -88,7 +87,8 @@ def _plans(recurrence: Recurrence, shape: tuple[int, ...], dims: int, links: str
     may_stay = {s for s in recurrence.streams if len(recurrence.axes) > dims and [d.free for d in s.directions] == [True]}
     found: list[Plan] = []
     for slower in range(MOST_SLOWER + 1):
-        for mapping in mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower):
+        every = mappings(len(recurrence.axes), directions, dims, links, turned=recurrence.turned, slower=slower)
+        for mapping in (each.forward(directions) for each in every):
             resting = {s for s in may_stay if stays(mapping, s)}
             if slower == 0 or not found or resting:
                 found += _turned(recurrence, mapping, shape, links, refused)
@@ -119,11 +119,22 @@ def _turned(
 
 
 def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
-    """Raise IllegalSchedule, with a pair of points, unless isl finds the sets of `spacetime` empty for the nest's instances."""
+    """Raise IllegalSchedule, with a pair of instances, unless isl finds the sets of `spacetime` empty for the instances of all of the
+    nest's statements together.
+    """
     if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
-    if recurrence.box is None or not _holds_on_boxes(mapping, tuple(recurrence.directions), links):
-        _check(recurrence.points, mapping, [(s.use.text, d) for s in recurrence.streams for d in s.directions], links)
+    if recurrence.box is not None and _holds_on_boxes(mapping, tuple(recurrence.directions), links):
+        return
+    outer = len(recurrence.outer)
+    order = recurrence.embedding.apply_range(isl.UnionMap.from_map(mapping.relation(outer)))
+    check_units(order)
+    back = recurrence.embedding.reverse()
+    for stream in recurrence.streams:
+        for source in recurrence.sources_of(stream):
+            pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
+            forward = pairs if not source.free or mapping.steps(source.vector)[0] > 0 else pairs.reverse()
+            check_ways(order, forward, links, what=stream.use.text, outer=outer)
 
 
 @lru_cache(maxsize=4096)
@@ -132,26 +143,21 @@ def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links
     axes = range(len(mapping.time))
     sizes, within = ", ".join(f"n{k}" for k in axes), " and ".join(f"0 <= a{k} < n{k}" for k in axes)
     points = isl.Set(f"[{sizes}] -> {{ [{', '.join(f'a{k}' for k in axes)}] : {within} }}")
+    order = isl.UnionMap.from_map(mapping.relation(0).intersect_domain(points))
     try:
-        _check(points, mapping, [("", direction) for direction in directions], links)
+        for direction in directions:
+            pairs = shifted(points, direction.vector)
+            forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
+            check(order, isl.UnionMap.from_map(forward), links)
     except IllegalSchedule:
         return False
     return True
 
 
-def _check(points: isl.Set, mapping: SpaceTime, ways: Sequence[tuple[str, Direction]], links: str) -> None:
-    """ways: directions in which values go on, and what they are."""
-    outer = polyhedra.dimensions(points) - len(mapping.time)
-    order = isl.UnionMap.from_map(mapping.relation(outer).intersect_domain(points))
-    for what, direction in ways:
-        pairs = shifted(points, direction.vector, outer)
-        forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-        check(order, isl.UnionMap.from_map(forward), links, what=what, outer=outer)
-
-
 def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
-    """Of what stays: "os", "ws", "is", or "" for other or several things."""
-    resting = [s for s in recurrence.streams if stays(mapping, s) or s in preloaded(recurrence, mapping)]
+    """Of what stays of the deepest statement: "os", "ws", "is", or "" for other or several things."""
+    mine = [s for s in recurrence.streams if s.use.statement == recurrence.nest.statement.name]
+    resting = [s for s in mine if stays(mapping, s) or s in preloaded(recurrence, mapping)]
     if len(resting) != 1:
         return ""
     (stream,) = resting
@@ -161,8 +167,11 @@ def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
 
 
 def weights(recurrence: Recurrence) -> Use | None:
-    """Of two operands the second, or the first if the second slides: its subscripts add loops up, as a picture's under filters."""
-    uses = [s.use for s in recurrence.streams if s.use.kind == "operand"]
+    """Of two operands of the deepest statement the second, or the first if the second slides: its subscripts add loops up, as a
+    picture's under filters.
+    """
+    name = recurrence.nest.statement.name
+    uses = [s.use for s in recurrence.streams if s.use.kind == "operand" and s.use.statement == name]
     if len(uses) != 2:
         return None
     sliding = [use for use in uses if any(sum(map(bool, row)) > 1 for row in use.rows)]
@@ -186,7 +195,7 @@ def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
 
 
 def entries(recurrence: Recurrence, mapping: SpaceTime) -> dict[str, str]:
-    """By the text of operands that move: the cycle in which an element enters, `i + k` of A[i, k], counted from the first of all
+    """By the label of operands that move: the cycle in which an element enters, `i + k` of A[i, k], counted from the first of all
     instances. Of operands that move along one axis, from where that begins.
     """
     found = {}
@@ -197,5 +206,5 @@ def entries(recurrence: Recurrence, mapping: SpaceTime) -> dict[str, str]:
         axes = [k for k, step in enumerate(vector) if step]
         if len(axes) == 1:
             row = [0 if k == axes[0] else c for k, c in enumerate(mapping.time)]
-            found[stream.use.text] = linear(recurrence.loops_row(row), recurrence.nest.loops)
+            found[recurrence.label(stream.use)] = recurrence.sum_text(row, stream.use.statement)
     return found

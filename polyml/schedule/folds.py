@@ -113,7 +113,9 @@ def obstacle(recurrence: Recurrence, dims: int) -> str:
     """
     if dims == 1 or len(recurrence.axes) <= dims:
         return ""
-    alone = next((s for s in (*recurrence.streams, recurrence.result) if not s.directions), None)
+    depth = len(recurrence.nest.loops)  # statements of fewer loops are not in every unit
+    deep = (s for s in recurrence.streams if len(recurrence.nest.place(s.use.statement).statement.iterators) == depth)
+    alone = next((s for s in (*deep, recurrence.result) if not s.directions), None)
     return f"{alone.use.text} is another element in each instance: every unit would need a wire of its own" if alone else ""
 
 
@@ -126,6 +128,21 @@ def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> 
             return _Folded(recurrence, mapping, tuple(shape)).formula()
     except (polyhedra.BudgetExceeded, CannotCount, polyhedra.NoNumber):
         return None
+
+
+def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
+    """How often operands are shifted into all units before a fold: those of different units come in together."""
+    outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
+    to_units = _map([*outer, *axes], [*outer, *(linear(row, axes) for row in mapping.space)])
+    together: list[isl.Set] = []
+    for stream in preloaded(recurrence, mapping):
+        units = recurrence.users(stream).apply(to_units)
+        free = next((k for k, taken in enumerate(together) if units.is_disjoint(taken)), None)
+        if free is None:
+            together.append(units)
+        else:
+            together[free] = together[free].union(units)
+    return len(together)
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
@@ -196,17 +213,24 @@ class _Folded:
             yield number, corner, self._recurrence.points.intersect(isl.Set(f"{names}{' and '.join(parts)} }}")).coalesce()
 
     def check_order(self) -> None:
-        """Values that are made in the nest go to the same fold, or to a later one."""
+        """Values that are made in the nest go to the same fold, or to a later one; in the same fold from unit to unit."""
         to_fold = _map([*self._numbers, *self._axes], self._numbers)
         for stream in self._recurrence.streams:
             if stream.use.kind != "value":
                 continue
-            ways = self._ways(stream).apply_domain(to_fold).apply_range(to_fold)
+            pairs = self._ways(stream)
+            ways = pairs.apply_domain(to_fold).apply_range(to_fold)
             back = ways.intersect(isl.Map.lex_gt(self._folds.get_space()))
+            notes = [f"mapping {self._recurrence.text(self._mapping)}"]
             if not back.is_empty():
                 source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
                 message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
-                raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
+                raise IllegalSchedule(message, notes=notes)
+            cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._handed(stream))
+            if not cut.is_empty():
+                (_, source), _ = polyhedra.witness(cut).instances
+                message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
+                raise IllegalSchedule(message, notes=notes)
 
     def _ways(self, stream: Stream) -> isl.Map:
         """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
@@ -216,7 +240,7 @@ class _Folded:
     def classes(self, padded: bool) -> Iterator[FoldClass]:
         units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
         times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
-        resting = len(preloaded(self._recurrence, self._mapping))
+        resting = shifts(self._recurrence, self._mapping)
         counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
         found: Counter[tuple[int, ...]] = Counter()
         for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
@@ -224,9 +248,9 @@ class _Folded:
         return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
 
     def formula(self) -> Count:
-        context = self._recurrence.nest.statement.domain.params()
+        context = self._recurrence.nest.domain.params()
         times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
-        folds, resting = count(self._folds), len(preloaded(self._recurrence, self._mapping))
+        folds, resting = count(self._folds), shifts(self._recurrence, self._mapping)
         preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
@@ -242,7 +266,7 @@ class _Folded:
         waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
         units = self._blocked(self._image).apply_range(_map(here, self._units))
         counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
-        resting, leaving = len(preloaded(self._recurrence, self._mapping)), stays(self._mapping, self._recurrence.result)
+        resting, leaving = shifts(self._recurrence, self._mapping), stays(self._mapping, self._recurrence.result)
         found = []
         for more, (instances, used, rows, free) in self._in_order(counted):
             out = rows if leaving and more else 0
@@ -317,22 +341,37 @@ class _Folded:
             yield Traffic(chain, sums - started, sums)
 
     def _entering(self, stream: Stream) -> int:
-        """Instances that get the value from none before them in the fold. Of an axis of several loops the number before may be
-        another instance than the one that made it.
-        """
-        if stream.use.kind == "value":
-            others = [self._ways(stream).intersect(self._same_fold()).range()]
-        else:
-            others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
-        return _size(self._points) - (_size(polyhedra.union(others, None)) if others else 0)
+        """Instances that get the value from none before them in the fold."""
+        return _size(self._lifted(self._recurrence.users(stream))) - _size(self._handed(stream))
+
+    def _handed(self, stream: Stream) -> isl.Set:
+        """{ [o, f, a] } that get the value from one before them in the fold."""
+        users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
+        for direction in stream.directions:
+            there, users_there = self._points, users
+            if stream.use.sources:
+                led = [s.pairs.range() for s in self._recurrence.sources_of(stream) if s.vector == direction.vector]
+                users_there = self._lifted(polyhedra.union(led, None))
+            else:
+                there = users
+            found.append(there.apply(self._step(direction)).intersect(users_there))
+        return polyhedra.union(found, None)
+
+    def _lifted(self, points: isl.Set) -> isl.Set:
+        """{ [o, a] } as { [o, f, a] }"""
+        if points is self._recurrence.points:
+            return self._points
+        return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        """Instances whose value another fold uses, or is the last one of its element in the fold."""
-        leaves = self._points
-        for direction in self._recurrence.result.directions:
+        """Instances whose value another fold uses, or is there at the end; of operands alone, the last one of its element in the
+        fold.
+        """
+        values = [s for s in self._recurrence.streams if s.use.kind == "value"]
+        leaves = self._lifted(self._recurrence.kept) if values else self._points
+        for direction in () if values else self._recurrence.result.directions:
             leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
         inside = self._same_fold()
-        values = (s for s in self._recurrence.streams if s.use.kind == "value")
         return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
 
     def _same_fold(self) -> isl.Map:

@@ -4,8 +4,9 @@
 
 An element that many instances read is not read by each: it goes on from one to the next along what the access does not depend
 on (routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may
-come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance.
-Elements are values that move, so that nothing is overwritten: only flow dependences count.
+come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance, or go
+on from there by equal steps (`routing`). Elements are values that move, so that nothing is overwritten: only flow dependences
+count. Statements that need each other's values are one nest, among the same points (`places`).
 
 Arrays have two dimensions, or one, and time; nests have more loops. So `layouts` joins loops that move the same accesses to one
 axis (of a convolution the rows and columns of a picture, of channels and filters), or leaves some outside, which run one after
@@ -31,49 +32,73 @@ from polyml.model.nest import subvalues
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Gather, Scop, Statement
 from polyml.model.text import access_text
+from polyml.schedule.places import Flows, Place, arrangements
+from polyml.schedule.routing import Key, Read, Source, hops, read_of, routes, shift
 from polyml.schedule.spacetime import Direction, SpaceTime, Vector, linear
+from polyml.schedule.sums import Order, orders
 
 MOST_LOOPS = 5  # of nests whose loops are taken one by one
 
 
 @dataclass(frozen=True)
 class Use:
-    """What each instance of a nest uses.
+    """What each instance of a statement uses: `read` says which of its reads, None what it writes.
 
     kind: "operand" (elements that the nest does not make), "result" (a sum or other reduction, which the nest goes on with), or
-    "value" (made by the instance `distance` before). rows: coefficients of the loops in each subscript. distance: of an operand,
-    to the instance before that reads the same element by another access.
+    "value" (made by other instances). rows: coefficients of the statement's loops in each subscript. sources: where values come
+    from, and elements that another access reads before, by steps among the nest's points. flow: { p -> q : q uses what p made }.
     """
 
     kind: str
     array: str
     text: str
     rows: tuple[Vector, ...]
-    distance: Vector = ()
+    statement: str
+    read: int | None
+    sources: tuple[Source, ...] = ()
+    flow: isl.Map | None = field(default=None, repr=False, compare=False)
 
     def depends_on(self, loop: int) -> bool:
         return any(row[loop] for row in self.rows)
 
+    @property
+    def distance(self) -> Vector:
+        """The step of what comes from one distance; () of anything else."""
+        return self.sources[0].vector if len(self.sources) == 1 else ()
+
 
 @dataclass(frozen=True)
 class Nest:
-    """The instances of one statement. written: the elements that it writes, as `rows` of a Use. starts: whether sums start from
-    elements of arrays. edge: other statements whose instances make one of its values from another as they come and go.
+    """The instances of one statement, or of several that need each other's values: the deepest is `statement`.
+
+    places: of all of them among the points of its loops. uses: statement by statement. written: the elements that `statement`
+    writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
+    arrays. edge: other statements whose instances make one of its values from another as they come and go.
     """
 
     statement: Statement = field(repr=False)
+    places: tuple[Place, ...] = field(repr=False)
     uses: tuple[Use, ...]
     written: Use
+    kept: isl.Set = field(repr=False, compare=False)
     starts: bool
     edge: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.statement.name
+        return ", ".join(place.statement.name for place in self.places)
 
     @property
     def loops(self) -> tuple[str, ...]:
         return self.statement.iterators
+
+    @cached_property
+    def domain(self) -> isl.Set:
+        """{ p }"""
+        return polyhedra.union([place.map.range() for place in self.places], None).coalesce()
+
+    def place(self, name: str) -> Place:
+        return next(place for place in self.places if place.statement.name == name)
 
 
 @dataclass(frozen=True)
@@ -97,8 +122,8 @@ class Recurrence:
     """A nest with `axes`, inside `outer` loops that run one after another, of given sizes, or of all where there are none.
 
     result: the elements that it writes; along its directions the last value counts.
-    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] }. lengths: of the loops, where each is as long whatever
-    the others are.
+    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] } of all statements. lengths: of
+    the loops of a statement alone, where each is as long whatever the others are.
     """
 
     nest: Nest
@@ -108,7 +133,7 @@ class Recurrence:
     streams: tuple[Stream, ...]
     result: Stream
     points: isl.Set = field(repr=False)
-    embedding: isl.Map = field(repr=False)
+    embedding: isl.UnionMap = field(repr=False)
     lengths: Vector | None = None
 
     @cached_property
@@ -126,6 +151,28 @@ class Recurrence:
     @property
     def directions(self) -> list[Direction]:
         return list(dict.fromkeys(d for s in self.streams for d in s.directions))
+
+    @cached_property
+    def sources(self) -> dict[Key, tuple[Source, ...]]:
+        """By statement and read, from where it gets what it uses: at a point that several lead to, of the first whose other point
+        runs in the same fold; else from memory. Steps are along the axes, pairs { [o, a] -> [o, a] }.
+        """
+        return {(s.use.statement, s.use.read): tuple(self._sources(s)) for s in self.streams}
+
+    def sources_of(self, stream: Stream) -> tuple[Source, ...]:
+        return self.sources[stream.use.statement, stream.use.read]
+
+    def _sources(self, stream: Stream) -> Iterator[Source]:
+        use = stream.use
+        for source in use.sources:
+            steps = _steps(source.vector, self.outer, self.axes)
+            if steps is not None:
+                yield replace(source, vector=steps, pairs=self.among(source.pairs))
+        for direction in () if use.sources else stream.directions:
+            users = self.users(stream)
+            pairs = self._shifted(direction).intersect_domain(users).intersect_range(users)
+            kind, read = ("made", None) if use.kind == "result" else ("hop", use.read)
+            yield Source(kind, use.statement, read, direction.vector, direction.free, pairs)
 
     @cached_property
     def turned(self) -> list[int]:
@@ -151,36 +198,76 @@ class Recurrence:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        return (self.nest.name,)
+        return tuple(place.statement.name for place in self.nest.places)
 
-    def coordinates(self, statement: str) -> list[tuple[Vector, int]]:
+    def coordinates(self, name: str) -> list[tuple[Vector, int]]:
         """The axes as sums of a statement's loops and constants."""
-        return [(axis.coefficients, 0) for axis in self.axes]
+        place = self.nest.place(name)
+        loops = range(len(place.statement.iterators))
+        return [
+            (
+                tuple(sum(c * row[k] for c, row in zip(axis.coefficients, place.rows)) for k in loops),
+                sum(c * constant for c, constant in zip(axis.coefficients, place.constants)),
+            )
+            for axis in self.axes
+        ]
 
-    def instances_at(self, statement: str, points: isl.Set) -> isl.Set:
-        """Those of a statement that are at some of the points { [o0, ..., a0, ...] }."""
-        return self.embedding.intersect_range(points).domain()
-
-    def kind(self, statement: str, read: int) -> str:
-        """Of the use that a read is."""
-        return self.nest.uses[read].kind
+    @cached_property
+    def embeddings(self) -> dict[str, isl.Map]:
+        """{ S[i] -> [o, a] } by statement."""
+        return {polyhedra.domain_name(each): each for each in polyhedra.pieces(self.embedding)}
 
     def loops_row(self, row: Sequence[int]) -> Vector:
         """Coefficients of the loops in a sum of axes."""
         return tuple(sum(c * a.coefficients[k] for c, a in zip(row, self.axes)) for k in range(len(self.nest.loops)))
 
+    def sum_text(self, row: Sequence[int], name: str) -> str:
+        """A sum of axes by the loops of a statement."""
+        place, factors = self.nest.place(name), self.loops_row(row)
+        coefficients = [sum(f * r[k] for f, r in zip(factors, place.rows)) for k in range(len(place.statement.iterators))]
+        constant = sum(f * c for f, c in zip(factors, place.constants))
+        return linear(coefficients, place.statement.iterators, constant)
+
     def text(self, mapping: SpaceTime) -> str:
-        """`t = i + j + k, x = i, y = j`"""
-        named = zip("txy", mapping.rows)
-        return ", ".join(f"{name} = {linear(self.loops_row(row), self.nest.loops)}" for name, row in named)
+        """`t = i + j + k, x = i, y = j`; of several statements each has its own, `S0: t = ..., S1: t = ...`."""
+        found = []
+        for place in self.nest.places:
+            name = place.statement.name
+            sums = ", ".join(f"{letter} = {self.sum_text(row, name)}" for letter, row in zip("txy", mapping.rows))
+            found.append(f"{name}: {sums}" if len(self.nest.places) > 1 else sums)
+        return "; ".join(found)
+
+    def label(self, use: Use) -> str:
+        """`A[i, k]`, of several statements `S0: A[i, k]`."""
+        return f"{use.statement}: {use.text}" if len(self.nest.places) > 1 else use.text
+
+    def _shifted(self, direction: Direction) -> isl.Map:
+        return shift((*(0 for _ in self.outer), *direction.vector))
+
+    def among(self, pairs: isl.Map) -> isl.Map:
+        """{ p -> q } of the nest's points as { [o, a] -> [o, a] }"""
+        there = _fixed(pairs, self.sizes)
+        return there.apply_domain(self.placing).apply_range(self.placing)
+
+    @cached_property
+    def placing(self) -> isl.Map:
+        """{ p -> [o, a] }"""
+        return _placing(self.nest, self.outer, self.axes)
+
+    def users(self, stream: Stream) -> isl.Set:
+        """{ [o, a] }: the points of its statement."""
+        if len(self.nest.places) == 1:
+            return self.points
+        return _fixed(self.nest.place(stream.use.statement).map.range(), self.sizes).apply(self.placing)
 
     def made(self, stream: Stream) -> isl.Map:
         """{ p -> q : q uses the value that p made }, of a stream of values."""
-        loops = [f"c{k}" for k in range(len(self.nest.loops))]
-        there = [f"{loop} + {step}" for loop, step in zip(loops, stream.use.distance)]
-        name = self.nest.name
-        pairs = isl.Map(f"{{ {name}[{', '.join(loops)}] -> {name}[{', '.join(there)}] }}")
-        return pairs.apply_domain(self.embedding).apply_range(self.embedding)
+        return self.among(stream.use.flow)
+
+    @cached_property
+    def kept(self) -> isl.Set:
+        """{ [o, a] } whose values are there at the end, or used by other nests."""
+        return _fixed(self.nest.kept, self.sizes).apply(self.placing)
 
 
 def shifted(points: isl.Set, vector: Sequence[int], outer: int = 0) -> isl.Map:
@@ -191,26 +278,25 @@ def shifted(points: isl.Set, vector: Sequence[int], outer: int = 0) -> isl.Map:
 
 
 def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> tuple[Nest, ...]:
-    """Every statement that has loops and hands values on, in the source's order; those that only make one value from another
-    belong to a nest that they give values to or take them from. Raises IllegalSchedule, with the dependence, for a nest that is
-    no uniform recurrence.
+    """Statements that have loops and hand values on, those together that need each other's values, in the source's order; those
+    that only make one value from another belong to a nest that they give values to or take them from. Raises IllegalSchedule, with
+    the dependence, for a nest that is no uniform recurrence.
     """
     flows = {name: _flows(scop, statement) for name, statement in scop.statements.items()}
-    made_of = {name: {s for flow in of.values() for s in flow if s != name} for name, of in flows.items()}
-    _refuse_circles(scop, made_of, dependences)
-    found = {name: _nest(scop, scop.statements[name], flows[name], reductions.get(name)) for name in scop.statements}
-    inner = {name for name, nest in found.items() if _hands_on(nest)}
-    edges: dict[str, list[str]] = {name: [] for name in inner}
-    for name in (n for n in scop.statements if n not in inner):
-        takers = [n for n in inner if name in made_of[n]] or [n for n in made_of[name] if n in inner]
-        if takers:
-            edges[takers[0]].append(name)
+    made_of = {name: {s for flow in of.values() for s in flow} for name, of in flows.items()}
+    found = [_nest(scop, names, flows, dependences, reductions) for names in _circles(made_of)]
+    inner = [nest for nest in found if _hands_on(nest)]
     if not inner:
         names = ", ".join(scop.statements)
         loc = next(iter(scop.statements.values())).loc if scop.statements else scop.loc
         raise IllegalSchedule(f"no value of {names} is used twice: there is nothing for units to hand on", loc=loc)
-    order = [name for name in scop.statements if name in inner]
-    return tuple(replace(found[n], edge=tuple(edges[n])) for n in order)
+    edges: dict[str, list[str]] = {nest.name: [] for nest in inner}
+    for name in (nest.name for nest in found if nest.name not in edges):
+        takers = [nest for nest in inner if any(name in made_of[place.statement.name] for place in nest.places)]
+        givers = [nest for nest in inner if any(place.statement.name in made_of[name] for place in nest.places)]
+        for nest in (takers or givers)[:1]:
+            edges[nest.name].append(name)
+    return tuple(replace(nest, edge=tuple(edges[nest.name])) for nest in inner)
 
 
 def _flows(scop: Scop, statement: Statement) -> dict[int, dict[str, isl.Map]]:
@@ -218,68 +304,141 @@ def _flows(scop: Scop, statement: Statement) -> dict[int, dict[str, isl.Map]]:
     return {k: flow_into(scop, statement, access) for k, access in enumerate(statement.reads)}
 
 
-def _refuse_circles(scop: Scop, made_of: Mapping[str, set[str]], dependences: Dependences) -> None:
-    """Statements that need each other's values are no nest of one statement."""
+def _circles(made_of: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """The statements, those together that need each other's values."""
     reached = {name: set(made_of[name]) for name in made_of}
     for middle in reached:
         for name in reached:
             if middle in reached[name]:
                 reached[name] |= reached[middle]
-    for name in reached:
-        for other in made_of[name]:
-            if name in reached[other]:
-                pairs = [m for m in polyhedra.pieces(dependences.value_flow) if polyhedra.range_name(m) == name]
-                between = next(m for m in pairs if polyhedra.domain_name(m) == other)
-                shown = polyhedra.witness(between)
-                loc = scop.statements[name].loc
-                notes = [f"flow dependence {shown}", "expected one statement that uses its own values, at fixed distances"]
-                raise IllegalSchedule(f"{other} and {name} need each other's values", loc=loc, notes=notes)
+    every = [tuple(o for o in made_of if o == name or name in reached[o] and o in reached[name]) for name in made_of]
+    return list(dict.fromkeys(every))
 
 
 def _hands_on(nest: Nest) -> bool:
     loops = range(len(nest.loops))
     used = (u for u in nest.uses if u.rows or u.kind != "operand")
-    return any(u.kind == "value" or u.distance or not all(map(u.depends_on, loops)) for u in used)
+    return len(nest.places) > 1 or any(u.sources or not all(map(u.depends_on, loops)) for u in used)
 
 
-def _nest(scop: Scop, statement: Statement, flows: Mapping[int, Mapping[str, isl.Map]], reduction: Reduction | None) -> Nest:
-    if any(isinstance(value, Gather) for value in subvalues(statement.value)):
-        raise IllegalSchedule(f"{statement.name} reads elements that data decide", loc=statement.loc)
-    uses, starts = [], False
-    for number, access in enumerate(statement.reads):
-        own = flows[number].get(statement.name)
-        if reduction is not None and reduction.access == number:
-            uses.append(_use("result", scop, statement, access))
-            starts = _reads_arrays(scop, statement, flows[number])
-        elif own is None:
-            uses.append(_use("operand", scop, statement, access))
-        else:
-            uses.append(_value(scop, statement, access, own))
-    written = _use("result", scop, statement, statement.write)
-    return Nest(statement, tuple(_with_neighbours(statement, uses)), written, starts)
+def _nest(
+    scop: Scop, names: Sequence[str], flows: Flows, dependences: Dependences, reductions: Mapping[str, Reduction]
+) -> Nest:
+    """Where all of them have places from which values come along fixed distances, in the source's order or with sums the other way
+    round. Raises what the first places are refused for.
+    """
+    statements = [scop.statements[name] for name in names]
+    for statement in statements:
+        if any(isinstance(value, Gather) for value in subvalues(statement.value)):
+            raise IllegalSchedule(f"{statement.name} reads elements that data decide", loc=statement.loc)
+    refused: list[IllegalSchedule] = []
+    for order in orders(statements, flows, reductions):
+        for places in arrangements(statements, order.flows):
+            try:
+                return _placed(scop, places, order, dependences, reductions.get(names[0]) if len(names) == 1 else None)
+            except IllegalSchedule as problem:
+                refused.append(problem)
+    if refused:
+        raise refused[0]
+    first, *others = names
+    pairs = next(pairs for read in flows[first].values() for other, pairs in read.items() if other in others)
+    notes = [
+        f"flow dependence {polyhedra.witness(pairs)}",
+        "expected statements that have places among the instances of one of them, by their loops",
+    ]
+    raise IllegalSchedule(f"{' and '.join(names)} need each other's values", loc=statements[0].loc, notes=notes)
 
 
-def _with_neighbours(statement: Statement, uses: Sequence[Use]) -> list[Use]:
+def _placed(
+    scop: Scop, places: tuple[Place, ...], order: Order, dependences: Dependences, reduction: Reduction | None
+) -> Nest:
+    """reduction: of a statement alone."""
+    flows = order.flows
+    by_name = {place.statement.name: place for place in places}
+    uses: dict[Key, Use] = {}
+    for name, place in by_name.items():
+        for number, access in enumerate(place.statement.reads):
+            use = _use("operand", scop, place.statement, access, number)
+            kind = "value" if any(other in by_name for other in flows[name][number]) else "operand"
+            uses[name, number] = replace(use, kind=kind)
+    summed, starts = _summed(uses, reduction), False
+    if summed is not None:
+        uses[summed] = replace(uses[summed], kind="result")
+        starts = _reads_arrays(scop, places[0].statement, flows[summed[0]][summed[1]])
+    reads = {key: read_of(scop, by_name, flows, key, use.text, use.rows) for key, use in uses.items() if key != summed}
+    for key, sources in routes(by_name, reads).items():
+        pairs = [users.apply_domain(by_name[other].map) for other, users in reads[key].made.items()]
+        uses[key] = replace(uses[key], sources=sources, flow=polyhedra.union(pairs, None))
+    for key, use in uses.items():
+        if use.kind == "operand":
+            uses[key] = replace(use, rows=_telling(use.rows, reads[key], scop, by_name[key[0]]))
+    for name, place in by_name.items():
+        uses |= _with_neighbours(place, {key: use for key, use in uses.items() if key[0] == name}, reads)
+    deepest = max((place.statement for place in places), key=lambda s: len(s.iterators))
+    written = _use("result", scop, deepest, deepest.write, None)
+    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), starts)
+
+
+def _summed(uses: Mapping[Key, Use], reduction: Reduction | None) -> Key | None:
+    """The read of a sum whose terms may come in any order: they are no values of the statement itself."""
+    if reduction is None:
+        return None
+    key = reduction.statement, reduction.access
+    return key if all(use.kind == "operand" for other, use in uses.items() if other != key) else None
+
+
+def _kept(places: Sequence[Place], order: Order, dependences: Dependences) -> isl.Set:
+    """{ p } whose values are there at the end, or used by other statements."""
+    names, found = {place.statement.name for place in places}, []
+    for place in places:
+        name, last = place.statement.name, place.statement.domain
+        for pairs in polyhedra.pieces(dependences.output):
+            if polyhedra.domain_name(pairs) == name:
+                last = last.subtract(pairs.domain())
+        last = last.apply(order.turned[name]) if name in order.turned else last
+        others = (read for other, reads in order.flows.items() if other not in names for read in reads.values())
+        outside = [read[name].domain() for read in others if name in read]
+        found.append(polyhedra.union([last, *outside], None).apply(place.map))
+    return polyhedra.union(found, None).coalesce()
+
+
+def _telling(rows: tuple[Vector, ...], read: Read, scop: Scop, place: Place) -> tuple[Vector, ...]:
+    """With a row for each way along which an element is overwritten: it is another value then."""
+    if not rows or not read.ways:
+        return rows
+    changed = []
+    for vector in kernel(rows, len(place.statement.iterators)):
+        points = place.map.range()
+        along = shift(place.steps(vector)).intersect_domain(points).intersect_range(points)
+        if not along.is_subset(hops(read, read, place.steps(vector))):
+            changed.append(vector)
+    return (*rows, *changed)
+
+
+def _with_neighbours(place: Place, uses: Mapping[Key, Use], reads: Mapping[Key, Read]) -> dict[Key, Use]:
     """Operands with the distance from the instance that reads the same element just before, by a subscript that differs by a
     number.
     """
-    alike: dict[tuple, list[int]] = {}
-    rows = [[polyhedra.linear_row(s) for s in access.subscripts] for access in statement.reads]
-    for number, use in enumerate(uses):
-        if use.kind == "operand" and use.rows and not kernel(use.rows, len(use.rows[0])):
-            terms = tuple(frozenset(terms.items()) for terms, _ in rows[number])
-            alike.setdefault((use.array, terms), []).append(number)
-    found = list(uses)
+    alike: dict[tuple, list[Key]] = {}
+    rows = {key: [polyhedra.linear_row(s) for s in place.statement.reads[key[1]].subscripts] for key in uses}
+    for key, use in uses.items():
+        told = len(use.rows) == len(rows[key])  # by its subscripts alone
+        if use.kind == "operand" and use.rows and told and not kernel(use.rows, len(use.rows[0])):
+            terms = tuple(frozenset(terms.items()) for terms, _ in rows[key])
+            alike.setdefault((use.array, terms), []).append(key)
+    found = dict(uses)
     for group in (group for group in alike.values() if len(group) > 1):
         # element e is read by the access e = rows * p + offset at p, in the order of p
-        at = {number: _solved(uses[number].rows, [-constant for _, constant in rows[number]]) for number in group}
+        at = {key: _solved(uses[key].rows, [-constant for _, constant in rows[key]]) for key in group}
         if None in at.values():
             continue
-        ordered = sorted(group, key=lambda number: at[number])
-        for before, number in zip(ordered, ordered[1:]):
-            distance = tuple(a - b for a, b in zip(at[number], at[before]))
+        ordered = sorted(group, key=lambda key: at[key])
+        for before, key in zip(ordered, ordered[1:]):
+            distance = tuple(a - b for a, b in zip(at[key], at[before]))
             if any(distance):
-                found[number] = replace(uses[number], distance=distance)
+                steps = place.steps(distance)
+                pairs = hops(reads[key], reads[before], steps)
+                found[key] = replace(uses[key], sources=(Source("hop", *before, steps, False, pairs),))
     return found
 
 
@@ -301,7 +460,7 @@ def _reads_arrays(scop: Scop, statement: Statement, flow: Mapping[str, isl.Map])
     return any(scop.arrays[access.array].shape for other in others for access in other.reads)
 
 
-def _use(kind: str, scop: Scop, statement: Statement, access: Access) -> Use:
+def _use(kind: str, scop: Scop, statement: Statement, access: Access, number: int | None) -> Use:
     name = scop.arrays[access.array].source_name or access.array
     text = access_text(access).replace(access.array, name, 1)
     rows = []
@@ -310,35 +469,23 @@ def _use(kind: str, scop: Scop, statement: Statement, access: Access) -> Use:
             message = f"a subscript of {text} is not linear in the loops of {statement.name}"
             raise IllegalSchedule(message, loc=access.loc or statement.loc)
         rows.append(tuple(pieces[0]))
-    return Use(kind, name, text, tuple(rows))
-
-
-def _value(scop: Scop, statement: Statement, access: Access, own: isl.Map) -> Use:
-    """What the statement made some instances before."""
-    distance = polyhedra.constant_distance(own.reverse())
-    use = _use("value", scop, statement, access)
-    if distance is None:
-        shown = polyhedra.text(isl.UnionMap.from_map(own)).replace("\n", "; ")
-        expected = "expected values that are used at one distance from where they are made"
-        message = f"{use.text} is used at distances that differ: {polyhedra.witness(own)}"
-        notes = [f"flow dependence through {use.array}: {shown}", expected]
-        raise IllegalSchedule(message, loc=access.loc or statement.loc, notes=notes)
-    return Use("value", use.array, use.text, use.rows, distance)
+    return Use(kind, name, text, tuple(rows), statement.name, number)
 
 
 def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[Recurrence]:
     """The ways to see a nest as at most `dims` + 1 axes inside outer loops. sizes: None for all, without axes of several loops."""
-    domain = nest.statement.domain if sizes is None else polyhedra.fix(nest.statement.domain, sizes).project_out_all_params()
+    domain = nest.domain if sizes is None else _fixed(nest.domain, tuple(sizes.items()))
     ranges = None if sizes is None else polyhedra.ranges(domain)
-    lengths = None if ranges is None else _lengths(domain, ranges)
+    lengths = None if ranges is None or len(nest.places) > 1 else _lengths(domain, ranges)
     loops = range(len(nest.loops))
-    grouped: dict[tuple[bool, ...], list[int]] = {}
-    for loop in loops:
-        role = tuple(use.depends_on(loop) for use in (*nest.uses, nest.written))
-        grouped.setdefault(role, []).append(loop)
-    choices = [[(loop,) for loop in loops]] if len(loops) <= MOST_LOOPS else []
-    if sizes is not None or len(grouped) == len(loops):
-        choices.append([tuple(group) for group in grouped.values()])
+    choices = [[(loop,) for loop in loops]] if len(loops) <= MOST_LOOPS or len(nest.places) > 1 else []
+    if len(nest.places) == 1:
+        grouped: dict[tuple[bool, ...], list[int]] = {}
+        for loop in loops:
+            role = tuple(use.depends_on(loop) for use in (*nest.uses, nest.written))
+            grouped.setdefault(role, []).append(loop)
+        if sizes is not None or len(grouped) == len(loops):
+            choices.append([tuple(group) for group in grouped.values()])
     seen = set()
     for units in choices:
         for outside in combinations(units, max(0, len(units) - dims - 1)):
@@ -350,7 +497,8 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
             axes = tuple(_axis(unit, ranges, len(loops)) for unit in inside)
             streams = _streams(nest, outer, axes)
             if streams is not None:
-                yield replace(_recurrence(nest, sizes or {}, domain, outer, axes, streams), lengths=lengths)
+                found = _recurrence(nest, tuple((sizes or {}).items()), outer, axes, streams)
+                yield replace(found, lengths=lengths)
 
 
 def _lengths(domain: isl.Set, ranges: Sequence[tuple[int, int]]) -> Vector | None:
@@ -372,37 +520,55 @@ def _streams(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> tuple[St
     for use in nest.uses:
         if not use.rows and use.kind == "operand":
             continue  # a number that every unit has
-        if use.distance:
-            steps = tuple(sum(a * d for a, d in zip(axis.coefficients, use.distance)) for axis in axes)
-            inside = any(steps) and not any(use.distance[loop] for loop in outer)
-            found.append(Stream(use, (Direction(steps, False),) if inside else ()))
+        if use.sources:
+            steps = dict.fromkeys(_steps(source.vector, outer, axes) for source in use.sources)
+            found.append(Stream(use, tuple(Direction(step, False) for step in steps if step is not None)))
             continue
-        directions = _unused(use if use.kind == "operand" else nest.written, axes)
+        directions = _unused(nest, use if use.kind == "operand" else nest.written, outer, axes)
         if use.kind == "result" and len(directions) > 1:
             return None
         found.append(Stream(use, tuple(Direction(vector, True) for vector in directions)))
     return tuple(found)
 
 
-def _unused(use: Use, axes: Sequence[Axis]) -> list[Vector]:
+def _steps(vector: Vector, outer: Sequence[int], axes: Sequence[Axis]) -> Vector | None:
+    """A step among the nest's points along the axes; None where it leads to another iteration of the outer loops."""
+    steps = tuple(sum(a * v for a, v in zip(axis.coefficients, vector)) for axis in axes)
+    return steps if any(steps) and not any(vector[loop] for loop in outer) else None
+
+
+def _unused(nest: Nest, use: Use, outer: Sequence[int], axes: Sequence[Axis]) -> list[Vector]:
     """Directions along which the element stays the same."""
-    mixed = [k for k, axis in enumerate(axes) if len(axis.loops) > 1 and any(map(use.depends_on, axis.loops))]
-    kept = [k for k in range(len(axes)) if k not in mixed]
-    rows = [[sum(row[loop] for loop in axes[k].loops) if len(axes[k].loops) == 1 else 0 for k in kept] for row in use.rows]
-    found = kernel(rows, len(kept)) if kept else ()
-    return [tuple(vector[kept.index(k)] if k in kept else 0 for k in range(len(axes))) for vector in found]
+    if any(len(axis.loops) > 1 for axis in axes):  # of nests of one statement
+        mixed = [k for k, axis in enumerate(axes) if len(axis.loops) > 1 and any(map(use.depends_on, axis.loops))]
+        kept = [k for k in range(len(axes)) if k not in mixed]
+        single = {k: axes[k].loops[0] for k in kept if len(axes[k].loops) == 1}
+        rows = [[row[single[k]] if k in single else 0 for k in kept] for row in use.rows]
+        found = kernel(rows, len(kept)) if kept else ()
+        return [tuple(vector[kept.index(k)] if k in kept else 0 for k in range(len(axes))) for vector in found]
+    place = nest.place(use.statement)
+    fixed = [*use.rows, *(place.rows[loop] for loop in outer)]
+    every = [place.steps(vector) for vector in kernel(fixed, len(place.statement.iterators))]
+    return [tuple(vector[axis.loops[0]] for axis in axes) for vector in every]
 
 
 def _recurrence(
-    nest: Nest,
-    sizes: Mapping[str, int],
-    domain: isl.Set,
-    outer: tuple[int, ...],
-    axes: tuple[Axis, ...],
-    streams: tuple[Stream, ...],
+    nest: Nest, sizes: tuple[tuple[str, int], ...], outer: tuple[int, ...], axes: tuple[Axis, ...], streams: tuple[Stream, ...]
 ) -> Recurrence:
+    placing = _placing(nest, outer, axes)
+    parts = [_fixed(place.map, sizes).apply_range(placing) for place in nest.places]
+    embedding = polyhedra.union([isl.UnionMap.from_map(part) for part in parts], None)
+    points = polyhedra.union([part.range() for part in parts], None).coalesce()
+    result = Stream(nest.written, tuple(Direction(vector, True) for vector in _unused(nest, nest.written, outer, axes)))
+    return Recurrence(nest, sizes, outer, axes, streams, result, points, embedding)
+
+
+def _placing(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> isl.Map:
     loops = [f"c{k}" for k in range(len(nest.loops))]
     values = [*(loops[k] for k in outer), *(linear(axis.coefficients, loops) for axis in axes)]
-    embedding = isl.Map(f"{{ {nest.name}[{', '.join(loops)}] -> [{', '.join(values)}] }}").intersect_domain(domain)
-    result = Stream(nest.written, tuple(Direction(vector, True) for vector in _unused(nest.written, axes)))
-    return Recurrence(nest, tuple(sizes.items()), outer, axes, streams, result, embedding.range().coalesce(), embedding)
+    return isl.Map(f"{{ [{', '.join(loops)}] -> [{', '.join(values)}] }}")
+
+
+def _fixed(value, sizes: tuple[tuple[str, int], ...]):
+    """A set or map of these sizes; as it is without any."""
+    return polyhedra.fix(value, dict(sizes)).project_out_all_params() if sizes else value

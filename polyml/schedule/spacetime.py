@@ -73,6 +73,14 @@ class SpaceTime:
         count = len(self.time)
         return gcd(*(determinant(rows) for rows in combinations(self.rows, count))) if count <= len(self.rows) else 0
 
+    def forward(self, directions: Sequence[Direction]) -> SpaceTime:
+        """With each coordinate counted the way in which values go that go one way along it."""
+        found = []
+        for row in self.space:
+            steps = [_dot(row, d.vector) for d in directions if not d.free]
+            found.append(tuple(-v for v in row) if min(steps, default=0) < 0 >= max(steps, default=0) else row)
+        return SpaceTime(self.time, tuple(found))
+
     def turned(self, places: Sequence[int]) -> SpaceTime:
         """With the coordinates of the array exchanged."""
         return SpaceTime(self.time, tuple(self.space[k] for k in places))
@@ -111,10 +119,19 @@ def check(order: isl.UnionMap, dependences: isl.UnionMap, links: str = "manhatta
     dependences: { S[p] -> T[q] }: T[q] uses a value that S[p] has. what: they are about, for the message. outer: how many
     coordinates there are before t; where these differ, nothing is asked.
     """
-    same = order.apply_range(order.reverse())
-    twice = same.subtract(order.domain().identity())
+    check_units(order)
+    check_ways(order, dependences, links, what=what, outer=outer)
+
+
+def check_units(order: isl.UnionMap) -> None:
+    """That it is injective."""
+    twice = order.apply_range(order.reverse()).subtract(order.domain().identity())
     if not twice.is_empty():
         raise _illegal(twice, "{0} and {1} would run on one unit in one cycle", _shown(order))
+
+
+def check_ways(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, what: str = "", outer: int = 0) -> None:
+    """That it is causal and near."""
     dims = polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
     through = f"dependence through {what}" if what else "dependence"
     broken = _pairs(order, dependences, _between(dims, outer, ["u <= t"]))
@@ -127,6 +144,8 @@ def check(order: isl.UnionMap, dependences: isl.UnionMap, links: str = "manhatta
 
 def _pairs(order: isl.UnionMap, dependences: isl.UnionMap, places: isl.UnionMap) -> isl.UnionMap:
     """The dependences { S[p] -> T[q] } from one place to another as { [t, x, y] -> [t', x', y'] } has them."""
+    if dependences.apply_domain(order).apply_range(order).is_disjoint(places):
+        return isl.UnionMap("{ }")
     return order.apply_range(places).apply_range(order.reverse()).intersect(dependences)
 
 
@@ -233,7 +252,7 @@ def _spaces(time: Vector, directions: Sequence[Direction], dims: int, links: str
     and reflections of each other.
     """
     cycles = [abs(_dot(time, d.vector)) for d in directions]
-    most = min(max(1, *cycles), MOST_STEPS)
+    most = min(max([1, *cycles]), MOST_STEPS)
     reach = [most if any(d.vector[axis] for d in directions) else 1 for axis in range(len(time))]
     rows: dict[Vector, Vector] = {}  # and the links that it takes along each direction
     for row in product(*(range(end, -end - 1, -1) for end in reach)):

@@ -20,12 +20,11 @@ import numpy as np
 from polyml import machine
 from polyml.codegen import ir
 from polyml.codegen.ir import Function, Unit
-from polyml.codegen.systolic import Cell, FoldProgram, Memory, NestProgram, Operand, Wire
+from polyml.codegen.systolic import RESULT, Cell, FoldProgram, Memory, NestProgram, Operand, Register, Wire
 from polyml.codegen.values import memory_type
 from polyml.dtypes import DType
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.load import assemble_together, load
-from polyml.schedule.sources import RESULT, Register
 from polyml.simulate.stepped import ROOM, remembered
 from polyml.simulate.vectors import TOGETHER, values
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from polyml.codegen.systolic import Events, FoldProgram, Memory, NestProgram, Operand, Wire
+from polyml.codegen.systolic import RESULT, Events, FoldProgram, Memory, NestProgram, Operand, Register, Wire
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.schedule.sources import RESULT, Register
 from polyml.simulate.values import Vector, evaluator
 
 ROOM = 64  # steps of a value before its vector is moved back

@@ -10,6 +10,7 @@ import polyml
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.machines import find
 from tests.cli.running import run
+from tests.schedule.joint import trsv
 from tests.schedule.systolic import batched, fir, layer, matmul, matvec, triangular, zeros
 
 
@@ -169,17 +170,33 @@ def test_a_dataflow_that_is_none_is_refused():
         reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), dataflow="rs")
 
 
-def triangle(L, x):
-    for i in range(x.shape[0]):
-        for j in range(i):
-            x[i] -= L[i, j] * x[j]
-        x[i] /= L[i, i]
+def paths(P):
+    for k in range(P.shape[0]):
+        for i in range(P.shape[0]):
+            for j in range(P.shape[0]):
+                P[i, j] = min(P[i, j], P[i, k] + P[k, j])
 
 
 def test_what_cannot_be_mapped_is_refused_with_the_dependence():
     with pytest.raises(IllegalSchedule) as refused:
-        reported(triangle, zeros(5, 5), zeros(5), array=(4, 4))
-    assert refused.value.notes[0].startswith("flow dependence S1[0] -> S0[1, 0]")
+        reported(paths, zeros(5, 5), array=(4, 4))
+    assert "S0[0, 0, 0] -> S0[0, 0, 1] with P_0 = 2" in refused.value.message
+    assert refused.value.notes[0].startswith("flow dependence through P: ")
+
+
+def test_statements_of_one_nest_are_told_apart():
+    found = reported(trsv, zeros(9, 9), zeros(9), array=(4,))
+    (nest,) = found.nests
+    assert nest.nest.name == "S0, S1" and nest.best.recurrence.instances == 9 * 10 // 2
+    text = str(found)
+    assert "── S0[i, j], S1[i] ──" in text and "S0: t = i + j, x = i; S1: t = 2*i, x = i" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert any(line.startswith("S0: x[j] value ") for line in lines)
+    data = json.loads(json.dumps(found.data()))["nests"][0]
+    assert data["statements"] == [{"name": "S0", "loops": ["i", "j"]}, {"name": "S1", "loops": ["i"]}]
+    traffic = data["mappings"][0]["traffic"]["streams"]
+    assert {"text": "L[i, i]", "statement": "S1", "reads": 9, "writes": 0} in traffic
+    assert "S0: L[i, j]" in found._repr_html_()
 
 
 SOURCE = """\
@@ -224,7 +241,7 @@ def test_the_command_prints_data(file):
         (["product", *TYPES], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
         (["product", *TYPES, "--array", "4by4"], "--array does not take '4by4' (expected rows and columns, as in 16x16, or a length)"),
         (["product", *TYPES, "--machine", "zen4"], "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)"),
-        (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used at distances that differ: S0[0, 0, 0] -> S0[0, 0,"),
+        (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0,"),
     ],
     ids=["no array", "no shape", "a CPU", "no distance"],
 )

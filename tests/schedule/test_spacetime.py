@@ -212,11 +212,12 @@ def floyd_warshall(P):
                 P[i, j] = min(P[i, j], P[i, k] + P[k, j])
 
 
-def solve(L, x):
-    for i in range(x.shape[0]):
-        for j in range(i):
-            x[i] -= L[i, j] * x[j]
-        x[i] /= L[i, i]
+def mirrored(T, x, y):
+    for t in range(T):
+        for i in range(x.shape[0]):
+            y[i] = x[i] + x[y.shape[0] - 1 - i]
+        for i in range(x.shape[0]):
+            x[i] = y[y.shape[0] - 1 - i]
 
 
 def elementwise(x, y):
@@ -231,8 +232,16 @@ def gathered(x, n, y):
 
 
 REFUSED = {
-    floyd_warshall: ((zeros(5, 5),), "P[i, k] is used at distances that differ: S0[0, 0, 0] -> S0[0, 0, 1] with P_0 = 2"),
-    solve: ((zeros(5, 5), zeros(5)), "S1 and S0 need each other's values"),
+    floyd_warshall: (
+        (zeros(5, 5),),
+        "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0, 1] with P_0 = 2, "
+        "S0[0, 0, 1] -> S0[1, 0, 0] with P_0 = 2",
+    ),
+    mirrored: (
+        (3, zeros(5), zeros(5)),
+        "x[-1 + y_0 - i] is used at distances that differ: S1[0, 0] -> S0[1, 0] with x_0 = 1, y_0 = 1, T = 2, "
+        "S1[0, 0] -> S0[1, 1] with x_0 = 2, y_0 = 2, T = 2",
+    ),
     elementwise: ((zeros(5), zeros(5)), "no value of S0 is used twice: there is nothing for units to hand on"),
     gathered: ((zeros(9), np.zeros(3, dtype=np.int64), zeros(5)), "S0 reads elements that data decide"),
 }
@@ -248,8 +257,9 @@ def test_what_is_no_uniform_recurrence_is_refused(function):
 
 def test_a_refusal_shows_the_dependence():
     with pytest.raises(IllegalSchedule) as problem:
-        nests_of(solve, REFUSED[solve][0])
-    assert problem.value.notes[0] == "flow dependence S1[0] -> S0[1, 0] with x_0 = 2"
+        nests_of(mirrored, REFUSED[mirrored][0])
+    assert problem.value.notes[0].startswith("flow dependence through x: S1[t, i] -> S0[t' = 1 + t, i' = -1 + y_0 - i]")
+    assert problem.value.notes[1].startswith("expected values that are used at one distance from where they are made")
 
 
 def test_sums_print_as_people_write_them():
