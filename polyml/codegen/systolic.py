@@ -24,18 +24,19 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.dtypes import DType
-from polyml.model.dependence import Order, flow_into
+from polyml.codegen.between import Between
+from polyml.model.dependence import Order
 from polyml.model.lattice import affine, lattice, row_value
 from polyml.model.nest import children, with_children
 from polyml.model.scop import Access, Index, Load, Scop, Statement, Value
-from polyml.schedule.folds import Folds, fold_points, preloaded
+from polyml.schedule.folds import Folds, fold_points, shifts
 from polyml.schedule.recurrence import Recurrence
 from polyml.schedule.spacetime import SpaceTime, Vector
 
 RESULT = -1  # in place of the number of a read
 
 Register = tuple[str, int]  # a statement, and the number of its read, or RESULT
-Memory = tuple[str, str]  # ("array", name), ("initial", name): as the nest found it, ("made", statement), ("number", "")
+Memory = tuple[str, str]  # ("array", name), ("initial", name): as the call found it, ("made", statement), ("number", "")
 Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
 
 
@@ -193,17 +194,15 @@ class _Fold:
 class NestProgram:
     """The folds of a plan in their order. units: of an array of its shape; cells: by statement."""
 
-    def __init__(self, scop: Scop, folds: Folds):
-        self.folds, self._scop = folds, scop
+    def __init__(self, between: Between, folds: Folds):
+        self.folds, self._between, self._scop = folds, between, between.scop
         self._recurrence, self._sizes = folds.recurrence, dict(folds.recurrence.sizes)
         self.units = prod(folds.shape)
         self._steps = (folds.shape[-1], 1) if len(folds.shape) == 2 else (1,)
-        statements = [scop.statements[name] for name in self._recurrence.statements]
-        self.cells = {s.name: cell(scop, s) for s in statements}
+        statements = [self._scop.statements[name] for name in self._recurrence.statements]
+        self.cells = {s.name: cell(self._scop, s) for s in statements}
         self._sources = self._found_sources()
         self._kinds = {(s.use.statement, s.use.read): s.use.kind for s in self._recurrence.streams}
-        self._makers = {(s.name, k): self._makers_of(s, access) for s in statements for k, access in enumerate(s.reads)}
-        self._last = {s.name: self._last_instances(s) for s in statements}
         self._times = {s.name: self._row(s.name, folds.mapping.time) for s in statements}
         self._coordinates = {s.name: [self._row(s.name, row) for row in folds.mapping.space] for s in statements}
         self._known: dict[tuple, tuple[FoldProgram, np.ndarray]] = {}
@@ -220,7 +219,7 @@ class NestProgram:
         registers = [(name, read) for name, each in self.cells.items() for read in range(len(each.types))]
         operands = {register: self._operand(register, fold) for register in registers}
         stores = tuple(store for name in self.cells for store in self._stores(name, fold))
-        preload = fold.rows * len(preloaded(self._recurrence, self.folds.mapping))
+        preload = fold.rows * shifts(self._recurrence, self.folds.mapping)
         active = sum(self._active(name, fold) for name in self.cells)
         program = FoldProgram(fold.number, fold.cycles, preload, operands, stores, active)
         if key is not None:
@@ -233,16 +232,24 @@ class NestProgram:
         """The same of folds whose programs differ by the elements' numbers alone; None where more may differ: where values that
         other folds made come in, integers of the loops are used, or an axis has several loops.
         """
-        values = any(s.use.kind == "value" for s in self._recurrence.streams)
-        if values or len(self.cells) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
+        if not self._are_shifted:
             return None
-        ((name, each),) = self.cells.items()
-        if each.indices:
-            return None
+        ((name, _),) = self.cells.items()
         first = self._corner_instance(fold)
         points = polyhedra.translated(fold.instances[name], -first)
         units = tuple(int(affine(*row, first) - corner) for row, corner in zip(self._coordinates[name], fold.corner))
         return str(points), units, int(affine(*self._times[name], first)) - fold.start
+
+    @cached_property
+    def _are_shifted(self) -> bool:
+        """Whether folds of one shape have the same programs but for the elements' numbers."""
+        if len(self.cells) > 1 or any(len(axis.loops) > 1 for axis in self._recurrence.axes):
+            return False
+        ((name, each),) = self.cells.items()
+        registers = ((name, read) for read in range(len(each.statement.reads)))
+        if each.indices or any(self._between.makers[register] for register in registers if not self.is_sum(register)):
+            return False
+        return name in self._between.sums or self._between.domain(name).is_subset(self._between.last[name])
 
     def _corner_instance(self, fold: _Fold) -> np.ndarray:
         """The least value of each loop."""
@@ -306,20 +313,23 @@ class NestProgram:
             if not rest.is_empty():
                 yield self._events(name, rest, fold, ("array", access.array), self._element(access))
             return
-        for maker, pairs in self._makers[register].items():
+        for maker, pairs in self._between.makers[register].items():
             coming = pairs.intersect_range(rest)
-            if not coming.is_empty():
-                yield self._made_elsewhere(name, maker, coming, fold)
-                rest = rest.subtract(coming.range())
+            if coming.is_empty():
+                continue
+            rest = rest.subtract(coming.range())
+            if maker in self._between.sums:
+                yield self._events(name, coming.range(), fold, ("array", access.array), self._element(access))
+            else:
+                yield self._made(name, maker, coming, fold)
         if not rest.is_empty():
             yield self._events(name, rest, fold, ("initial", access.array), self._element(access))
 
-    def _made_elsewhere(self, name: str, maker: str, pairs: isl.Map, fold: _Fold) -> Events:
-        """Values of other folds."""
-        both = lattice(polyhedra.flat(pairs))
-        made, used = np.split(both, [len(self._times[maker][0])], axis=1)
+    def _made(self, name: str, maker: str, pairs: isl.Map, fold: _Fold) -> Events:
+        """Values of other folds, nests or statements."""
+        made, used = np.split(lattice(polyhedra.flat(pairs)), [len(self._between.instance(maker)[0])], axis=1)
         places, order = self._places(name, used, fold)
-        return Events(("made", maker), places, affine(*self._instance(maker), made)[order])
+        return Events(("made", maker), places, affine(*self._between.instance(maker), made)[order])
 
     def _numbers(self, name: str, index: Index, instances: isl.Set, fold: _Fold) -> Events:
         """An integer of the loops, of each instance."""
@@ -334,24 +344,37 @@ class NestProgram:
     # -- what goes out -----------------------------------------------------------------------------------------------
 
     def _stores(self, name: str, fold: _Fold) -> Iterator[tuple[str, Events]]:
-        """The ends of sums, and last values of elements; and what other folds use."""
+        """The ends of sums, and last values of elements; and what other folds, nests or statements use."""
         instances, write = fold.instances[name], self.cells[name].statement.write
-        leaving = instances.intersect(self._last[name])
-        for register, found in self._sources.items():
-            if register[0] == name and self.is_sum(register):
-                inside = [s.pairs.intersect_domain(instances).intersect_range(instances).domain() for s in found]
-                leaving = polyhedra.without(instances, inside)
+        leaving = instances.intersect(self._between.last[name])
+        if name in self._between.sums:
+            (found,) = (found for register, found in self._sources.items() if self.is_sum(register))
+            inside = [s.pairs.intersect_domain(instances).intersect_range(instances).domain() for s in found]
+            leaving = polyhedra.without(instances, inside)
+        elif self._between.is_live(name):
+            leaving = instances.intersect(self._last_of_nest(name))
         if not leaving.is_empty():
             yield name, self._events(name, leaving.coalesce(), fold, ("array", write.array), self._element(write))
-        used = [
-            pairs.intersect_domain(instances).subtract_range(fold.instances[register[0]]).domain()
-            for register, makers in self._makers.items()
-            for maker, pairs in makers.items()
-            if maker == name and not self.is_sum(register)
-        ]
-        elsewhere = polyhedra.union(used, None)
-        if elsewhere is not None and not elsewhere.is_empty():
-            yield name, self._events(name, elsewhere.coalesce(), fold, ("made", name), self._instance(name))
+        used = list(self._between.used_elsewhere(name))
+        for register in self._sources:
+            pairs = self._between.makers[register].get(name)
+            if pairs is not None and not self.is_sum(register):
+                used.append(pairs.intersect_domain(instances).subtract_range(fold.instances[register[0]]).domain())
+        made = polyhedra.union(used, None)
+        made = made and made.intersect(instances)
+        if made is not None and not made.is_empty():
+            yield name, self._events(name, made.coalesce(), fold, ("made", name), self._between.instance(name))
+
+    def _last_of_nest(self, name: str) -> isl.Set:
+        """Instances whose element no instance of the nest writes after them."""
+        order, later = Order(self._scop.schedule), []
+        statement = self.cells[name].statement
+        own = statement.write.relation.intersect_domain(statement.domain)
+        for other in (each.statement for each in self.cells.values()):
+            if other.write.array == statement.write.array:
+                same = own.apply_range(other.write.relation.intersect_domain(other.domain).reverse())
+                later.append(same.intersect(order.before(name, other.name)).domain())
+        return polyhedra.at_sizes(polyhedra.without(statement.domain, later), self._sizes)
 
     def _active(self, name: str, fold: _Fold) -> np.ndarray:
         """Instances by cycle: of chains from their first to their last."""
@@ -405,30 +428,10 @@ class NestProgram:
     def shape(self, array: str) -> tuple[int, ...]:
         return tuple(polyhedra.value_at(length, self._sizes) for length in self._scop.arrays[array].shape)
 
-    def _instance(self, name: str) -> Row:
-        """An instance's number in a box around all of its statement's."""
-        ranges = self._boxes[name]
-        strides = [prod(last - first + 1 for first, last in ranges[k + 1 :]) for k in range(len(ranges))]
-        return tuple(strides), -sum(stride * first for stride, (first, _) in zip(strides, ranges))
-
     @property
     def streams(self) -> dict[Register, str]:
         """Registers of what does not stay the same everywhere, by what the source calls it."""
         return {(s.use.statement, s.use.read): self._recurrence.label(s.use) for s in self._recurrence.streams}
-
-    @property
-    def written(self) -> set[str]:
-        """Arrays that the nest changes."""
-        return {each.statement.write.array for each in self.cells.values()}
-
-    @cached_property
-    def _boxes(self) -> dict[str, list[tuple[int, int]]]:
-        statements = (each.statement for each in self.cells.values())
-        return {s.name: polyhedra.ranges(polyhedra.at_sizes(s.domain, self._sizes)) for s in statements}
-
-    def made(self, name: str) -> int:
-        """Elements of the memory of a statement's values."""
-        return prod(last - first + 1 for first, last in self._boxes[name])
 
     def is_sum(self, register: Register) -> bool:
         return self._kinds.get(register) == "result"
@@ -447,20 +450,3 @@ class NestProgram:
                 parts.append(_Source(register, vector, pairs.apply_domain(back[source.statement]).apply_range(back[name])))
             found[name, read] = tuple(parts)
         return found
-
-    def _makers_of(self, statement: Statement, access: Access) -> dict[str, isl.Map]:
-        """{ S[p] -> T[q] : S[p] made what T[q] reads }, of the nest's statements."""
-        flows = flow_into(self._scop, statement, access)
-        return {name: polyhedra.at_sizes(flows[name], self._sizes) for name in flows if name in self._recurrence.statements}
-
-    def _last_instances(self, statement: Statement) -> isl.Set:
-        """Those whose element no instance of the nest writes after them."""
-        order = Order(self._scop.schedule)
-        own = statement.write.relation.intersect_domain(statement.domain)
-        later = []
-        for name in self._recurrence.statements:
-            other = self._scop.statements[name]
-            if other.write.array == statement.write.array:
-                same = own.apply_range(other.write.relation.intersect_domain(other.domain).reverse())
-                later.append(same.intersect(order.before(statement.name, name)).domain())
-        return polyhedra.at_sizes(polyhedra.without(statement.domain, later), self._sizes)

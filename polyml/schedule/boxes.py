@@ -29,7 +29,9 @@ def applies(recurrence: Recurrence, mapping: SpaceTime) -> bool:
     axes = [[axis for axis, c in enumerate(row) if c] for row in mapping.space]
     plain = all(len(found) <= 1 for found in axes) and all(c in (-1, 0, 1) for row in mapping.space for c in row)
     apart = len({found[0] for found in axes if found}) == sum(map(bool, axes))
-    return plain and apart and recurrence.box is not None and all(s.use.kind != "value" for s in recurrence.streams)
+    if not plain or not apart or recurrence.box is None or any(s.use.kind == "value" for s in recurrence.streams):
+        return False
+    return recurrence.is_sum or not recurrence.result.directions and recurrence.points.is_subset(recurrence.kept)
 
 
 def runs(length: int, size: int) -> Runs:

@@ -364,15 +364,17 @@ class _Folded:
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        """Instances whose value another fold uses, or is there at the end; of operands alone, the last one of its element in the
-        fold.
+        """Instances whose value another fold uses, or another statement, or is there at the end; of sums the last ones of an element
+        in the fold.
         """
-        values = [s for s in self._recurrence.streams if s.use.kind == "value"]
-        leaves = self._lifted(self._recurrence.kept) if values else self._points
-        for direction in () if values else self._recurrence.result.directions:
-            leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
+        if self._recurrence.is_sum:
+            leaves = self._points
+            for direction in self._recurrence.result.directions:
+                leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
+            return _size(leaves)
         inside = self._same_fold()
-        return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
+        values = [self._ways(s) for s in self._recurrence.streams if s.use.kind == "value"]
+        return _size(polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)], None))
 
     def _same_fold(self) -> isl.Map:
         """{ [o, f, a] -> [o, f, a'] }"""

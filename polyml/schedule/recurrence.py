@@ -73,7 +73,8 @@ class Nest:
 
     places: of all of them among the points of its loops. uses: statement by statement. written: the elements that `statement`
     writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
-    arrays. edge: other statements whose instances make one of its values from another as they come and go.
+    arrays. flows, turned: of its statements, as `sums.Order` has them. edge: other statements whose instances make one of its values
+    from another as they come and go.
     """
 
     statement: Statement = field(repr=False)
@@ -82,6 +83,8 @@ class Nest:
     written: Use
     kept: isl.Set = field(repr=False, compare=False)
     starts: bool
+    flows: Flows = field(repr=False, compare=False)
+    turned: Mapping[str, isl.Map] = field(repr=False, compare=False)
     edge: tuple[str, ...] = ()
 
     @property
@@ -195,6 +198,10 @@ class Recurrence:
         statement = self.nest.statement
         written = statement.write.relation.intersect_domain(statement.domain).range()
         return count(polyhedra.fix(written, dict(self.sizes)).project_out_all_params()).evaluate({})
+
+    @property
+    def is_sum(self) -> bool:
+        return any(stream.use.kind == "result" for stream in self.streams)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -376,7 +383,8 @@ def _placed(
         uses |= _with_neighbours(place, {key: use for key, use in uses.items() if key[0] == name}, reads)
     deepest = max((place.statement for place in places), key=lambda s: len(s.iterators))
     written = _use("result", scop, deepest, deepest.write, None)
-    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), starts)
+    own = {name: flows[name] for name in by_name}
+    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), starts, own, order.turned)
 
 
 def _summed(uses: Mapping[Key, Use], reduction: Reduction | None) -> Key | None:

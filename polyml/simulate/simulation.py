@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from polyml import polyhedra
 from polyml.codegen import calls
-from polyml.codegen.systolic import Memory, NestProgram
-from polyml.errors import ConfigError, IllegalSchedule
+from polyml.codegen.between import Between
+from polyml.codegen.systolic import NestProgram
+from polyml.errors import ConfigError
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.numpy_dtypes import numpy_dtype
 from polyml.report.forms import Call, source_schedule
 from polyml.schedule.dataflows import Plan
 from polyml.simulate import edge
 from polyml.simulate.compiled import Compiled
+from polyml.simulate.memories import Memories
 from polyml.simulate.stepped import Stepped
 
 _ENGINES = {"compiled": Compiled, "numpy": Stepped}
@@ -69,66 +69,22 @@ def run(
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected one of {', '.join(ENGINES)}"])
     sizes, arrays = calls.begin(scop, arguments)
     flat = {name: np.ascontiguousarray(array).reshape(-1) for name, array in arrays.items()}
-    runs = []
-    for part in _in_order(scop, dependences, plans):
-        if isinstance(part, str):
-            edge.run(scop, scop.statements[part], sizes, flat, arguments)
+    between = Between(scop, dependences, [plan.recurrence.nest for plan in plans], sizes)
+    memories, by_name, runs = Memories(between, flat), {plan.recurrence.nest.name: plan for plan in plans}, []
+    for part in between.in_order():
+        if part in by_name:
+            runs.append(_run(NestProgram(between, by_name[part].folds), memories, arguments, engine, by_name[part]))
         else:
-            runs.append(_run(scop, part, flat, arguments, engine))
+            edge.run(between, part, memories, arguments)
     for name, array in arrays.items():
         if not np.shares_memory(array, flat[name]):
             array[...] = flat[name].reshape(array.shape)
     return Simulation(calls.result(scop, arrays, arguments), engine, tuple(runs))
 
 
-def _in_order(scop: Scop, dependences: Dependences, plans: Sequence[Plan]) -> Iterator[Plan | str]:
-    """Nests, and statements of none, each after those that it depends on."""
-    part_of: dict[str, Plan | str] = {name: name for name in scop.statements}
-    for plan in plans:
-        part_of.update((name, plan) for name in plan.recurrence.statements)
-    before: dict[int, set[int]] = {id(part): set() for part in part_of.values()}
-    for kind in (dependences.flow, dependences.anti, dependences.output):
-        for pairs in polyhedra.pieces(kind):
-            source, sink = (part_of[name] for name in (polyhedra.domain_name(pairs), polyhedra.range_name(pairs)))
-            if source is not sink:
-                before[id(sink)].add(id(source))
-    waiting = list({id(part): part for part in part_of.values()}.values())
-    while waiting:
-        ready = next((part for part in waiting if not before[id(part)]), None)
-        if ready is None:
-            names = ", ".join(dict.fromkeys(name for name, part in part_of.items() if part in waiting))
-            raise IllegalSchedule(f"{names} use the same memory in turns, so that none of them can run as a whole before the others")
-        yield ready
-        waiting.remove(ready)
-        for others in before.values():
-            others.discard(id(ready))
-
-
-class _Memories(Mapping[Memory, np.ndarray]):
-    """What a nest uses: arrays, those that it changes and reads otherwise also as it found them, and values between its folds."""
-
-    def __init__(self, program: NestProgram, arrays: Mapping[str, np.ndarray]):
-        self._known: dict[Memory, np.ndarray] = {("array", name): array for name, array in arrays.items()}
-        self._known |= {("initial", name): array.copy() if name in program.written else array for name, array in arrays.items()}
-        self._program = program
-
-    def __getitem__(self, memory: Memory) -> np.ndarray:
-        kind, name = memory
-        if kind == "made" and memory not in self._known:
-            self._known[memory] = np.zeros(self._program.made(name), numpy_dtype(self._program.cells[name].result))
-        return self._known[memory]
-
-    def __iter__(self) -> Iterator[Memory]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-
-def _run(scop: Scop, plan: Plan, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object], engine: str) -> Run:
+def _run(program: NestProgram, memories: Memories, arguments: Mapping[str, object], engine: str, plan: Plan) -> Run:
     start = time.perf_counter()
-    program = NestProgram(scop, plan.folds)
-    array, memories = _ENGINES[engine](program, arguments), _Memories(program, arrays)
+    array = _ENGINES[engine](program, arguments)
     cycles, active, reads, writes = 0, [], dict.fromkeys(program.streams, 0), 0
     for fold in program:
         array.run(fold, memories)
