@@ -26,7 +26,8 @@ from polyml.schedule.folds import preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream
 from polyml.schedule.spacetime import Vector, linear
 
-MOST_REGISTERS = 65_536  # units x cycles x elements of each, of all folds together
+MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
+ROOM = 24_576  # of these, for several folds
 MOST_FOLDS = 64
 MOST_AHEAD = 6  # cycles for which elements are outside the array, before and after
 
@@ -144,7 +145,7 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
         notes = ["expected smaller sizes of the arrays, or a smaller array of units"]
         raise ConfigError(f"{recurrence.nest.name} is too large to draw: {parts}, of {MOST_REGISTERS:,} at most", notes=notes)
     numbered = _numbered(plan)
-    shown = min(folds or MOST_FOLDS, MOST_FOLDS, MOST_REGISTERS // registers, plan.folds.number)
+    shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
     found: list[Frame] = []
     before: set[str] = set()
     for index, number in enumerate(_first(numbered.range(), shown)):
@@ -169,15 +170,15 @@ def _accesses(nest: Nest) -> list[Access]:
 
 
 def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
-    """By point [o, a]: what runs there, and the element of each lane."""
+    """By point [o, a]: what runs there, and the elements that it has, by lane."""
     pairs = recurrence.embedding.intersect_range(points)
-    at = {point: Instance(*instance) for instance, (_, point) in polyhedra.points(pairs)}
+    at = {instance: point for instance, (_, point) in polyhedra.points(pairs)}
     elements = []
     for lane, access in zip(lanes_of(recurrence), _accesses(recurrence.nest)):
         relation = access.relation.intersect_domain(pairs.domain())
-        known = {instance: index for instance, (_, index) in polyhedra.points(relation, **dict(recurrence.sizes))}
-        elements.append({p: _element(lane.use.array, known[i.statement, i.values]) for p, i in at.items()})
-    return at, elements
+        known = polyhedra.points(relation, **dict(recurrence.sizes))
+        elements.append({at[instance]: _element(lane.use.array, index) for instance, (_, index) in known})
+    return {point: Instance(*instance) for instance, point in at.items()}, elements
 
 
 def _element(array: str, index: tuple[int, ...]) -> str:
@@ -228,7 +229,7 @@ class _Fold:
         self._begin, self._end = min(self._t.values()), max(self._t.values())
         self._resting = [n for n, lane in enumerate(lanes) if lane in preloaded(recurrence, mapping)]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
-        self._source = {(point, lane): self._from(point, lane) for point in self._instances for lane in range(len(lanes))}
+        self._source = {(point, lane): self._from(point, lane) for lane, known in enumerate(self._elements) for point in known}
         self._gone = self._leaving(points)
         self._new = self._entering(before)
         self._rows = [unit[0] for unit in self._unit.values()]
@@ -303,8 +304,8 @@ class _Fold:
         stays_from: dict[tuple[Unit, int], tuple[int, str]] = {}
         for point in sorted(self._instances, key=self._t.__getitem__):
             t, unit = self._t[point], self._unit[point]
-            for lane, elements in enumerate(self._elements):
-                element, source = elements[point], self._source[point, lane]
+            for lane in self._lanes_at(point):
+                element, source = self._elements[lane][point], self._source[point, lane]
                 leaves = lane == self._result and point in self._gone
                 shifted = lane in self._resting and (unit, lane) not in stays_from
                 enters = (point, lane) in self._new and not shifted
@@ -321,6 +322,9 @@ class _Fold:
             for later in range(t + 1, self._end + 1) if lane in self._kept else ():
                 found[later][unit].append(Register(lane, element))
         return found
+
+    def _lanes_at(self, point: Point) -> list[int]:
+        return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Move]]:
         """By cycle: elements that are on their way from unit to unit, from the cycle in which the first one uses them."""
@@ -403,7 +407,8 @@ class _Fold:
         found: dict[int, dict[Unit, str]] = {lane: {} for lane in self._resting}
         for point in sorted(self._instances, key=self._t.__getitem__):
             for lane in self._resting:
-                found[lane].setdefault(self._unit[point], self._elements[lane][point])
+                if point in self._elements[lane]:
+                    found[lane].setdefault(self._unit[point], self._elements[lane][point])
         return found
 
     def drain(self, cycle: int, index: int) -> Iterator[Frame]:
