@@ -14,7 +14,7 @@ from polyml.report.systolic_pictures.make import array_svg
 from polyml.report.systolic_pictures.style import DARK, LIGHT
 from polyml.simulate.frames import frames
 from tests.cli.running import run
-from tests.schedule.systolic import CALLS, fir, matmul, zeros
+from tests.schedule.systolic import CALLS, fir, history, matmul, zeros
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS, COLUMNS, DEPTH = 3, 4, 5
@@ -171,6 +171,17 @@ def test_arrays_of_one_dimension_have_space_and_time():
     root = ElementTree.fromstring(found.pictures()["spacetime"])
     instances = sorted(words(n) for n in of_class(root, "head"))
     assert instances == sorted(f"{i},{k}" for i in range(5) for k in range(3)) and plan.folds.number == 1
+
+
+def test_a_value_that_stays_is_a_way_down():
+    """A[t - 1, i] is used in the unit that made it, a cycle later."""
+    found = reported(history, CALLS[history], array=(9,))
+    plan = found.nests[0].best
+    assert plan.recurrence.text(plan.mapping) == "t = t, x = i" and plan.folds.number == 1
+    root = ElementTree.fromstring(found.pictures()["spacetime"])
+    ways = [n for n in of_class(root, "wire") if re.match(r"M([\d.]+),[\d.]+ L\1,", n.get("d"))]
+    (steps, width), *_ = [array.shape for array in CALLS[history]]
+    assert sorted(words(n) for n in ways) == sorted(f"A[{t},{i}]" for t in range(1, steps - 1) for i in range(1, width - 1))
 
 
 def test_what_is_large_says_so_in_its_picture():
