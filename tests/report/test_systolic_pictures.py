@@ -381,11 +381,11 @@ def test_the_command_writes_pictures_and_a_page(file, tmp_path):
     assert "<title>product on 4 x 4 units</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_page_of_a_cpu_s_report_is_one_too(file, tmp_path):
-    words_ = [*WORDS[:-2], "--no-simulation", "--machine", "zen4"]
-    run("report", f"{file}:product", *words_, "--html", str(tmp_path / "page.html"))
+@pytest.mark.parametrize("options", [["--no-simulation", "--machine", "zen4"], ["--target", "cuda"]], ids=["cpu", "cuda"])
+def test_other_reports_are_pages_too(file, tmp_path, options):
+    run("report", f"{file}:product", *WORDS[:-2], *options, "--html", str(tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>") and "<title>product</title>" in text
+    assert text.startswith("<!doctype html>") and "<title>product</title>" in text and text.endswith("</html>\n")
 
 
 @pytest.mark.parametrize("options, message", [(["--array", "4x4", "--html", "."], "--html cannot write to .")])

@@ -1,6 +1,7 @@
 """Frames: what each unit runs and has in each cycle, against the source's instances traced one by one, and isl's counts."""
 
 from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
@@ -13,11 +14,12 @@ from tests.schedule.systolic import CALLS, Run, fir, matmul, matvec, nests_of, s
 SHAPES = ((3, 2), (4, 4), (5,))
 
 
-def chosen(function, shape, args=None, dataflow="all"):
-    """The best mapping of each dataflow, and the last one of all."""
-    (nest,), sizes = nests_of(function, args)
-    found = plans(nest, sizes, shape, dataflow=dataflow)
-    return list({plan.dataflow: plan for plan in reversed(found)}.values()) + found[-1:]
+@cache
+def drawn(function, shape):
+    """Of the best mapping of each dataflow, and of the last one of all."""
+    (nest,), sizes = nests_of(function)
+    found = plans(nest, sizes, shape)
+    return [frames(plan) for plan in (*{plan.dataflow: plan for plan in reversed(found)}.values(), found[-1])]
 
 
 def best(function, shape, args=None, dataflow="auto"):
@@ -33,8 +35,9 @@ def text(cell):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_units_run_the_source_s_instances_with_its_elements(function, shape):
-    for plan in chosen(function, shape):
-        shown, run = frames(plan), Run(function, CALLS[function], plan)
+    for shown in drawn(function, shape):
+        plan = shown.plan
+        run = Run(function, CALLS[function], plan)
         assert shown.is_whole
         operands = [number for number, use in enumerate(plan.recurrence.nest.uses) if use.rows or use.kind != "operand"]
         written = len(shown.lanes) > len(plan.recurrence.streams)
@@ -59,8 +62,8 @@ def test_units_run_the_source_s_instances_with_its_elements(function, shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
+        plan = shown.plan
         assert [f.cycle for f in shown.frames] == list(range(plan.folds.cycles + plan.folds.drain_cycles))
         active = tuple(f.active for f in shown.frames if f.fold == 0 and f.phase == "compute")
         assert active == plan.folds.active
@@ -79,8 +82,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_no_element_appears_from_nowhere(function, shape):
     """It entered, stayed, came over links, a link a cycle at most, or is a sum that starts."""
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
         for before, frame in zip((None, *shown.frames), shown.frames):
             arrived, had = defaultdict(set), {}
             if before is not None and before.fold == frame.fold:
@@ -99,8 +101,7 @@ def test_no_element_appears_from_nowhere(function, shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_moves_begin_with_the_element_and_end_with_it(function, shape):
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
         at = {(f.fold, f.t): f for f in shown.frames if f.phase == "compute"}
         for (fold, t), frame in at.items():
             for move in frame.moves:
@@ -152,7 +153,7 @@ def test_results_that_stay_are_shifted_out_after_the_last_fold():
 
 def test_an_element_of_two_cycles_is_between_units_for_one():
     """Kung's W2: x moves a unit in two cycles."""
-    plan = next(p for p in chosen(fir, (4,), dataflow="ws") if p.dataflow == "ws")
+    plan = best(fir, (4,), dataflow="ws")
     slow = [m for f in frames(plan).frames for m in f.moves if m.cycles == 2]
     assert slow and Counter(m.step for m in slow)[0] == Counter(m.step for m in slow)[1]
     assert {m.element[0] for m in slow} == {"x"}
