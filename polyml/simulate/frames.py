@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 import islpy as isl
@@ -22,9 +22,10 @@ from polyml import polyhedra
 from polyml.errors import ConfigError
 from polyml.model.scop import Access
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import preloaded, stays
+from polyml.schedule.folds import fold_points, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream
-from polyml.schedule.spacetime import Vector, linear
+from polyml.schedule.sources import Source, sources
+from polyml.schedule.spacetime import Vector
 
 MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
 ROOM = 24_576  # of these, for several folds
@@ -144,12 +145,12 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
         parts = f"{units} units with {len(lanes)} elements each in {cycles:,} cycles are {registers:,}"
         notes = ["expected smaller sizes of the arrays, or a smaller array of units"]
         raise ConfigError(f"{recurrence.nest.name} is too large to draw: {parts}, of {MOST_REGISTERS:,} at most", notes=notes)
-    numbered = _numbered(plan)
     shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
     found: list[Frame] = []
     before: set[str] = set()
-    for index, number in enumerate(_first(numbered.range(), shown)):
-        fold = _Fold(plan, lanes, number, numbered, before)
+    ways = list(sources(recurrence, plan.mapping).values())
+    for index, (number, corner, points) in enumerate(islice(fold_points(plan.folds), shown)):
+        fold = _Fold(plan, lanes, ways, number, corner, points, before)
         found += fold.frames(len(found), index)
         before |= fold.written()
         if index + 1 == plan.folds.number:
@@ -185,51 +186,34 @@ def _element(array: str, index: tuple[int, ...]) -> str:
     return f"{array}[{','.join(map(str, index))}]" if index else array
 
 
-def _numbered(plan: Plan) -> isl.Map:
-    """{ [o, a] -> [o, f] }: the fold that a point is in."""
-    recurrence, shape = plan.recurrence, plan.folds.shape
-    outer = [f"o{k}" for k in range(len(recurrence.outer))]
-    axes = [f"a{k}" for k in range(len(recurrence.axes))]
-    blocks = [f"f{k}" for k in range(len(shape))]
-    places = zip(shape, blocks, (linear(row, axes) for row in plan.mapping.space), _origin(plan))
-    within = " and ".join(f"{n}*{f} <= {place} - ({start}) < {n}*{f} + {n}" for n, f, place, start in places)
-    relation = f"{{ [{', '.join(outer + axes)}] -> [{', '.join(outer + blocks)}] : {within} }}"
-    return isl.Map(relation).intersect_domain(recurrence.points)
-
-
-def _origin(plan: Plan) -> list[int]:
-    """The coordinates of the first fold's first unit."""
-    outer = len(plan.recurrence.outer)
-    return polyhedra.least_values(plan.recurrence.points.apply(plan.mapping.relation(outer)))[outer + 1 :]
-
-
-def _first(numbers: isl.Set, count: int) -> Iterator[isl.Set]:
-    for _ in range(count):
-        least = numbers.lexmin()
-        yield least
-        numbers = isl.Map.lex_lt(numbers.get_space()).intersect_domain(least).intersect_range(numbers).range()
-
-
 class _Fold:
-    """before: the elements that folds before wrote."""
+    """sources: by stream. corner: the coordinates of its first unit. before: the elements that folds before wrote."""
 
-    def __init__(self, plan: Plan, lanes: tuple[Stream, ...], number: isl.Set, numbered: isl.Map, before: set[str]):
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: tuple[Stream, ...],
+        sources: Sequence[tuple[Source, ...]],
+        number: tuple[int, ...],
+        corner: Unit,
+        points: isl.Set,
+        before: set[str],
+    ):
         recurrence, mapping = plan.recurrence, plan.mapping
-        ((_, self._number),) = polyhedra.points(number)
-        points = numbered.intersect_range(number).domain()
-        self._plan, self._lanes, self._outer = plan, lanes, len(recurrence.outer)
+        self._plan, self._lanes, self._number, self._outer = plan, lanes, number, len(recurrence.outer)
         self._instances, self._elements = _instances(recurrence, points)
         self._t: dict[Point, int] = {}
         self._unit: dict[Point, Unit] = {}
-        origin, shape = _origin(plan), plan.folds.shape
         for point in self._instances:
             t, *place = mapping.steps(point[self._outer :])
             self._t[point] = t
-            self._unit[point] = tuple((x - start) % length for x, start, length in zip(place, origin, shape))
+            self._unit[point] = tuple(x - first for x, first in zip(place, corner))
         self._begin, self._end = min(self._t.values()), max(self._t.values())
         self._resting = [n for n, lane in enumerate(lanes) if lane in preloaded(recurrence, mapping)]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
-        self._source = {(point, lane): self._from(point, lane) for lane, known in enumerate(self._elements) for point in known}
+        self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
+        for lane, found in enumerate(sources):
+            self._source |= {(point, lane): other for point, other in self._from(found, points).items()}
         self._gone = self._leaving(points)
         self._new = self._entering(before)
         self._rows = [unit[0] for unit in self._unit.values()]
@@ -248,15 +232,15 @@ class _Fold:
     def _forward(self, vector: Vector) -> int:
         return 1 if self._plan.mapping.steps(vector)[0] > 0 else -1
 
-    def _from(self, point: Point, lane: int) -> Point | None:
-        """The instance of the fold that has the element before."""
-        element = self._elements[lane][point]
-        streams = self._plan.recurrence.streams
-        for direction in streams[lane].directions if lane < len(streams) else ():
-            before = self._step(point, direction.vector, -self._forward(direction.vector))
-            if any(elements.get(before) == element for elements in self._elements):
-                return before
-        return None
+    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, Point]:
+        """By instance the one of the fold that has the element before."""
+        instances = self._plan.recurrence.embedding.intersect_range(points).domain()
+        at = {(i.statement, i.values): point for point, i in self._instances.items()}
+        found: dict[Point, Point] = {}
+        for source in sources:
+            for before, after in polyhedra.points(source.pairs.intersect_domain(instances).intersect_range(instances)):
+                found.setdefault(at[after], at[before])
+        return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
         """Instances after which the buffer gets the element that they write: no other one of the fold goes on with it, or another
