@@ -5,11 +5,13 @@ from functools import cache
 
 import pytest
 
+from polyml.codegen.systolic import NestProgram
 from polyml.errors import ConfigError
 from polyml.schedule.dataflows import plans
 from polyml.schedule.folds import preloaded, stays
 from polyml.simulate.frames import frames
 from tests.schedule.systolic import CALLS, Run, fir, matmul, matvec, nests_of, subsequence, triangular, zeros
+from tests.simulate.simulating import Simulated
 
 SHAPES = ((3, 2), (4, 4), (5,))
 
@@ -113,6 +115,24 @@ def test_moves_begin_with_the_element_and_end_with_it(function, shape):
 def used_by(frame, move):
     (found,) = (r.element for r in frame.cells[move.target].registers if r.lane == move.lane and r.used)
     return found
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
+    """By cycle how many; by fold and lane what comes from memory."""
+    simulated = Simulated(function, CALLS[function])
+    for plan in next(simulated.plans(shape)):
+        shown, program = frames(plan), NestProgram(simulated.scop, plan.folds)
+        for index, fold in enumerate(program):
+            mine = [f for f in shown.frames if f.fold == index and f.phase == "compute"]
+            assert len(mine) == fold.cycles
+            assert [frame.active for frame in mine] == list(fold.active)
+            cells = [cell for f in shown.frames if f.fold == index for cell in f.cells.values()]
+            entered = Counter(r.lane for cell in cells for r in cell.registers if r.enters)
+            for lane, register in enumerate(program.streams):
+                if not program.is_sum(register) or plan.recurrence.nest.starts:
+                    assert entered[lane] == fold.loaded(register)
 
 
 def test_a_product_s_operands_wait_skewed():
