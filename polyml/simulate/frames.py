@@ -130,6 +130,14 @@ class Frames:
     def is_whole(self) -> bool:
         return self.folds == self.plan.folds.number
 
+    @property
+    def said(self) -> str:
+        """Which folds these are, "" where there is one alone."""
+        every = self.plan.folds.number
+        if every == 1 or self.is_whole:
+            return "" if every == 1 else f"{every} folds"
+        return f"the first {self.folds} of {every:,} folds" if self.folds > 1 else f"the first of {every:,} folds"
+
     def units(self) -> list[Unit]:
         return list(product(*map(range, self.shape)))
 

@@ -191,6 +191,15 @@ def test_what_is_large_says_so_in_its_picture():
     assert len(of_class(ElementTree.fromstring(found["wavefronts"]), "point")) == 16 * 16
 
 
+def test_of_many_folds_the_first_are_shown():
+    found = reported(matmul, (zeros(64, 64), zeros(64, 64), zeros(64, 64)), array=(8, 8), dataflow="os")
+    assert found.nests[0].best.folds.number == 64
+    assert "the first of 64 folds" in words(ElementTree.fromstring(found.pictures()["utilisation"]))
+    assert '<p class="faint">the first of 64 folds</p>' in found.page()
+    few = reported(matmul, (zeros(64, 8), zeros(8, 64), zeros(64, 64)), array=(8, 8), dataflow="os")
+    assert "the first 5 of 64 folds" in words(ElementTree.fromstring(few.pictures()["utilisation"]))
+
+
 def test_several_nests_have_pictures_each():
     def two(A, B, D):
         return A @ B @ D
@@ -334,6 +343,13 @@ def test_keys_step_through_the_cycles_in_a_browser(report, tmp_path):
 def test_play_goes_to_the_end_and_stops_in_a_browser(report, tmp_path):
     (player,) = after(tmp_path, report, 'document.querySelector(".speed").value = "250"; document.querySelector(".play").click();')
     assert player["text"]["output"] == [f"cycle {ROWS + COLUMNS + DEPTH - 3 + ROWS}"] and player["text"]["play"] == ["▶ Play"]
+
+
+def test_play_can_be_paused_in_a_browser(report, tmp_path):
+    """A cycle takes 700 ms."""
+    script = 'const p = document.querySelector(".play"); p.click(); setTimeout(() => p.click(), 1750);'
+    (player,) = after(tmp_path, report, script)
+    assert player["text"]["output"] == ["cycle 2"] and shown_in(player) == expected(2)
 
 
 def test_a_unit_tells_what_it_has_in_a_browser(report, tmp_path):

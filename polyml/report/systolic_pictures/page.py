@@ -95,7 +95,7 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
     hidden = " hidden" if number else ""
     yield f'<div class="player" data-plan="{number}"{hidden}>'
     if not shown.is_whole:
-        yield f'<p class="faint">the first {shown.folds} of {shown.plan.folds.number:,} folds</p>'
+        yield f'<p class="faint">{shown.said}</p>'
     yield '<div class="controls">'
     yield '<button type="button" class="play">▶ Play</button>'
     yield '<button type="button" class="back" aria-label="one cycle back">◀</button>'

@@ -29,9 +29,7 @@ class Course:
 
 def course(frames: Frames) -> Course:
     starts = tuple(next(folds).cycle for _, folds in groupby(frames.frames, key=lambda f: f.fold))
-    folds = frames.plan.folds.number
-    of = "" if folds == 1 else f"{folds} folds" if frames.is_whole else f"the first {frames.folds} of {folds} folds"
-    return Course(tuple(f.phase for f in frames.frames), tuple(f.active for f in frames.frames), starts, of)
+    return Course(tuple(f.phase for f in frames.frames), tuple(f.active for f in frames.frames), starts, frames.said)
 
 
 def first_course(plan: Plan) -> Course:
