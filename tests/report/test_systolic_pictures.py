@@ -200,10 +200,11 @@ def test_of_many_folds_the_first_are_shown():
     assert "the first 5 of 64 folds" in words(ElementTree.fromstring(few.pictures()["utilisation"]))
 
 
-def test_several_nests_have_pictures_each():
-    def two(A, B, D):
-        return A @ B @ D
+def two(A, B, D):
+    return A @ B @ D
 
+
+def test_several_nests_have_pictures_each():
     found = reported(two, (zeros(4, 3), zeros(3, 4), zeros(4, 2)), array=(3, 3))
     names = [nest.nest.name for nest in found.nests]
     assert set(found.pictures()) == {f"{kind}-{name}" for name in names for kind in ("array", "wavefronts", "utilisation")}
@@ -367,6 +368,13 @@ def test_another_mapping_can_be_chosen_in_a_browser(tmp_path):
     assert {plan.dataflow for plan in found.nests[0].plans} == {"os", "ws", "is"}
     assert [p["hidden"] for p in players] == [True, False, True]
     assert [p["text"]["output"] for p in players] == [["cycle 0"], ["cycle 1"], ["cycle 0"]]
+
+
+def test_each_nest_has_its_slider_in_a_browser(tmp_path):
+    found = reported(two, (zeros(2, 2), zeros(2, 2), zeros(2, 2)), array=(2, 2), dataflow="os")
+    script = 'document.querySelectorAll(".player")[1].querySelector(".forth").click(); document.querySelectorAll(".player")[1].querySelector(".forth").focus();'
+    first, second = after(tmp_path, found, script + PRESSED.format("ArrowRight"))
+    assert first["text"]["output"] == ["cycle 0"] and second["text"]["output"] == ["cycle 2"]
 
 
 # The command

@@ -23,6 +23,7 @@ LABEL = 44  # beside the array, of its rows' and columns' numbers
 TITLE = 54  # above all
 LEGEND = 18
 LEAST_WIDTH = 470
+SIDES = ("left", "right", "top", "bottom")
 PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
 
 Place = tuple[float, float]
@@ -73,11 +74,11 @@ class Scene:
         self._slots = max((count for crowd in crowds for count in crowd.values()), default=0)
         self._gap_x = WIRE + self._slots * self._token
         self._gap_y = WIRE + self._slots * (SLOT + 4) * max(1, len(self._vertical))
-        self._queued = sorted({o.lane for f in shown for o in f.outside if _vertical(o.way)})
+        self._queued = {side: sorted({o.lane for f in shown for o in f.outside if _side(o) == side}) for side in SIDES}
         self._sides = self._extents()
         self._has_stubs_below = any(_side(o) == "bottom" for f in every for o in f.outside)
         left = self._sides["left"] * self._token + WIRE
-        top = self._sides["top"] * SLOT * max(1, len(self._queued)) + WIRE
+        top = self._sides["top"] * SLOT * len(self._queued["top"]) + WIRE
         right = left + self._columns * self._width + (self._columns - 1) * self._gap_x
         needed = right + LABEL + self._sides["right"] * self._token + 8
         said = [(self.title(f), self.caption(f)) for f in every]
@@ -85,7 +86,7 @@ class Scene:
         self._corner = (left + (self.width - needed) / 2, TITLE + top)
         self._right = right + (self.width - needed) / 2
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
-        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * max(1, len(self._queued)) + 14
+        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
         self.height = self._legend + LEGEND * (len(frames.lanes) + 1) + 14
         self._paths: dict[Key, str] = {}
         for frame in every:
@@ -124,7 +125,7 @@ class Scene:
 
     def _extents(self) -> dict[str, int]:
         """How many places there are on each side."""
-        found = dict.fromkeys(("left", "right", "top", "bottom"), 0)
+        found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:
                 side = _side(each)
@@ -204,7 +205,8 @@ class Scene:
             away *= self._token
             edge = self._corner[0] - WIRE - away if side == "left" else self._right + LABEL + away
             return Text(edge, y + self._line(each.lane) + 4, each.element, each.lane)
-        away = ((abs(each.cycles) - 1) * len(self._queued) + self._queued.index(each.lane) + 0.5) * SLOT
+        lanes = self._queued[side]
+        away = ((abs(each.cycles) - 1) * len(lanes) + lanes.index(each.lane) + 0.5) * SLOT
         edge = self._corner[1] - WIRE - away if side == "top" else self._bottom + LABEL + away
         return Text(x + self._width / 2, edge + 4, each.element, each.lane)
 
