@@ -188,7 +188,8 @@ def test_elements_that_are_used_once_come_to_each_unit_of_a_row():
 def test_values_enter_at_the_border_alone():
     plan = best(subsequence, (8, 8), (zeros(6, 6), zeros(6), zeros(6)))
     registers = [r for f in frames(plan).frames for cell in f.cells.values() for r in cell.registers if r.enters]
-    assert {r.element for r in registers if r.element[0] == "D"} == {f"D[{i},{j}]" for i in range(6) for j in range(6) if 0 in (i, j)}
+    border = {f"D[{i},{j}]" for i in range(6) for j in range(6) if 0 in (i, j)}
+    assert {r.element for r in registers if r.element[0] == "D"} == border
 
 
 def test_folds_that_are_not_asked_for_are_left_out():
