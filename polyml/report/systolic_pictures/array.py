@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from polyml.report.svg import Svg, path, rect, text
-from polyml.report.systolic_pictures.style import CHARACTER, heading, heading_width, lane, picture
+from polyml.report.systolic_pictures.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.report.systolic_text import mapping_text, moves_text
 from polyml.schedule.dataflows import Plan
 from polyml.simulate.frames import Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
@@ -24,7 +24,6 @@ TITLE = 54  # above all
 LEGEND = 18
 LEAST_WIDTH = 470
 SIDES = ("left", "right", "top", "bottom")
-PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
 
 Place = tuple[float, float]
 Key = tuple[object, ...]
@@ -229,7 +228,7 @@ class Scene:
         return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
     def title(self, frame: Frame) -> str:
-        last = self.frames.frames[-1].cycle
+        last = self.frames.plan.folds.cycles + self.frames.plan.folds.drain_cycles - 1
         return f"Cycle {frame.cycle} of 0 to {last}: {frame.active} of {len(self.units)} units run an instance"
 
     def caption(self, frame: Frame) -> str:
