@@ -14,7 +14,7 @@ from polyml.report.systolic_pictures.make import array_svg
 from polyml.report.systolic_pictures.style import DARK, LIGHT
 from polyml.simulate.frames import frames
 from tests.cli.running import run
-from tests.schedule.systolic import CALLS, fir, history, matmul, zeros
+from tests.schedule.systolic import CALLS, cross, fir, history, matmul, seidel, subsequence, zeros
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS, COLUMNS, DEPTH = 3, 4, 5
@@ -130,6 +130,15 @@ def test_every_kernel_s_pictures_fit_their_frame(function, shape):
                 if other_left >= right:
                     break
                 assert other_top >= bottom or top >= other_bottom, (words_, other)
+
+
+@pytest.mark.parametrize("function", [seidel, cross, subsequence], ids=lambda f: f.__name__)
+def test_wires_end_at_units(function):
+    """Those down and up, within the sides of a unit."""
+    root = ElementTree.fromstring(reported(function, CALLS[function], array=(4,)).pictures()["array"])
+    sides = [(float(r.get("x")), float(r.get("x")) + float(r.get("width"))) for c in of_class(root, "cell") for r in c.iter(f"{SVG}rect")]
+    down = [float(x) for n in of_class(root, "wire") for x in re.findall(r"^M([\d.]+),[\d.]+ v", n.get("d"))]
+    assert down and all(any(left < x < right for left, right in sides) for x in down)
 
 
 def anchor(parents, node):

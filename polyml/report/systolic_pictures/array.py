@@ -120,7 +120,8 @@ class Scene:
 
     def _aside(self, number: int) -> float:
         """Of a lane that goes up or down, from the unit's middle."""
-        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * 16
+        apart = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
+        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * apart
 
     def _extents(self) -> dict[str, int]:
         """How many places there are on each side."""
