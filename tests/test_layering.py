@@ -12,7 +12,6 @@ LAYERS = (
     ("model",),
     ("schedule",),
     ("codegen",),
-    ("simulate",),
     ("runtime",),
     ("caches",),
     ("machines",),

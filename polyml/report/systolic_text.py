@@ -135,7 +135,7 @@ def moves_text(plan: Plan, stream: Stream) -> str:
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
         return "stays, used once"
-    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or "used once"
+    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or ("written once" if stream.use.kind == "result" else "used once")
 
 
 def _move(mapping: SpaceTime, direction: Direction) -> str:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 import islpy as isl
@@ -22,11 +22,13 @@ from polyml import polyhedra
 from polyml.errors import ConfigError
 from polyml.model.scop import Access
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import preloaded, stays
+from polyml.schedule.folds import fold_points, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream
-from polyml.schedule.spacetime import Vector, linear
+from polyml.schedule.sources import Source, sources
+from polyml.schedule.spacetime import Vector
 
-MOST_REGISTERS = 65_536  # units x cycles x elements of each, of all folds together
+MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
+ROOM = 24_576  # of these, for several folds
 MOST_FOLDS = 64
 MOST_AHEAD = 6  # cycles for which elements are outside the array, before and after
 
@@ -128,6 +130,14 @@ class Frames:
     def is_whole(self) -> bool:
         return self.folds == self.plan.folds.number
 
+    @property
+    def said(self) -> str:
+        """Which folds these are, "" where there is one alone."""
+        every = self.plan.folds.number
+        if every == 1 or self.is_whole:
+            return "" if every == 1 else f"{every} folds"
+        return f"the first {self.folds} of {every:,} folds" if self.folds > 1 else f"the first of {every:,} folds"
+
     def units(self) -> list[Unit]:
         return list(product(*map(range, self.shape)))
 
@@ -143,12 +153,12 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
         parts = f"{units} units with {len(lanes)} elements each in {cycles:,} cycles are {registers:,}"
         notes = ["expected smaller sizes of the arrays, or a smaller array of units"]
         raise ConfigError(f"{recurrence.nest.name} is too large to draw: {parts}, of {MOST_REGISTERS:,} at most", notes=notes)
-    numbered = _numbered(plan)
-    shown = min(folds or MOST_FOLDS, MOST_FOLDS, MOST_REGISTERS // registers, plan.folds.number)
+    shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
     found: list[Frame] = []
     before: set[str] = set()
-    for index, number in enumerate(_first(numbered.range(), shown)):
-        fold = _Fold(plan, lanes, number, numbered, before)
+    ways = list(sources(recurrence, plan.mapping).values())
+    for index, (number, corner, points) in enumerate(islice(fold_points(plan.folds), shown)):
+        fold = _Fold(plan, lanes, ways, number, corner, points, before)
         found += fold.frames(len(found), index)
         before |= fold.written()
         if index + 1 == plan.folds.number:
@@ -169,66 +179,49 @@ def _accesses(nest: Nest) -> list[Access]:
 
 
 def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
-    """By point [o, a]: what runs there, and the element of each lane."""
+    """By point [o, a]: what runs there, and the elements that it has, by lane."""
     pairs = recurrence.embedding.intersect_range(points)
-    at = {point: Instance(*instance) for instance, (_, point) in polyhedra.points(pairs)}
+    at = {instance: point for instance, (_, point) in polyhedra.points(pairs)}
     elements = []
     for lane, access in zip(lanes_of(recurrence), _accesses(recurrence.nest)):
         relation = access.relation.intersect_domain(pairs.domain())
-        known = {instance: index for instance, (_, index) in polyhedra.points(relation, **dict(recurrence.sizes))}
-        elements.append({p: _element(lane.use.array, known[i.statement, i.values]) for p, i in at.items()})
-    return at, elements
+        known = polyhedra.points(relation, **dict(recurrence.sizes))
+        elements.append({at[instance]: _element(lane.use.array, index) for instance, (_, index) in known})
+    return {point: Instance(*instance) for instance, point in at.items()}, elements
 
 
 def _element(array: str, index: tuple[int, ...]) -> str:
     return f"{array}[{','.join(map(str, index))}]" if index else array
 
 
-def _numbered(plan: Plan) -> isl.Map:
-    """{ [o, a] -> [o, f] }: the fold that a point is in."""
-    recurrence, shape = plan.recurrence, plan.folds.shape
-    outer = [f"o{k}" for k in range(len(recurrence.outer))]
-    axes = [f"a{k}" for k in range(len(recurrence.axes))]
-    blocks = [f"f{k}" for k in range(len(shape))]
-    places = zip(shape, blocks, (linear(row, axes) for row in plan.mapping.space), _origin(plan))
-    within = " and ".join(f"{n}*{f} <= {place} - ({start}) < {n}*{f} + {n}" for n, f, place, start in places)
-    relation = f"{{ [{', '.join(outer + axes)}] -> [{', '.join(outer + blocks)}] : {within} }}"
-    return isl.Map(relation).intersect_domain(recurrence.points)
-
-
-def _origin(plan: Plan) -> list[int]:
-    """The coordinates of the first fold's first unit."""
-    outer = len(plan.recurrence.outer)
-    return polyhedra.least_values(plan.recurrence.points.apply(plan.mapping.relation(outer)))[outer + 1 :]
-
-
-def _first(numbers: isl.Set, count: int) -> Iterator[isl.Set]:
-    for _ in range(count):
-        least = numbers.lexmin()
-        yield least
-        numbers = isl.Map.lex_lt(numbers.get_space()).intersect_domain(least).intersect_range(numbers).range()
-
-
 class _Fold:
-    """before: the elements that folds before wrote."""
+    """sources: by stream. corner: the coordinates of its first unit. before: the elements that folds before wrote."""
 
-    def __init__(self, plan: Plan, lanes: tuple[Stream, ...], number: isl.Set, numbered: isl.Map, before: set[str]):
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: tuple[Stream, ...],
+        sources: Sequence[tuple[Source, ...]],
+        number: tuple[int, ...],
+        corner: Unit,
+        points: isl.Set,
+        before: set[str],
+    ):
         recurrence, mapping = plan.recurrence, plan.mapping
-        ((_, self._number),) = polyhedra.points(number)
-        points = numbered.intersect_range(number).domain()
-        self._plan, self._lanes, self._outer = plan, lanes, len(recurrence.outer)
+        self._plan, self._lanes, self._number, self._outer = plan, lanes, number, len(recurrence.outer)
         self._instances, self._elements = _instances(recurrence, points)
         self._t: dict[Point, int] = {}
         self._unit: dict[Point, Unit] = {}
-        origin, shape = _origin(plan), plan.folds.shape
         for point in self._instances:
             t, *place = mapping.steps(point[self._outer :])
             self._t[point] = t
-            self._unit[point] = tuple((x - start) % length for x, start, length in zip(place, origin, shape))
+            self._unit[point] = tuple(x - first for x, first in zip(place, corner))
         self._begin, self._end = min(self._t.values()), max(self._t.values())
         self._resting = [n for n, lane in enumerate(lanes) if lane in preloaded(recurrence, mapping)]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
-        self._source = {(point, lane): self._from(point, lane) for point in self._instances for lane in range(len(lanes))}
+        self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
+        for lane, found in enumerate(sources):
+            self._source |= {(point, lane): other for point, other in self._from(found, points).items()}
         self._gone = self._leaving(points)
         self._new = self._entering(before)
         self._rows = [unit[0] for unit in self._unit.values()]
@@ -247,15 +240,15 @@ class _Fold:
     def _forward(self, vector: Vector) -> int:
         return 1 if self._plan.mapping.steps(vector)[0] > 0 else -1
 
-    def _from(self, point: Point, lane: int) -> Point | None:
-        """The instance of the fold that has the element before."""
-        element = self._elements[lane][point]
-        streams = self._plan.recurrence.streams
-        for direction in streams[lane].directions if lane < len(streams) else ():
-            before = self._step(point, direction.vector, -self._forward(direction.vector))
-            if any(elements.get(before) == element for elements in self._elements):
-                return before
-        return None
+    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, Point]:
+        """By instance the one of the fold that has the element before."""
+        instances = self._plan.recurrence.embedding.intersect_range(points).domain()
+        at = {(i.statement, i.values): point for point, i in self._instances.items()}
+        found: dict[Point, Point] = {}
+        for source in sources:
+            for before, after in polyhedra.points(source.pairs.intersect_domain(instances).intersect_range(instances)):
+                found.setdefault(at[after], at[before])
+        return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
         """Instances after which the buffer gets the element that they write: no other one of the fold goes on with it, or another
@@ -303,8 +296,8 @@ class _Fold:
         stays_from: dict[tuple[Unit, int], tuple[int, str]] = {}
         for point in sorted(self._instances, key=self._t.__getitem__):
             t, unit = self._t[point], self._unit[point]
-            for lane, elements in enumerate(self._elements):
-                element, source = elements[point], self._source[point, lane]
+            for lane in self._lanes_at(point):
+                element, source = self._elements[lane][point], self._source[point, lane]
                 leaves = lane == self._result and point in self._gone
                 shifted = lane in self._resting and (unit, lane) not in stays_from
                 enters = (point, lane) in self._new and not shifted
@@ -321,6 +314,9 @@ class _Fold:
             for later in range(t + 1, self._end + 1) if lane in self._kept else ():
                 found[later][unit].append(Register(lane, element))
         return found
+
+    def _lanes_at(self, point: Point) -> list[int]:
+        return [lane for lane, elements in enumerate(self._elements) if point in elements]
 
     def _moves(self) -> dict[int, list[Move]]:
         """By cycle: elements that are on their way from unit to unit, from the cycle in which the first one uses them."""
@@ -403,7 +399,8 @@ class _Fold:
         found: dict[int, dict[Unit, str]] = {lane: {} for lane in self._resting}
         for point in sorted(self._instances, key=self._t.__getitem__):
             for lane in self._resting:
-                found[lane].setdefault(self._unit[point], self._elements[lane][point])
+                if point in self._elements[lane]:
+                    found[lane].setdefault(self._unit[point], self._elements[lane][point])
         return found
 
     def drain(self, cycle: int, index: int) -> Iterator[Frame]:

@@ -1,4 +1,4 @@
-"""Pictures of systolic arrays: well-formed, and with the labels of loops enumerated in plain Python; the page in a real browser."""
+"""Pictures of systolic arrays, with the labels of loops enumerated in plain Python; the page in a real browser."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from polyml.report.systolic_pictures.make import array_svg
 from polyml.report.systolic_pictures.style import DARK, LIGHT
 from polyml.simulate.frames import frames
 from tests.cli.running import run
-from tests.schedule.systolic import CALLS, fir, matmul, zeros
+from tests.schedule.systolic import CALLS, cross, fir, history, matmul, seidel, subsequence, zeros
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS, COLUMNS, DEPTH = 3, 4, 5
@@ -26,7 +26,8 @@ def reported(function, args, **options):
 
 @pytest.fixture(scope="module")
 def report():
-    return reported(matmul, (zeros(ROWS, DEPTH), zeros(DEPTH, COLUMNS), zeros(ROWS, COLUMNS)), array=(ROWS, COLUMNS), dataflow="os")
+    args = zeros(ROWS, DEPTH), zeros(DEPTH, COLUMNS), zeros(ROWS, COLUMNS)
+    return reported(matmul, args, array=(ROWS, COLUMNS), dataflow="os")
 
 
 def product(t):
@@ -51,7 +52,8 @@ def cells(root):
     found = {}
     for cell in of_class(root, "cell"):
         (head,) = of_class(cell, "head")
-        found[cell.get("data-unit")] = classes(cell), words(head), [words(s).strip("→") for s in of_class(cell, "slot") if words(s)]
+        lines = [words(slot).strip("→") for slot in of_class(cell, "slot") if words(slot)]
+        found[cell.get("data-unit")] = classes(cell), words(head), lines
     return found
 
 
@@ -95,7 +97,7 @@ def test_wires_are_in_use_where_an_element_goes_on(report):
 
 def test_a_report_s_pictures_are_well_formed_and_named(report):
     found = report.pictures()
-    assert list(found) == ["wavefronts", "array", "utilisation"]
+    assert list(found) == ["array", "wavefronts", "utilisation"]
     for text in found.values():
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg" and root.get("role") == "img" and root.get("aria-label").startswith("t = i + j + k")
@@ -130,6 +132,15 @@ def test_every_kernel_s_pictures_fit_their_frame(function, shape):
                 assert other_top >= bottom or top >= other_bottom, (words_, other)
 
 
+@pytest.mark.parametrize("function", [seidel, cross, subsequence], ids=lambda f: f.__name__)
+def test_wires_end_at_units(function):
+    """Those down and up, within the sides of a unit."""
+    root = ElementTree.fromstring(reported(function, CALLS[function], array=(4,)).pictures()["array"])
+    sides = [(float(r.get("x")), float(r.get("x")) + float(r.get("width"))) for c in of_class(root, "cell") for r in c.iter(f"{SVG}rect")]
+    down = [float(x) for n in of_class(root, "wire") for x in re.findall(r"^M([\d.]+),[\d.]+ v", n.get("d"))]
+    assert down and all(any(left < x < right for left, right in sides) for x in down)
+
+
 def anchor(parents, node):
     while node is not None:
         if node.get("text-anchor"):
@@ -140,11 +151,15 @@ def anchor(parents, node):
 
 def test_wavefronts_are_the_times_of_the_points(report):
     root = ElementTree.fromstring(report.pictures()["wavefronts"])
-    points = {re.fullmatch(r"i = (\d+), j = (\d+), k = 0: t = (\d+), x = \1, y = \2", words(p.find(f"{SVG}title"))) for p in of_class(root, "point")}
-    assert {tuple(map(int, p.groups())) for p in points} == {(i, j, i + j) for i in range(ROWS) for j in range(COLUMNS)}
-    assert sorted(int(words(p.find(f"{SVG}text"))) for p in of_class(root, "point")) == sorted(i + j for i in range(ROWS) for j in range(COLUMNS))
-    lines = [n for n in of_class(root, "axis")]
-    assert len(lines) == ROWS + COLUMNS - 1 - 2 or len(lines) == ROWS + COLUMNS - 1
+    expected = {(i, j): i + j for i in range(ROWS) for j in range(COLUMNS)}
+    found = {}
+    for point in of_class(root, "point"):
+        hint = words(point.find(f"{SVG}title"))
+        i, j, t = map(int, re.fullmatch(r"i = (\d+), j = (\d+), k = 0: t = (\d+), x = \1, y = \2", hint).groups())
+        found[i, j] = t
+        assert words(point.find(f"{SVG}text")) == str(t)
+    assert found == expected
+    assert len(of_class(root, "axis")) == len(set(expected.values()))
 
 
 def test_utilisation_has_a_step_for_every_change(report):
@@ -173,6 +188,17 @@ def test_arrays_of_one_dimension_have_space_and_time():
     assert instances == sorted(f"{i},{k}" for i in range(5) for k in range(3)) and plan.folds.number == 1
 
 
+def test_a_value_that_stays_is_a_way_down():
+    """A[t - 1, i] is used in the unit that made it, a cycle later."""
+    found = reported(history, CALLS[history], array=(9,))
+    plan = found.nests[0].best
+    assert plan.recurrence.text(plan.mapping) == "t = t, x = i" and plan.folds.number == 1
+    root = ElementTree.fromstring(found.pictures()["spacetime"])
+    ways = [n for n in of_class(root, "wire") if re.match(r"M([\d.]+),[\d.]+ L\1,", n.get("d"))]
+    (steps, width), *_ = [array.shape for array in CALLS[history]]
+    assert sorted(words(n) for n in ways) == sorted(f"A[{t},{i}]" for t in range(1, steps - 1) for i in range(1, width - 1))
+
+
 def test_what_is_large_says_so_in_its_picture():
     found = reported(matmul, (zeros(300, 200), zeros(200, 100), zeros(300, 100)), array=(64, 64)).pictures()
     assert "is too large to draw" in words(ElementTree.fromstring(found["array"]))
@@ -180,10 +206,20 @@ def test_what_is_large_says_so_in_its_picture():
     assert len(of_class(ElementTree.fromstring(found["wavefronts"]), "point")) == 16 * 16
 
 
-def test_several_nests_have_pictures_each():
-    def two(A, B, D):
-        return A @ B @ D
+def test_of_many_folds_the_first_are_shown():
+    found = reported(matmul, (zeros(64, 64), zeros(64, 64), zeros(64, 64)), array=(8, 8), dataflow="os")
+    assert found.nests[0].best.folds.number == 64
+    assert "81.9% of 64 units in 5,000 cycles, 64 folds" in words(ElementTree.fromstring(found.pictures()["utilisation"]))
+    assert '<p class="faint">the first of 64 folds</p>' in found.page()
+    few = reported(matmul, (zeros(64, 8), zeros(8, 64), zeros(64, 64)), array=(8, 8), dataflow="os")
+    assert '<p class="faint">the first 5 of 64 folds</p>' in few.page()
 
+
+def two(A, B, D):
+    return A @ B @ D
+
+
+def test_several_nests_have_pictures_each():
     found = reported(two, (zeros(4, 3), zeros(3, 4), zeros(4, 2)), array=(3, 3))
     names = [nest.nest.name for nest in found.nests]
     assert set(found.pictures()) == {f"{kind}-{name}" for name in names for kind in ("array", "wavefronts", "utilisation")}
@@ -251,7 +287,8 @@ class Cells(HTMLParser):
             return
         player, self.into = self.players[-1], None
         if "cell" in kinds:
-            self.cell = player["cells"][given["data-unit"]] = {"phase": kinds[1], "name": given["aria-label"], "head": "", "lines": []}
+            self.cell = {"phase": kinds[1], "name": given["aria-label"], "head": "", "lines": []}
+            player["cells"][given["data-unit"]] = self.cell
         elif "head" in kinds:
             self.into = lambda data, cell=self.cell: cell.update(head=data)
         elif "slot" in kinds:
@@ -290,12 +327,11 @@ def after(tmp_path, report, script):
 
 
 def shown_in(player):
-    return {
-        unit: (cell["head"], {line.strip("→") for line in cell["lines"]}) for unit, cell in player["cells"].items() if cell["phase"] == "active"
-    }
+    found = {unit: cell for unit, cell in player["cells"].items() if cell["phase"] == "active"}
+    return {unit: (cell["head"], {line.strip("→") for line in cell["lines"]}) for unit, cell in found.items()}
 
 
-MOVED = 'const s = document.querySelector("input[type=range]"); s.value = "{0}"; s.dispatchEvent(new Event("input", {{bubbles: true}}));'
+MOVED = 'const s= document.querySelector("input[type=range]"); s.value = "{0}"; s.dispatchEvent(new Event("input"));'
 PRESSED = 'document.dispatchEvent(new KeyboardEvent("keydown", {{key: "{0}", bubbles: true}}));'
 
 
@@ -321,8 +357,16 @@ def test_keys_step_through_the_cycles_in_a_browser(report, tmp_path):
 
 
 def test_play_goes_to_the_end_and_stops_in_a_browser(report, tmp_path):
-    (player,) = after(tmp_path, report, 'document.querySelector(".speed").value = "250"; document.querySelector(".play").click();')
+    script = 'document.querySelector(".speed").value = "250"; document.querySelector(".play").click();'
+    (player,) = after(tmp_path, report, script)
     assert player["text"]["output"] == [f"cycle {ROWS + COLUMNS + DEPTH - 3 + ROWS}"] and player["text"]["play"] == ["▶ Play"]
+
+
+def test_play_can_be_paused_in_a_browser(report, tmp_path):
+    """A cycle takes 700 ms."""
+    script = 'const p = document.querySelector(".play"); p.click(); setTimeout(() => p.click(), 1750);'
+    (player,) = after(tmp_path, report, script)
+    assert player["text"]["output"] == ["cycle 2"] and shown_in(player) == expected(2)
 
 
 def test_a_unit_tells_what_it_has_in_a_browser(report, tmp_path):
@@ -335,11 +379,18 @@ def test_a_unit_tells_what_it_has_in_a_browser(report, tmp_path):
 
 def test_another_mapping_can_be_chosen_in_a_browser(tmp_path):
     found = reported(matmul, (zeros(3, 3), zeros(3, 3), zeros(3, 3)), array=(3, 3))
-    script = 'const c = document.querySelector("select.plan"); c.value = "1"; c.dispatchEvent(new Event("change", {bubbles: true}));'
+    script = 'const c = document.querySelector("select.plan"); c.value = "1"; c.dispatchEvent(new Event("change"));'
     players = after(tmp_path, found, script + PRESSED.format("ArrowRight"))
     assert {plan.dataflow for plan in found.nests[0].plans} == {"os", "ws", "is"}
     assert [p["hidden"] for p in players] == [True, False, True]
     assert [p["text"]["output"] for p in players] == [["cycle 0"], ["cycle 1"], ["cycle 0"]]
+
+
+def test_each_nest_has_its_slider_in_a_browser(tmp_path):
+    found = reported(two, (zeros(2, 2), zeros(2, 2), zeros(2, 2)), array=(2, 2), dataflow="os")
+    script = 'const b = document.querySelectorAll(".forth")[1]; b.click(); b.focus();'
+    first, second = after(tmp_path, found, script + PRESSED.format("ArrowRight"))
+    assert first["text"]["output"] == ["cycle 0"] and second["text"]["output"] == ["cycle 2"]
 
 
 # The command
@@ -363,18 +414,19 @@ def file(tmp_path):
 
 
 def test_the_command_writes_pictures_and_a_page(file, tmp_path):
-    run("report", f"{file}:product", *WORDS, "--array", "4x4", "--svg", str(tmp_path / "svg"), "--html", str(tmp_path / "page.html"))
+    written = ["--svg", str(tmp_path / "svg"), "--html", str(tmp_path / "page.html")]
+    run("report", f"{file}:product", *WORDS, "--array", "4x4", *written)
     assert {p.name for p in (tmp_path / "svg").iterdir()} == {"array.svg", "wavefronts.svg", "utilisation.svg"}
     for path in (tmp_path / "svg").iterdir():
         ElementTree.fromstring(path.read_text(encoding="utf-8"))
     assert "<title>product on 4 x 4 units</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_page_of_a_cpu_s_report_is_one_too(file, tmp_path):
-    words_ = [*WORDS[:-2], "--no-simulation", "--machine", "zen4"]
-    run("report", f"{file}:product", *words_, "--html", str(tmp_path / "page.html"))
+@pytest.mark.parametrize("options", [["--no-simulation", "--machine", "zen4"], ["--target", "cuda"]], ids=["cpu", "cuda"])
+def test_other_reports_are_pages_too(file, tmp_path, options):
+    run("report", f"{file}:product", *WORDS[:-2], *options, "--html", str(tmp_path / "page.html"))
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>") and "<title>product</title>" in text
+    assert text.startswith("<!doctype html>") and "<title>product</title>" in text and text.endswith("</html>\n")
 
 
 @pytest.mark.parametrize("options, message", [(["--array", "4x4", "--html", "."], "--html cannot write to .")])

@@ -1,23 +1,27 @@
 """Frames: what each unit runs and has in each cycle, against the source's instances traced one by one, and isl's counts."""
 
 from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
+from polyml.codegen.systolic import NestProgram
 from polyml.errors import ConfigError
 from polyml.schedule.dataflows import plans
 from polyml.schedule.folds import preloaded, stays
 from polyml.simulate.frames import frames
 from tests.schedule.systolic import CALLS, Run, fir, matmul, matvec, nests_of, subsequence, triangular, zeros
+from tests.simulate.simulating import Simulated
 
 SHAPES = ((3, 2), (4, 4), (5,))
 
 
-def chosen(function, shape, args=None, dataflow="all"):
-    """The best mapping of each dataflow, and the last one of all."""
-    (nest,), sizes = nests_of(function, args)
-    found = plans(nest, sizes, shape, dataflow=dataflow)
-    return list({plan.dataflow: plan for plan in reversed(found)}.values()) + found[-1:]
+@cache
+def drawn(function, shape):
+    """Of the best mapping of each dataflow, and of the last one of all."""
+    (nest,), sizes = nests_of(function)
+    found = plans(nest, sizes, shape)
+    return [frames(plan) for plan in (*{plan.dataflow: plan for plan in reversed(found)}.values(), found[-1])]
 
 
 def best(function, shape, args=None, dataflow="auto"):
@@ -33,8 +37,9 @@ def text(cell):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_units_run_the_source_s_instances_with_its_elements(function, shape):
-    for plan in chosen(function, shape):
-        shown, run = frames(plan), Run(function, CALLS[function], plan)
+    for shown in drawn(function, shape):
+        plan = shown.plan
+        run = Run(function, CALLS[function], plan)
         assert shown.is_whole
         operands = [number for number, use in enumerate(plan.recurrence.nest.uses) if use.rows or use.kind != "operand"]
         written = len(shown.lanes) > len(plan.recurrence.streams)
@@ -59,8 +64,8 @@ def test_units_run_the_source_s_instances_with_its_elements(function, shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
+        plan = shown.plan
         assert [f.cycle for f in shown.frames] == list(range(plan.folds.cycles + plan.folds.drain_cycles))
         active = tuple(f.active for f in shown.frames if f.fold == 0 and f.phase == "compute")
         assert active == plan.folds.active
@@ -79,8 +84,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_no_element_appears_from_nowhere(function, shape):
     """It entered, stayed, came over links, a link a cycle at most, or is a sum that starts."""
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
         for before, frame in zip((None, *shown.frames), shown.frames):
             arrived, had = defaultdict(set), {}
             if before is not None and before.fold == frame.fold:
@@ -99,8 +103,7 @@ def test_no_element_appears_from_nowhere(function, shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_moves_begin_with_the_element_and_end_with_it(function, shape):
-    for plan in chosen(function, shape):
-        shown = frames(plan)
+    for shown in drawn(function, shape):
         at = {(f.fold, f.t): f for f in shown.frames if f.phase == "compute"}
         for (fold, t), frame in at.items():
             for move in frame.moves:
@@ -112,6 +115,24 @@ def test_moves_begin_with_the_element_and_end_with_it(function, shape):
 def used_by(frame, move):
     (found,) = (r.element for r in frame.cells[move.target].registers if r.lane == move.lane and r.used)
     return found
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
+    """By cycle how many; by fold and lane what comes from memory."""
+    simulated = Simulated(function, CALLS[function])
+    for plan in next(simulated.plans(shape)):
+        shown, program = frames(plan), NestProgram(simulated.scop, plan.folds)
+        for index, fold in enumerate(program):
+            mine = [f for f in shown.frames if f.fold == index and f.phase == "compute"]
+            assert len(mine) == fold.cycles
+            assert [frame.active for frame in mine] == list(fold.active)
+            cells = [cell for f in shown.frames if f.fold == index for cell in f.cells.values()]
+            entered = Counter(r.lane for cell in cells for r in cell.registers if r.enters)
+            for lane, register in enumerate(program.streams):
+                if not program.is_sum(register) or plan.recurrence.nest.starts:
+                    assert entered[lane] == fold.loaded(register)
 
 
 def test_a_product_s_operands_wait_skewed():
@@ -152,7 +173,7 @@ def test_results_that_stay_are_shifted_out_after_the_last_fold():
 
 def test_an_element_of_two_cycles_is_between_units_for_one():
     """Kung's W2: x moves a unit in two cycles."""
-    plan = next(p for p in chosen(fir, (4,), dataflow="ws") if p.dataflow == "ws")
+    plan = best(fir, (4,), dataflow="ws")
     slow = [m for f in frames(plan).frames for m in f.moves if m.cycles == 2]
     assert slow and Counter(m.step for m in slow)[0] == Counter(m.step for m in slow)[1]
     assert {m.element[0] for m in slow} == {"x"}
@@ -167,7 +188,8 @@ def test_elements_that_are_used_once_come_to_each_unit_of_a_row():
 def test_values_enter_at_the_border_alone():
     plan = best(subsequence, (8, 8), (zeros(6, 6), zeros(6), zeros(6)))
     registers = [r for f in frames(plan).frames for cell in f.cells.values() for r in cell.registers if r.enters]
-    assert {r.element for r in registers if r.element[0] == "D"} == {f"D[{i},{j}]" for i in range(6) for j in range(6) if 0 in (i, j)}
+    border = {f"D[{i},{j}]" for i in range(6) for j in range(6) if 0 in (i, j)}
+    assert {r.element for r in registers if r.element[0] == "D"} == border
 
 
 def test_folds_that_are_not_asked_for_are_left_out():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from polyml.report.svg import Svg, path, rect, text
-from polyml.report.systolic_pictures.style import CHARACTER, heading, heading_width, lane, picture
+from polyml.report.systolic_pictures.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.report.systolic_text import mapping_text, moves_text
 from polyml.schedule.dataflows import Plan
 from polyml.simulate.frames import Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
@@ -23,7 +23,7 @@ LABEL = 44  # beside the array, of its rows' and columns' numbers
 TITLE = 54  # above all
 LEGEND = 18
 LEAST_WIDTH = 470
-PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
+SIDES = ("left", "right", "top", "bottom")
 
 Place = tuple[float, float]
 Key = tuple[object, ...]
@@ -73,11 +73,11 @@ class Scene:
         self._slots = max((count for crowd in crowds for count in crowd.values()), default=0)
         self._gap_x = WIRE + self._slots * self._token
         self._gap_y = WIRE + self._slots * (SLOT + 4) * max(1, len(self._vertical))
-        self._queued = sorted({o.lane for f in shown for o in f.outside if _vertical(o.way)})
+        self._queued = {side: sorted({o.lane for f in shown for o in f.outside if _side(o) == side}) for side in SIDES}
         self._sides = self._extents()
         self._has_stubs_below = any(_side(o) == "bottom" for f in every for o in f.outside)
         left = self._sides["left"] * self._token + WIRE
-        top = self._sides["top"] * SLOT * max(1, len(self._queued)) + WIRE
+        top = self._sides["top"] * SLOT * len(self._queued["top"]) + WIRE
         right = left + self._columns * self._width + (self._columns - 1) * self._gap_x
         needed = right + LABEL + self._sides["right"] * self._token + 8
         said = [(self.title(f), self.caption(f)) for f in every]
@@ -85,15 +85,17 @@ class Scene:
         self._corner = (left + (self.width - needed) / 2, TITLE + top)
         self._right = right + (self.width - needed) / 2
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
-        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * max(1, len(self._queued)) + 14
+        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
         self.height = self._legend + LEGEND * (len(frames.lanes) + 1) + 14
         self._paths: dict[Key, str] = {}
         for frame in every:
             for move in frame.moves:
-                self._paths.setdefault(self._wire(move)[0], self._wire(move)[1])
+                if self._wire(move) not in self._paths:
+                    self._paths[self._wire(move)] = self._path(move)
             for each in frame.outside:
-                key = self._stub(each.lane, each.unit, each.way, each.cycles > 0)
-                self._paths.setdefault(*key)
+                key = _stub(each.lane, each.unit, each.cycles > 0)
+                if key not in self._paths:
+                    self._paths[key] = self._stub_path(each)
         self._wires = {key: n for n, key in enumerate(self._paths)}
 
     # Places
@@ -118,11 +120,12 @@ class Scene:
 
     def _aside(self, number: int) -> float:
         """Of a lane that goes up or down, from the unit's middle."""
-        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * 16
+        apart = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
+        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * apart
 
     def _extents(self) -> dict[str, int]:
         """How many places there are on each side."""
-        found = dict.fromkeys(("left", "right", "top", "bottom"), 0)
+        found = dict.fromkeys(SIDES, 0)
         for frame in self._shown:
             for each in frame.outside:
                 side = _side(each)
@@ -136,22 +139,24 @@ class Scene:
         along = move.step * links // move.cycles
         return move.lane, tuple(x + along * step for x, step in zip(move.source, way)), way
 
-    def _wire(self, move: Move) -> tuple[Key, str]:
-        """What a move goes along, and its path; along one coordinate link by link."""
+    def _wire(self, move: Move) -> Key:
+        """What a move goes along; along one coordinate link by link."""
         delta = _delta(move.source, move.target)
-        if sum(map(bool, delta)) != 1:
+        return ("across", move.lane, move.source, delta) if _is_across(delta) else ("along", *self._gap(move))
+
+    def _path(self, move: Move) -> str:
+        if _is_across(_delta(move.source, move.target)):
             (x, y), (to_x, to_y) = self._corners(move.source, move.target)
-            way = f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}"
-            return ("across", move.lane, move.source, delta), way + _head(to_x - x, to_y - y)
+            return f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}" + _head(to_x - x, to_y - y)
         _, here, way = self._gap(move)
         x, y = self._at(here)
         if _vertical(way):
             down = way[0]
             x, y = x + self._width / 2 + self._aside(move.lane), y + (self._height if down > 0 else 0)
-            return ("along", move.lane, here, way), f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + _head(0, down)
+            return f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + _head(0, down)
         right = way[-1]
         x, y = x + (self._width if right > 0 else 0), y + self._line(move.lane)
-        return ("along", move.lane, here, way), f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
+        return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
 
     def _corners(self, source: Unit, target: Unit) -> tuple[Place, Place]:
         """Of two units, those next to each other."""
@@ -160,25 +165,24 @@ class Scene:
         y, to_y = (y + self._height, to_y) if to_y > y else (y, to_y + self._height)
         return (x, y), (to_x, to_y)
 
-    def _stub(self, number: int, unit: Unit, way: tuple[int, ...], out: bool) -> tuple[Key, str]:
-        """From the outside into a unit at the edge, or out of it."""
-        x, y = self._at(unit)
-        key, length = ("out" if out else "in", number, unit), WIRE - 6
-        if _vertical(way):
-            down = way[0] or 1
-            x += self._width / 2 + self._aside(number)
+    def _stub_path(self, each: Outside) -> str:
+        x, y = self._at(each.unit)
+        out, length = each.cycles > 0, WIRE - 6
+        if _vertical(each.way):
+            down = each.way[0] or 1
+            x += self._width / 2 + self._aside(each.lane)
             y += self._height * ((down > 0) == out) - (0 if out else down * length)
-            return key, f"M{x:.1f},{y:.1f} v{down * length}" + _head(0, down)
-        right = way[-1]
+            return f"M{x:.1f},{y:.1f} v{down * length}" + _head(0, down)
+        right = each.way[-1]
         x += self._width * ((right > 0) == out) - (0 if out else right * length)
-        return key, f"M{x:.1f},{y + self._line(number):.1f} h{right * length}" + _head(right, 0)
+        return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
 
     def _between(self, move: Move) -> Text | None:
         """The element of a move that is on its way."""
         if not move.step:
             return None
         delta = _delta(move.source, move.target)
-        if sum(map(bool, delta)) != 1:
+        if _is_across(delta):
             (x, y), (to_x, to_y) = self._corners(move.source, move.target)
             share = move.step / move.cycles
             return Text(x + share * (to_x - x), y + share * (to_y - y) + 4, move.element, move.lane)
@@ -201,7 +205,8 @@ class Scene:
             away *= self._token
             edge = self._corner[0] - WIRE - away if side == "left" else self._right + LABEL + away
             return Text(edge, y + self._line(each.lane) + 4, each.element, each.lane)
-        away = ((abs(each.cycles) - 1) * len(self._queued) + self._queued.index(each.lane) + 0.5) * SLOT
+        lanes = self._queued[side]
+        away = ((abs(each.cycles) - 1) * len(lanes) + lanes.index(each.lane) + 0.5) * SLOT
         edge = self._corner[1] - WIRE - away if side == "top" else self._bottom + LABEL + away
         return Text(x + self._width / 2, edge + 4, each.element, each.lane)
 
@@ -216,15 +221,15 @@ class Scene:
             phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
             lines = tuple(_joined(cell.registers, n) for n in range(len(self.frames.lanes)))
             cells[self._number[unit]] = phase, self._head(cell), lines
-            wires += [("in", r.lane, unit) for r in cell.registers if r.enters]
-            wires += [("out", r.lane, unit) for r in cell.registers if r.leaves]
-        wires += [self._wire(move)[0] for move in frame.moves]
+            wires += [_stub(r.lane, unit, False) for r in cell.registers if r.enters]
+            wires += [_stub(r.lane, unit, True) for r in cell.registers if r.leaves]
+        wires += map(self._wire, frame.moves)
         texts = [*filter(None, map(self._between, frame.moves)), *map(self._waiting, frame.outside)]
         on = sorted({self._wires[key] for key in wires if key in self._wires})
         return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
     def title(self, frame: Frame) -> str:
-        last = self.frames.frames[-1].cycle
+        last = self.frames.plan.folds.cycles + self.frames.plan.folds.drain_cycles - 1
         return f"Cycle {frame.cycle} of 0 to {last}: {frame.active} of {len(self.units)} units run an instance"
 
     def caption(self, frame: Frame) -> str:
@@ -312,6 +317,16 @@ def _joined(registers: tuple[Register, ...], number: int) -> tuple[str, str]:
 
 def _delta(source: Unit, target: Unit) -> tuple[int, ...]:
     return tuple(b - a for a, b in zip(source, target))
+
+
+def _is_across(delta: tuple[int, ...]) -> bool:
+    """Whether it is along several coordinates."""
+    return sum(map(bool, delta)) != 1
+
+
+def _stub(number: int, unit: Unit, out: bool) -> Key:
+    """A lane's wire from the outside into a unit, or out of it."""
+    return "out" if out else "in", number, unit
 
 
 def _vertical(way: tuple[int, ...]) -> bool:

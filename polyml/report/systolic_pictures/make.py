@@ -8,9 +8,10 @@ from polyml.report.systolic import SystolicReport
 from polyml.report.systolic_pictures.array import Scene
 from polyml.report.systolic_pictures.spacetime import spacetime_svg
 from polyml.report.systolic_pictures.style import picture
-from polyml.report.systolic_pictures.utilisation import course, first_course, utilisation_svg
+from polyml.report.systolic_pictures.utilisation import utilisation_svg
 from polyml.report.systolic_pictures.wavefronts import wavefronts_svg
 from polyml.schedule.dataflows import Plan
+from polyml.simulate.activity import activity
 from polyml.simulate.frames import Frames, frames
 
 
@@ -27,13 +28,12 @@ def pictures_of(plan: Plan) -> dict[str, str]:
     """array: in the cycle in which most units run an instance. spacetime: of arrays of one dimension. What is too large is a
     picture that says so.
     """
-    found = {"wavefronts": wavefronts_svg(plan)}
+    found = {"wavefronts": wavefronts_svg(plan), "utilisation": utilisation_svg(plan, activity(plan))}
     try:
-        shown = frames(plan)
+        shown = frames(plan, 1)
     except ConfigError as problem:
-        return {"array": _refusal(problem), **found, "utilisation": utilisation_svg(plan, first_course(plan))}
-    found |= {"array": array_svg(shown), "utilisation": utilisation_svg(plan, course(shown))}
-    return found | ({"spacetime": spacetime_svg(shown)} if len(shown.shape) == 1 else {})
+        return {"array": _refusal(problem), **found}
+    return {"array": array_svg(shown), **found, **({"spacetime": spacetime_svg(shown)} if len(shown.shape) == 1 else {})}
 
 
 def array_svg(shown: Frames, cycle: int | None = None) -> Svg:

@@ -16,10 +16,11 @@ from polyml.report.html import page as tables
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.report.systolic_pictures.array import Scene, unit_text
 from polyml.report.systolic_pictures.style import LANES, lane
-from polyml.report.systolic_pictures.utilisation import course, scale, utilisation_svg
+from polyml.report.systolic_pictures.utilisation import scale, utilisation_svg
 from polyml.report.systolic_pictures.make import pictures_of
 from polyml.report.systolic_text import mapping_text, moves_text, name_text, parts
 from polyml.schedule.dataflows import Plan
+from polyml.simulate.activity import of_frames
 from polyml.simulate.frames import Frames, frames
 
 SPEEDS = (("slow", 1400), ("normal", 700), ("fast", 250))  # milliseconds of a cycle
@@ -95,7 +96,7 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
     hidden = " hidden" if number else ""
     yield f'<div class="player" data-plan="{number}"{hidden}>'
     if not shown.is_whole:
-        yield f'<p class="faint">the first {shown.folds} of {shown.plan.folds.number:,} folds</p>'
+        yield f'<p class="faint">{shown.said}</p>'
     yield '<div class="controls">'
     yield '<button type="button" class="play">▶ Play</button>'
     yield '<button type="button" class="back" aria-label="one cycle back">◀</button>'
@@ -108,7 +109,7 @@ def _player(shown: Frames, number: int) -> Iterator[str]:
     yield '<div class="details" role="status" aria-live="polite">'
     yield "Point at a unit, or move to it with Tab, for what it runs and has."
     yield "Arrow keys step through the cycles, the space bar plays.</div>"
-    yield f'<div class="scroll">{utilisation_svg(shown.plan, course(shown), marked=True)}</div>'
+    yield f'<div class="scroll">{utilisation_svg(shown.plan, of_frames(shown), marked=True)}</div>'
     text = json.dumps(_data(scene), separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
     yield f'<script type="application/json">{text}</script>'
     yield "</div>"

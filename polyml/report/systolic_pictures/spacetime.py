@@ -73,15 +73,17 @@ class _Diagram:
                 yield self._way(move.lane, move.element, (move.source, frame.t), (move.target, frame.t + move.cycles))
 
     def _stays(self) -> Iterator[str]:
-        """Down, between two uses of an element in one unit."""
-        before: dict[tuple[Unit, int, str], int] = {}
+        """Down, between two uses of an element in one unit, also by different lanes."""
+        arrives = {(m.target, m.lane, f.t + m.cycles) for f in self._shown for m in f.moves if not m.step}
+        before: dict[tuple[Unit, str], int] = {}
         for frame in self._shown:
             for unit, cell in frame.cells.items():
-                for register in (r for r in cell.registers if r.used):
-                    key = unit, register.lane, register.element
-                    if key in before and not register.enters:
-                        yield self._way(register.lane, register.element, (unit, before[key]), (unit, frame.t))
-                    before[key] = frame.t
+                used = [r for r in cell.registers if r.used]
+                for register in used:
+                    last = before.get((unit, register.element))
+                    if last is not None and not register.enters and (unit, register.lane, frame.t) not in arrives:
+                        yield self._way(register.lane, register.element, (unit, last), (unit, frame.t))
+                before |= {(unit, register.element): frame.t for register in used}
 
     def _way(self, number: int, element: str, source: tuple[Unit, int], target: tuple[Unit, int]) -> str:
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)

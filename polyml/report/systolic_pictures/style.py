@@ -51,6 +51,7 @@ DARK = Palette(
     ("#ffa478", "#7cc7f2", "#8fd88f", "#dda5f0", "#e0c060", "#ff9abf"),
 )
 LANES = len(LIGHT.lanes)
+PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
 
 
 def style() -> str:

@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
 
+import numpy as np
+
 from polyml.report.svg import Svg, path, rect, text
-from polyml.report.systolic_pictures.style import heading, picture
+from polyml.report.systolic_pictures.style import PHASES, heading, picture
 from polyml.report.systolic_text import mapping_text
 from polyml.schedule.dataflows import Plan
-from polyml.simulate.frames import Frames
+from polyml.simulate.activity import Activity
 
 WIDTH, HEIGHT = 720, 250
-LEFT, RIGHT, TOP, BOTTOM = 56, 20, 58, 48
+LEFT, RIGHT, TOP, BOTTOM = 56, 30, 58, 48
 TICKS = (1, 2, 5)
+MOST_STARTS = 24  # of folds, that are drawn
 
 
-@dataclass(frozen=True)
-class Course:
-    """phases and active units of each cycle. starts: in which folds begin. of: what cycles these are, in words."""
-
-    phases: tuple[str, ...]
-    active: tuple[int, ...]
-    starts: tuple[int, ...]
-    of: str
-
-
-def course(frames: Frames) -> Course:
-    starts = tuple(next(folds).cycle for _, folds in groupby(frames.frames, key=lambda f: f.fold))
-    folds = frames.plan.folds.number
-    of = "" if folds == 1 else f"{folds} folds" if frames.is_whole else f"the first {frames.folds} of {folds} folds"
-    return Course(tuple(f.phase for f in frames.frames), tuple(f.active for f in frames.frames), starts, of)
-
-
-def first_course(plan: Plan) -> Course:
-    """Of the first fold, by isl: for sizes of which not every instance is enumerated."""
-    active, folds = plan.folds.active, plan.folds.number
-    of = f"the first of {folds:,} folds, from its first instance to its last" if folds > 1 else ""
-    return Course(("compute",) * len(active), active, (0,), of)
-
-
-def utilisation_svg(plan: Plan, found: Course, *, marked: bool = False) -> Svg:
+def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg:
     """marked: with a line that shows a cycle."""
     units, cycles = plan.folds.units, len(found.active)
-    share = sum(found.active) / (units * cycles)
-    words = ", ".join(filter(None, (f"{share:.1%} of {units:,} units in {cycles:,} cycles", found.of)))
+    share = int(found.active.sum()) / (units * cycles)
+    together = -(-cycles // (WIDTH - LEFT - RIGHT))  # cycles of a pixel
+    words = ", ".join(filter(None, (f"{share:.1%} of {units:,} units in {cycles:,} cycles", found.said, f"averages of {together} cycles" if together > 1 else "")))
     parts = [*heading("Units that run an instance", words), *_axes(units, cycles)]
-    for phase, first, last in _runs(found.phases):
-        if phase != "compute":
+    for phase, first, last in found.phases:
+        if phase != "compute" and first < last:
             parts.append(_band(phase, first, last, cycles))
-    parts.append(path(_area(found.active, units), "bar active"))
-    for start in found.starts[1:]:
+    parts.append(path(_area(_averages(found.active, together), units, cycles / together), "bar active"))
+    for start in found.starts[1:] if len(found.starts) <= MOST_STARTS else ():
         parts.append(path(f"M{_x(start, cycles):.1f},{TOP} V{HEIGHT - BOTTOM}", "axis", dashes="3 4"))
     if marked:
         line = f'<path d="M0,{TOP - 4} V{HEIGHT - BOTTOM + 4}"/>'
@@ -64,7 +43,7 @@ def scale(cycles: int) -> tuple[float, float]:
     return _x(0.5, cycles), (WIDTH - LEFT - RIGHT) / cycles
 
 
-def _x(cycle: float, cycles: int) -> float:
+def _x(cycle: float, cycles: float) -> float:
     return LEFT + (WIDTH - LEFT - RIGHT) * cycle / cycles
 
 
@@ -96,25 +75,21 @@ def _ticks(most: int, about: int) -> list[int]:
     return list(range(0, most + 1, step))
 
 
-def _runs(phases: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """(phase, its first cycle, the one behind its last)"""
-    begin = 0
-    for phase, run in groupby(phases):
-        end = begin + len(list(run))
-        yield phase, begin, end
-        begin = end
-
-
 def _band(phase: str, first: int, last: int, cycles: int) -> str:
     x, end = _x(first, cycles), _x(last, cycles)
-    return f'<g class="{phase}">{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
+    return f'<g class="{phase}"><title>{PHASES[phase]}</title>{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
 
 
-def _area(active: Sequence[int], units: int) -> str:
-    """The outline, a step at each change."""
-    cycles, at = len(active), 0
-    path = f"M{LEFT},{HEIGHT - BOTTOM}"
+def _averages(active: np.ndarray, together: int) -> np.ndarray:
+    """Of each so many, of fewer at the end."""
+    starts = np.arange(0, len(active), together)
+    return np.add.reduceat(active, starts) / np.diff(starts, append=len(active))
+
+
+def _area(active: np.ndarray, units: int, bars: float) -> str:
+    """The outline, a step at each change. bars: that would fill the width."""
+    at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
     for count, run in groupby(active):
         at += len(list(run))
-        path += f" V{_y(count, units):.1f} H{_x(at, cycles):.1f}"
-    return f"{path} V{HEIGHT - BOTTOM} Z"
+        way += f" V{_y(count, units):.1f} H{_x(min(at, bars), bars):.1f}"
+    return f"{way} V{HEIGHT - BOTTOM} Z"

@@ -1,0 +1,34 @@
+"""How many units run an instance in each cycle, against the drawn cycles and the simulations' programs."""
+
+import numpy as np
+import pytest
+
+from polyml.codegen.systolic import NestProgram
+from polyml.schedule.dataflows import plans
+from polyml.simulate.activity import activity, of_frames
+from polyml.simulate.frames import frames
+from tests.schedule.systolic import CALLS, matmul, nests_of, zeros
+from tests.simulate.simulating import Simulated
+
+SHAPES = ((3, 2), (4, 4), (5,))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_every_fold_s_units_are_counted(function, shape):
+    simulated = Simulated(function, CALLS[function])
+    for (plan,) in list(simulated.plans(shape))[::3]:
+        found, drawn = activity(plan), of_frames(frames(plan))
+        assert found.active.tolist() == drawn.active.tolist() and found.said == drawn.said
+        assert [p for p in found.phases if p[1] < p[2]] == [p for p in drawn.phases if p[1] < p[2]]
+        assert found.starts == drawn.starts
+        every = [np.concatenate([np.zeros(fold.preload_cycles), fold.active]) for fold in NestProgram(simulated.scop, plan.folds)]
+        assert found.active.tolist() == np.concatenate([*every, np.zeros(plan.folds.drain_cycles)]).tolist()
+
+
+def test_of_many_instances_the_first_fold_is_counted():
+    nests, sizes = nests_of(matmul, (zeros(600, 600),) * 3)
+    plan = plans(nests[0], sizes, (256, 256), dataflow="os")[0]
+    found = activity(plan)
+    assert found.active.max() == 256 * 256 and found.active.sum() == 256 * 256 * 600
+    assert len(found.active) == 600 + 255 + 255 and found.said == "the first of 9 folds, from its first instance to its last"
