@@ -23,8 +23,8 @@ from polyml.errors import ConfigError
 from polyml.model.scop import Access
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.folds import fold_points, preloaded, stays
-from polyml.schedule.recurrence import Nest, Recurrence, Stream
-from polyml.schedule.sources import Source, sources
+from polyml.schedule.recurrence import Recurrence, Stream
+from polyml.schedule.routing import Source
 from polyml.schedule.spacetime import Vector
 
 MOST_REGISTERS = 65_536  # units x cycles x elements of each, of one fold
@@ -156,7 +156,7 @@ def frames(plan: Plan, folds: int = 0) -> Frames:
     shown = min(folds or MOST_FOLDS, MOST_FOLDS, max(1, ROOM // registers), plan.folds.number)
     found: list[Frame] = []
     before: set[str] = set()
-    ways = list(sources(recurrence, plan.mapping).values())
+    ways = list(recurrence.sources.values())
     for index, (number, corner, points) in enumerate(islice(fold_points(plan.folds), shown)):
         fold = _Fold(plan, lanes, ways, number, corner, points, before)
         found += fold.frames(len(found), index)
@@ -171,22 +171,26 @@ def lanes_of(recurrence: Recurrence) -> tuple[Stream, ...]:
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
-def _accesses(nest: Nest) -> list[Access]:
-    """By lane."""
-    reads = [access for access, use in zip(nest.statement.reads, nest.uses) if use.rows or use.kind != "operand"]
-    summed = any(use.kind == "result" for use in nest.uses)
-    return reads if summed else [*reads, nest.statement.write]
+def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[str, Access]]:
+    """Of a lane, by statement; every statement writes to the lane of results."""
+    statements = {place.statement.name: place.statement for place in recurrence.nest.places}
+    if lane is recurrence.result:
+        return [(name, statement.write) for name, statement in statements.items()]
+    return [(lane.use.statement, statements[lane.use.statement].reads[lane.use.read])]
 
 
 def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
     """By point [o, a]: what runs there, and the elements that it has, by lane."""
-    pairs = recurrence.embedding.intersect_range(points)
-    at = {instance: point for instance, (_, point) in polyhedra.points(pairs)}
+    pairs = {name: embedding.intersect_range(points) for name, embedding in recurrence.embeddings.items()}
+    at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
     elements = []
-    for lane, access in zip(lanes_of(recurrence), _accesses(recurrence.nest)):
-        relation = access.relation.intersect_domain(pairs.domain())
-        known = polyhedra.points(relation, **dict(recurrence.sizes))
-        elements.append({at[instance]: _element(lane.use.array, index) for instance, (_, index) in known})
+    for lane in lanes_of(recurrence):
+        found = {}
+        for name, access in _accesses(recurrence, lane):
+            relation = access.relation.intersect_domain(pairs[name].domain())
+            known = polyhedra.points(relation, **dict(recurrence.sizes))
+            found |= {at[instance]: _element(lane.use.array, index) for instance, (_, index) in known}
+        elements.append(found)
     return {point: Instance(*instance) for instance, point in at.items()}, elements
 
 
@@ -242,23 +246,25 @@ class _Fold:
 
     def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, Point]:
         """By instance the one of the fold that has the element before."""
-        instances = self._plan.recurrence.embedding.intersect_range(points).domain()
-        at = {(i.statement, i.values): point for point, i in self._instances.items()}
         found: dict[Point, Point] = {}
         for source in sources:
-            for before, after in polyhedra.points(source.pairs.intersect_domain(instances).intersect_range(instances)):
-                found.setdefault(at[after], at[before])
+            pairs = source.pairs if not source.free or self._forward(source.vector) > 0 else source.pairs.reverse()
+            for (_, before), (_, after) in polyhedra.points(pairs.intersect_domain(points).intersect_range(points)):
+                found.setdefault(after, before)
         return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
-        """Instances after which the buffer gets the element that they write: no other one of the fold goes on with it, or another
-        fold uses it.
+        """Instances after which the buffer gets what they write: of a sum the last ones of the fold, else those whose value is there at
+        the end, or used by another fold or statement.
         """
-        last = set(self._instances)
-        for direction in self._lanes[self._result].directions:
-            last -= {p for p in last if self._step(p, direction.vector, self._forward(direction.vector)) in self._instances}
+        recurrence, last = self._plan.recurrence, set(self._instances)
+        if recurrence.is_sum:
+            for direction in self._lanes[self._result].directions:
+                last -= {p for p in last if self._step(p, direction.vector, self._forward(direction.vector)) in self._instances}
+            return last
+        last = {point for _, point in polyhedra.points(recurrence.kept.intersect(points))}
         for stream in (s for s in self._lanes if s.use.kind == "value"):
-            made = self._plan.recurrence.made(stream).intersect_domain(points)
+            made = recurrence.made(stream).intersect_domain(points)
             last |= {source for (_, source), (_, sink) in polyhedra.points(made) if sink not in self._instances}
         return last
 

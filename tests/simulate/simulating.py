@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polyml.codegen.between import Between
 from polyml.model.dependence import dependences
 from polyml.model.reduction import reductions
 from polyml.model.scalars import expand
@@ -24,6 +25,10 @@ class Simulated:
         self.dependences = dependences(self.scop)
         self.sizes = sizes_of(self.scop, args)
         self.nests = nests(self.scop, self.dependences, reductions(self.scop, self.dependences))
+
+    @property
+    def between(self) -> Between:
+        return Between(self.scop, self.dependences, self.nests, self.sizes)
 
     def plans(self, shape: Sequence[int], links: str = "manhattan", dataflow: str = "all") -> Iterator[list[Plan]]:
         """One of each nest; each of those of the first nest, with the best ones of the others."""

@@ -123,7 +123,7 @@ def test_units_run_and_load_what_the_simulated_ones_do(function, shape):
     """By cycle how many; by fold and lane what comes from memory."""
     simulated = Simulated(function, CALLS[function])
     for plan in next(simulated.plans(shape)):
-        shown, program = frames(plan), NestProgram(simulated.scop, plan.folds)
+        shown, program = frames(plan), NestProgram(simulated.between, plan.folds)
         for index, fold in enumerate(program):
             mine = [f for f in shown.frames if f.fold == index and f.phase == "compute"]
             assert len(mine) == fold.cycles

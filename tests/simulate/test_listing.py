@@ -1,6 +1,5 @@
 """The units' programs as text."""
 
-from polyml.codegen.between import Between
 from polyml.codegen.systolic import NestProgram
 from polyml.codegen.systolic_text import listing
 from tests.schedule.systolic import CALLS, matmul
@@ -10,7 +9,7 @@ from tests.simulate.simulating import Simulated, filled
 def stationary_results(shape):
     simulated = Simulated(matmul, filled(CALLS[matmul]))
     plan = next(plans[0] for plans in simulated.plans(shape) if plans[0].dataflow == "os")
-    return NestProgram(Between(simulated.scop, simulated.dependences, simulated.nests, simulated.sizes), plan.folds)
+    return NestProgram(simulated.between, plan.folds)
 
 
 def test_a_unit_loads_forwards_computes_and_drains():
