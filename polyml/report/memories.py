@@ -2,7 +2,7 @@
 
     buffer          operands that move, and results; sums that wait between folds where the accumulators do not hold them
     accumulators    every sum that leaves the array, once in and once out
-    memory          what stays, a tile of the whole array for each fold; where nothing stays, the least that any order moves
+    memory          what stays, a tile of the whole array for each fold; of the rest each element once
 
 Bytes are of exact counts. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
 they wait for in their order (`schedule.stalls`).
@@ -10,26 +10,51 @@ they wait for in their order (`schedule.stalls`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
 
+from polyml import polyhedra
 from polyml.hardware import Systolic
+from polyml.model.counting import count
+from polyml.model.scop import Access, Scop
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.folds import preloaded
 from polyml.schedule.partial import Partial, partial
+from polyml.schedule.recurrence import Nest
 from polyml.schedule.stalls import Stalled, stalled
+
+
+def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    """Type, and elements that the nest reads, of each array that it only reads."""
+    read: dict[str, list[Access]] = {}
+    for access, use in zip(nest.statement.reads, nest.uses):
+        if use.kind == "operand" and use.rows:
+            read.setdefault(use.array, []).append(access)
+    found = {}
+    for array, accesses in read.items():
+        touched = [polyhedra.fix(a.relation.intersect_domain(nest.statement.domain).range(), sizes) for a in accesses]
+        number = count(polyhedra.union([each.project_out_all_params() for each in touched], None)).evaluate({})
+        element = scop.arrays[accesses[0].array].element
+        found[array] = f"{element.kind}{element.bits}", number
+    return found
 
 
 @dataclass(frozen=True)
 class Memories:
-    """pace: cycles of a multiply-add on the nest's operands. least_bytes: that any order moves between the memory and the buffer."""
+    """operands: types of the nest's, such as "i8", and elements that it reads, by array."""
 
     machine: Systolic
     plan: Plan
-    pace: int
-    least_bytes: int
+    operands: Mapping[str, tuple[str, int]]
+
+    @property
+    def pace(self) -> int:
+        """Cycles of a multiply-add. A product of an array with itself has its type twice."""
+        numbers = [number for number, _ in self.operands.values()]
+        return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
 
     @cached_property
     def sums(self) -> Partial | None:
@@ -72,9 +97,11 @@ class Memories:
 
     @property
     def memory_bytes(self) -> int:
-        resting = len(preloaded(self.plan.recurrence, self.plan.mapping))
-        tiles = resting * self.plan.folds.number * prod(self.plan.folds.shape)
-        return tiles * self.machine.operand_bytes or self.least_bytes
+        resting = preloaded(self.plan.recurrence, self.plan.mapping)
+        tiles = len(resting) * self.plan.folds.number * prod(self.plan.folds.shape)
+        others = sum(number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting})
+        started = self.plan.recurrence.elements if self.plan.recurrence.nest.starts else 0
+        return (tiles + others + started + self.plan.recurrence.elements) * self.machine.operand_bytes
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
         """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,

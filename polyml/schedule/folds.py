@@ -148,6 +148,11 @@ def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl
     return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)
 
 
+def ports(folds: Folds) -> tuple[tuple[int, int], ...]:
+    """(units where elements come in, where they go out), by stream in the order of the traffic."""
+    return tuple(_Folded(folds.recurrence, folds.mapping, folds.shape).ports())
+
+
 def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | _Folded:
     return (Boxes if boxes.applies(recurrence, mapping) else _Folded)(recurrence, mapping, shape)
 
@@ -258,12 +263,16 @@ class _Folded:
             yield number < len(folds), tuple(each(at) for each in counted)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        names, every = [*self._outer, *(self._blocks[k] for k in order)], [*self._numbers, *self._axes]
+        names = [*self._outer, *(self._blocks[k] for k in order)]
+        return names, self._elements().apply_domain(_map([*self._numbers, *self._axes], names))
+
+    def _elements(self) -> isl.Map:
+        """{ [o, f, a] -> A[e] }"""
         statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
         written = polyhedra.fix(statement.write.relation.intersect_domain(statement.domain), sizes).project_out_all_params()
         at = self._recurrence.embedding.reverse().apply_range(written)
-        bare = _map(every, [*self._outer, *self._axes]).intersect_domain(self._points)
-        return names, bare.apply_range(at).apply_domain(_map(every, names))
+        bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes])
+        return bare.intersect_domain(self._points).apply_range(at)
 
     def _places(self, padded: bool) -> isl.Map:
         """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
@@ -320,20 +329,55 @@ class _Folded:
         """Instances that get the value from none before them in the fold. Of an axis of several loops the number before may be
         another instance than the one that made it.
         """
+        return _size(self._come(stream))
+
+    def _come(self, stream: Stream) -> isl.Set:
         if stream.use.kind == "value":
             others = [self._ways(stream).intersect(self._same_fold()).range()]
         else:
-            others = [self._points.intersect(self._points.apply(self._step(d))) for d in stream.directions]
-        return _size(self._points) - (_size(polyhedra.union(others, None)) if others else 0)
+            others = [self._points.apply(self._step(d)) for d in stream.directions]
+        return self._points.subtract(polyhedra.union(others, None)) if others else self._points
 
     def _leaving(self) -> int:
         """Instances whose value another fold uses, or is the last one of its element in the fold."""
+        return _size(self._leave())
+
+    def _leave(self) -> isl.Set:
         leaves = self._points
         for direction in self._recurrence.result.directions:
             leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
-        inside = self._same_fold()
         values = (s for s in self._recurrence.streams if s.use.kind == "value")
-        return _size(polyhedra.union([leaves, *(self._ways(s).subtract(inside).domain() for s in values)], None))
+        others = [self._ways(s).subtract(self._same_fold()).domain() for s in values]
+        return polyhedra.union([leaves, *others], None)
+
+    def ports(self) -> Iterator[tuple[int, int]]:
+        """(units where elements come in, where they go out) of each stream of `traffic`."""
+        chain = next((s for s in self._recurrence.streams if s.use.kind == "result"), None)
+        for stream in self._recurrence.streams:
+            if stream != chain:
+                yield self._units_of(stream, self._come(stream)), 0
+        result = chain or self._recurrence.result
+        back = self._units_of(result, self._returning(chain)) if chain else 0
+        yield back, self._units_of(result, self._leave())
+
+    def _returning(self, chain: Stream) -> isl.Set:
+        """Instances that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
+        coming = self._come(chain)
+        if self._recurrence.nest.starts:
+            return coming
+        names, every = self._numbers, [*self._numbers, *self._axes]
+        _, elements = self.elements(range(len(self._shape)))
+        earlier = elements.intersect(isl.Map.lex_gt(self._folds.get_space()).apply_range(elements))
+        return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
+
+    def _units_of(self, stream: Stream, points: isl.Set) -> int:
+        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column."""
+        parts = zip(self._mapping.space, self._shape, self._blocks)
+        units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]
+        found = points.apply(_map([*self._numbers, *self._axes], units))
+        if stays(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
+            found = found.apply(_map(self._units, ["0", *self._units[1:]]))
+        return _size(found)
 
     def _same_fold(self) -> isl.Map:
         """{ [o, f, a] -> [o, f, a'] }"""
