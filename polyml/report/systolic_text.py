@@ -148,11 +148,15 @@ def moves_text(plan: Plan, stream: Stream) -> str:
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
         return "stays, used once"
-    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or "used once"
+    at_once = "added up" if stream.use.kind == "result" else "reaches all"
+    return "; ".join(_move(plan.mapping, d, at_once) for d in stream.directions) or "used once"
 
 
-def _move(mapping: SpaceTime, direction: Direction) -> str:
+def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
+    """at_once: what happens along a wire."""
     cycles, *links = mapping.moved(direction)
+    if cycles == 0:
+        return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"
     lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
     ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
     return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

@@ -3,6 +3,8 @@
     os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
     R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
                     the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
+    B1, B2, F       of those with wires (semi-systolic): inputs reach all units at once, and weights stay (B1) or results do (B2);
+                    results are added up at once, and weights stay (F)
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 from math import prod
+from operator import add
 
 import islpy as isl
 
@@ -122,8 +126,19 @@ def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     """Raise IllegalSchedule, with a pair of points, unless isl finds the sets of `spacetime` empty for the nest's instances."""
     if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
-    if recurrence.box is None or not _holds_on_boxes(mapping, tuple(recurrence.directions), links):
-        _check(recurrence.points, mapping, [(s.use.text, d) for s in recurrence.streams for d in s.directions], links)
+    directions = tuple(dict.fromkeys(direction for _, direction in _ways(recurrence, mapping)))
+    if recurrence.box is None or not _holds_on_boxes(mapping, directions, links):
+        _check(recurrence.points, mapping, _ways(recurrence, mapping), links)
+
+
+def _ways(recurrence: Recurrence, mapping: SpaceTime) -> list[tuple[str, Direction]]:
+    """What goes on, and in which directions; of an element that goes two ways in one cycle also both together."""
+    found = []
+    for stream in recurrence.streams:
+        at_once = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
+        both = [Direction(tuple(map(add, a, b)), True) for a, b in combinations(at_once, 2)]
+        found += [(stream.use.text, direction) for direction in (*stream.directions, *both)]
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +161,8 @@ def _check(points: isl.Set, mapping: SpaceTime, ways: Sequence[tuple[str, Direct
     for what, direction in ways:
         pairs = shifted(points, direction.vector, outer)
         forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-        check(order, isl.UnionMap.from_map(forward), links, what=what, outer=outer)
+        wired = links if direction.free or links != "broadcast" else "manhattan"  # values of the nest take their time
+        check(order, isl.UnionMap.from_map(forward), wired, what=what, outer=outer)
 
 
 def name(recurrence: Recurrence, mapping: SpaceTime) -> str:
@@ -175,6 +191,11 @@ def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
     ways = {len(s.directions) for s in recurrence.streams}
     if len(mapping.space) != 1 or kinds != ["operand", "operand", "result"] or ways != {1}:
         return ""
+    at_once = [s for s in recurrence.streams if mapping.moved(s.directions[0])[0] == 0]
+    if at_once:
+        what = "F" if at_once[0].use.kind == "result" else "" if at_once[0].use == weights(recurrence) else "B"
+        designs = {("B", "ws"): "B1", ("B", "os"): "B2", ("F", "ws"): "F"}
+        return designs.get((what, name(recurrence, mapping)), "") if len(at_once) == 1 else ""
     letter = {"os": "R", "ws": "W"}.get(name(recurrence, mapping))
     moves = [mapping.moved(s.directions[0]) for s in recurrence.streams if not stays(mapping, s)]
     if letter is None or len(moves) != 2:
