@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyml import polyhedra
+from polyml.errors import IllegalSchedule
 from polyml.schedule.recurrence import Recurrence, Stream, shifted
 from polyml.schedule.spacetime import SpaceTime, Vector
 
@@ -26,7 +27,9 @@ class Source:
 
 
 def sources(recurrence: Recurrence, mapping: SpaceTime) -> dict[Register, tuple[Source, ...]]:
-    """Of each read, in the order in which they count. Reads of what every unit has are not there."""
+    """Of each read, in the order in which they count. Reads of what every unit has are not there. Raises IllegalSchedule where a value
+    takes no time.
+    """
     nest = recurrence.nest
     streams = iter(recurrence.streams)
     found = {}
@@ -50,6 +53,10 @@ def _sources(recurrence: Recurrence, mapping: SpaceTime, read: int, stream: Stre
             pairs = recurrence.made(stream)
         if direction.free and mapping.steps(vector)[0] < 0:
             vector, pairs = tuple(-v for v in vector), pairs.reverse()
+        if mapping.steps(vector)[0] == 0:
+            message = f"{stream.use.text} goes along a wire to several units in one cycle: an array with wires is not simulated"
+            notes = ["expected a mapping onto manhattan or diagonal links", f"mapping {recurrence.text(mapping)}"]
+            raise IllegalSchedule(message, loc=recurrence.nest.statement.loc, notes=notes)
         back = recurrence.embedding.reverse()
         yield Source(register, vector, pairs.apply_domain(back).apply_range(back))
 
