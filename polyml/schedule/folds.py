@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import groupby
 from math import prod
 
 import islpy as isl
@@ -31,7 +32,7 @@ from polyml.schedule.boxes import Boxes
 from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime, linear
-from polyml.schedule.stalls import Step
+from polyml.schedule.stalls import Repeat, Step
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 FORMULA_STEPS = 300  # sums for one formula
@@ -236,7 +237,7 @@ class _Folded:
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
 
-    def steps(self, padded: bool) -> tuple[Step, ...]:
+    def steps(self, padded: bool) -> tuple[Step | Repeat, ...]:
         local, here = self._local(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
@@ -252,7 +253,8 @@ class _Folded:
         for more, (instances, used, rows, free) in self._in_order(counted):
             out = rows if leaving and more else 0
             found.append(Step(resting * rows, Fraction(instances, used), max(free, out)))
-        return tuple(found)
+        runs = [(step, len(list(alike))) for step, alike in groupby(found)]
+        return tuple(Repeat(number, (step,)) if number > 1 else step for step, number in runs)
 
     def _in_order(self, values: Sequence[isl.Map]) -> Iterator[tuple[bool, tuple[int, ...]]]:
         """Of each fold whether others come after it, and how many of each of { [o, f] -> values } it has."""
