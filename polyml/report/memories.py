@@ -16,10 +16,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
+import islpy as isl
+
 from polyml import polyhedra
 from polyml.hardware import Systolic
 from polyml.model.counting import count
-from polyml.model.scop import Access, Scop
+from polyml.model.scop import Scop
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.folds import preloaded
 from polyml.schedule.partial import Partial, partial
@@ -28,23 +30,28 @@ from polyml.schedule.stalls import Stalled, stalled
 
 
 def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
-    """Type, and elements that the nest reads, of each array that it only reads."""
-    read: dict[str, list[Access]] = {}
+    """Type, and elements that come from memory, of each array that the nest reads otherwise than to add to it."""
+    touched: dict[str, list[isl.Set]] = {}
+    types = {}
     for access, use in zip(nest.statement.reads, nest.uses):
-        if use.kind == "operand" and use.rows:
-            read.setdefault(use.array, []).append(access)
-    found = {}
-    for array, accesses in read.items():
-        touched = [polyhedra.fix(a.relation.intersect_domain(nest.statement.domain).range(), sizes) for a in accesses]
-        number = count(polyhedra.union([each.project_out_all_params() for each in touched], None)).evaluate({})
-        element = scop.arrays[accesses[0].array].element
-        found[array] = f"{element.kind}{element.bits}", number
-    return found
+        if use.kind == "result" or not use.rows:
+            continue
+        domain = nest.statement.domain
+        if use.kind == "value":  # made inside where the instance before is
+            made = polyhedra.translated(domain, use.distance)
+            domain = domain.reset_tuple_id().subtract(made).set_tuple_name(nest.name)
+        read = polyhedra.fix(access.relation.intersect_domain(domain).range(), sizes).project_out_all_params()
+        touched.setdefault(use.array, []).append(read)
+        types[use.array] = scop.arrays[access.array].element
+    return {
+        array: (f"{types[array].kind}{types[array].bits}", count(polyhedra.union(sets, None)).evaluate({}))
+        for array, sets in touched.items()
+    }
 
 
 @dataclass(frozen=True)
 class Memories:
-    """operands: types of the nest's, such as "i8", and elements that it reads, by array."""
+    """operands: by array, as the function of that name gives them."""
 
     machine: Systolic
     plan: Plan

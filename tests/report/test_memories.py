@@ -1,6 +1,7 @@
 """Memories around a systolic array: bytes, stalls and energies of products, against sums over their folds one by one."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import polyml
 from polyml.hardware import Energies
 from polyml.machines import find
-from tests.schedule.systolic import subsequence, triangular, zeros
+from tests.model.modelling import events
+from tests.schedule.systolic import CALLS, fir, history, seidel, subsequence, triangular, zeros
 
 TPU = find.find("tpu-v1")
 ROWS, COLUMNS = TPU.rows, TPU.columns
@@ -102,6 +104,23 @@ def test_a_product_of_an_array_with_itself_has_two_operands():
 
     _, found = memories_of(squares, np.zeros((20, 30), "i2"), np.zeros((20, 20), "i4"))
     assert found.pace == 4 and found.operands == {"A": ("i16", 20 * 30)}
+
+
+@pytest.mark.parametrize("function", [seidel, history, subsequence, triangular, fir], ids=lambda f: f.__name__)
+def test_elements_come_from_memory_that_no_instance_made_before(function):
+    """As many as a trace reads of each array before it writes them, but for what sums start from."""
+    args = CALLS[function]
+    report, found = memories_of(function, *args, array=(4, 4))
+    nest = report.nests[0].nest
+    line, names = nest.statement.loc.line, [use.array if use.kind != "result" else None for use in nest.uses]
+    written, read = set(), defaultdict(set)
+    for (at, _), reads, write in events(function, args):
+        if at == line:
+            for name, cell in zip(names, reads):
+                if name is not None and cell not in written:
+                    read[name].add(cell)
+            written.add(write)
+    assert {name: number for name, (_, number) in found.operands.items()} == {name: len(cells) for name, cells in read.items()}
 
 
 def test_a_machine_without_energies_has_none():
