@@ -373,13 +373,16 @@ class _Folded:
         return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
 
     def _units_of(self, stream: Stream, points: isl.Set) -> int:
-        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column."""
+        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column, what a wire carries
+        at its beginning.
+        """
         parts = zip(self._mapping.space, self._shape, self._blocks)
         units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]
-        found = points.apply(_map([*self._numbers, *self._axes], units))
         if stays(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
-            found = found.apply(_map(self._units, ["0", *self._units[1:]]))
-        return _size(found)
+            units[0] = "0"
+        for cycles, *places in (self._mapping.steps(d.vector) for d in stream.directions):
+            units = ["0" if cycles == 0 and step else unit for unit, step in zip(units, places)]
+        return _size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
         """{ [o, f, a] -> [o, f, a'] }"""

@@ -18,6 +18,7 @@ from tests.report.test_systolic import gemm, reported
 from tests.schedule.systolic import (
     CALLS, Run, batched, dot, fir, layer, matmul, matvec, nests_of, picture, seidel, strided, subsequence, syrk, triangular, zeros,
 )  # fmt: skip
+from tests.schedule.test_ranking import unit
 from tests.simulate.simulating import Simulated, filled
 
 SUMS = (matmul, batched, matvec, triangular, syrk, fir, strided, picture, layer, dot)
@@ -173,6 +174,24 @@ def test_convolutions_are_kung_s_semi_systolic_designs():
     assert moves["B1"] == {"x": "broadcast", "y": "moves", "h": "stays"}
     assert moves["B2"] == {"x": "broadcast", "h": "moves", "y": "stays"}
     assert moves["F"] == {"y": "broadcast", "x": "moves", "h": "stays"}
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (5,)], ids=str)
+@pytest.mark.parametrize("function", (matmul, fir, triangular, matvec), ids=lambda f: f.__name__)
+def test_a_wire_has_one_port(function, shape):
+    """As many for an operand as there are rows, or columns, in use."""
+    (nest,), sizes = nests_of(function)
+    wired = 0
+    for plan in plans(nest, sizes, shape, "broadcast"):
+        run = Run(function, CALLS[function], plan)
+        units = {unit(run, f, place) for f, instances in run.folds.items() for _, place, _ in instances}
+        for found in wires(plan.folds):
+            steps = [plan.mapping.steps(d.vector) for d in found.stream.directions]
+            if found.stream.use.kind == "operand" and len(steps) == 1 and steps[0][0] == 0:
+                (along,) = (k for k, step in enumerate(steps[0][1:]) if step)
+                assert found.into == len({place[:along] + place[along + 1 :] for place in units})
+                wired += 1
+    assert wired
 
 
 def test_wires_need_no_registers():
