@@ -241,7 +241,7 @@ class Kernel:
 
     def report(
         self, *args, target: str = "cpu", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, block=(),
-        array=(), dataflow: str = "auto",
+        array=(), dataflow: str = "auto", links: str = "manhattan", rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
@@ -249,7 +249,8 @@ class Kernel:
         in its caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
         target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
         target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
-        or "is": those where results, weights or inputs stay.
+        or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
+        what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
         """
         def made() -> Report | GpuReport | SystolicReport:
             from polyml.report.forms import Call
@@ -259,7 +260,7 @@ class Kernel:
             types, layouts = _types(given)
             call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
             asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
-            asked |= {"array": tuple(array), "dataflow": dataflow}
+            asked |= {"array": tuple(array), "dataflow": dataflow, "links": links, "rank": rank}
             return report(call, {a.name: a.value for a in given}, self._where, target, machine, asked)
 
         return self._compiling(made)

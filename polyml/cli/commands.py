@@ -174,17 +174,21 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
 @click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
               help="What stays in a systolic array's units: results, weights, inputs; all: print every mapping.")  # fmt: skip
+@click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
+              help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns.")  # fmt: skip
+@click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]), default="cycles",
+              show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
 @click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, svg, html, fp,
-           as_json) -> None:  # fmt: skip
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, links, rank,
+           svg, html, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
     asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
-    asked |= {"array": array, "dataflow": dataflow}
+    asked |= {"array": array, "dataflow": dataflow, "links": links, "rank": rank}
     sys.exit(report(spec, define, args, preset, target, machine, asked, svg, html, _given(fp=fp), as_json))
 
 

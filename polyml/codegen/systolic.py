@@ -24,6 +24,7 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.dtypes import DType
+from polyml.errors import IllegalSchedule
 from polyml.codegen.between import Between
 from polyml.model.dependence import Order
 from polyml.model.lattice import affine, lattice, row_value
@@ -446,6 +447,10 @@ class NestProgram:
                 vector, pairs = source.vector, source.pairs
                 if source.free and self.folds.mapping.steps(vector)[0] < 0:
                     vector, pairs = tuple(-v for v in vector), pairs.reverse()
+                if self.folds.mapping.steps(vector)[0] == 0:
+                    message = f"{name} has a value in the cycle in which another unit has it: an array with broadcast wires is not simulated"
+                    notes = ["expected a mapping onto manhattan or diagonal links", f"mapping {self._recurrence.text(self.folds.mapping)}"]
+                    raise IllegalSchedule(message, loc=self._scop.statements[name].loc, notes=notes)
                 register = source.statement, RESULT if source.read is None else source.read
                 parts.append(_Source(register, vector, pairs.apply_domain(back[source.statement]).apply_range(back[name])))
             found[name, read] = tuple(parts)

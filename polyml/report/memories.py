@@ -2,7 +2,7 @@
 
     buffer          operands that move, and results; sums that wait between folds where the accumulators do not hold them
     accumulators    every sum that leaves the array, once in and once out
-    memory          what stays, a tile of the whole array for each fold; where nothing stays, the least that any order moves
+    memory          what stays, a tile of the whole array for each fold; of the rest each element once
 
 Bytes are of exact counts. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
 they wait for in their order (`schedule.stalls`).
@@ -10,26 +10,58 @@ they wait for in their order (`schedule.stalls`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
 
+import islpy as isl
+
+from polyml import polyhedra
 from polyml.hardware import Systolic
+from polyml.model.counting import count
+from polyml.model.scop import Scop
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.folds import preloaded
 from polyml.schedule.partial import Partial, partial
+from polyml.schedule.recurrence import Nest
 from polyml.schedule.stalls import Stalled, stalled
+
+
+def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    """Type, and elements that come from memory, of each array that the nest reads otherwise than to add to it."""
+    touched: dict[str, list[isl.Set]] = {}
+    types = {}
+    for use in nest.uses:
+        if use.kind == "result" or not use.rows:
+            continue
+        place = nest.place(use.statement)
+        access, domain = place.statement.reads[use.read], place.statement.domain
+        if use.flow is not None:
+            domain = domain.subtract(place.map.intersect_range(use.flow.range()).domain())
+        read = polyhedra.fix(access.relation.intersect_domain(domain).range(), sizes).project_out_all_params()
+        touched.setdefault(use.array, []).append(read)
+        types[use.array] = scop.arrays[access.array].element
+    return {
+        array: (f"{types[array].kind}{types[array].bits}", count(polyhedra.union(sets, None)).evaluate({}))
+        for array, sets in touched.items()
+    }
 
 
 @dataclass(frozen=True)
 class Memories:
-    """pace: cycles of a multiply-add on the nest's operands. least_bytes: that any order moves between the memory and the buffer."""
+    """operands: by array, as the function of that name gives them."""
 
     machine: Systolic
     plan: Plan
-    pace: int
-    least_bytes: int
+    operands: Mapping[str, tuple[str, int]]
+
+    @property
+    def pace(self) -> int:
+        """Cycles of a multiply-add. A product of an array with itself has its type twice."""
+        numbers = [number for number, _ in self.operands.values()]
+        return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
 
     @cached_property
     def sums(self) -> Partial | None:
@@ -72,9 +104,11 @@ class Memories:
 
     @property
     def memory_bytes(self) -> int:
-        resting = len(preloaded(self.plan.recurrence, self.plan.mapping))
-        tiles = resting * self.plan.folds.number * prod(self.plan.folds.shape)
-        return tiles * self.machine.operand_bytes or self.least_bytes
+        resting = preloaded(self.plan.recurrence, self.plan.mapping)
+        tiles = len(resting) * self.plan.folds.number * prod(self.plan.folds.shape)
+        others = sum(number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting})
+        started = self.plan.recurrence.elements if self.plan.recurrence.nest.starts else 0
+        return (tiles + others + started + self.plan.recurrence.elements) * self.machine.operand_bytes
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
         """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,

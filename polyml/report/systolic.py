@@ -5,37 +5,35 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 from polyml.errors import ConfigError
 from polyml.hardware import Figure, Systolic
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
-from polyml.model.scop import Scop
 from polyml.report.forms import Call, source_schedule
-from polyml.report.memories import Memories
+from polyml.report.memories import Memories, operands
 from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.schedule.ranking import ranked
 from polyml.schedule.recurrence import Nest, nests
+from polyml.schedule.spacetime import LINKS
 
 CHOICES = ("auto", "all", *DATAFLOWS)
 
 
 @dataclass(frozen=True)
 class NestReport:
-    """plans: the nest's mappings, that of fewest cycles first. numbers: types of its operands, such as "i8". seconds: to find them."""
+    """plans: the nest's mappings, the best first. operands: as Memories has them. seconds: to find them."""
 
     nest: Nest
     plans: tuple[Plan, ...]
-    numbers: tuple[str, ...]
+    operands: Mapping[str, tuple[str, int]]
     seconds: float = field(compare=False)
 
     @property
     def best(self) -> Plan:
         return self.plans[0]
-
-    def pace(self, machine: Systolic) -> int:
-        """Cycles of a multiply-add."""
-        return machine.pace(self.numbers)
 
     @property
     def runner_up(self) -> Plan | None:
@@ -49,7 +47,9 @@ def _design(plan: Plan) -> tuple:
 
 @dataclass(frozen=True)
 class SystolicReport:
-    """shape: of the array. machine: None where only its shape is known. bound: on what any order of the kernel moves."""
+    """shape: of the array. rank: by what the best mapping is. machine: None where only its shape is known. bound: on what any order of
+    the kernel moves.
+    """
 
     kernel: str
     where: str
@@ -57,6 +57,7 @@ class SystolicReport:
     shape: tuple[int, ...]
     links: str
     dataflow: str
+    rank: str
     machine: Systolic | None
     nests: tuple[NestReport, ...]
     bound: LowerBound
@@ -100,7 +101,7 @@ class SystolicReport:
 
     def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
         """Of one of the nest's mappings; None where no machine is known."""
-        return self.machine and Memories(self.machine, plan, nest.pace(self.machine), self.moved * self.machine.operand_bytes)
+        return self.machine and Memories(self.machine, plan, nest.operands)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
@@ -141,30 +142,35 @@ def report(
     array: Sequence[int] = (),
     dataflow: str = "auto",
     links: str = "manhattan",
+    rank: str = "cycles",
 ) -> SystolicReport:
     """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
-    Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array or dataflow that is none.
+    rank: by what the best mapping is, of `ranking.RANKS`. Raises IllegalSchedule, with the dependence, where a nest cannot be mapped,
+    ConfigError for an array, dataflow, links or rank that is none.
     """
     start = time.perf_counter()
     shape = _shape(machine, tuple(array))
     if dataflow not in CHOICES:
         raise ConfigError(f"there is no dataflow {dataflow!r}", notes=[f"expected one of {', '.join(CHOICES)}"])
+    if links not in LINKS:
+        raise ConfigError(f"there are no links {links!r}", notes=[f"expected one of {', '.join(LINKS)}"])
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     found = []
     for nest in nests(problem.scop, problem.dependences, problem.reductions):
         began = time.perf_counter()
-        known = plans(nest, sizes, shape, links, dataflow)
-        found.append(NestReport(nest, tuple(known), _numbers(problem.scop, nest), time.perf_counter() - began))
+        read = operands(problem.scop, nest, sizes)
+        known = ranked(plans(nest, sizes, shape, links, dataflow), rank, partial(_energy_j, machine, read))
+        found.append(NestReport(nest, tuple(known), read, time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start
-    return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, machine, tuple(found), bound, seconds)
+    return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, rank, machine, tuple(found), bound, seconds)
 
 
-def _numbers(scop: Scop, nest: Nest) -> tuple[str, ...]:
-    operands = (access for access, use in zip(nest.statement.reads, nest.uses) if use.kind == "operand" and use.rows)
-    types = (scop.arrays[access.array].element for access in operands)
-    return tuple(f"{each.kind}{each.bits}" for each in types)
+def _energy_j(machine: Systolic | None, operands: Mapping[str, tuple[str, int]], plan: Plan) -> float | None:
+    """None where no part of it is known."""
+    known = machine and Memories(machine, plan, operands).energy_j
+    return sum(known.values()) if known else None
 
 
 def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import Folds, Traffic, stays
+from polyml.schedule.ranking import wires
 from polyml.schedule.stalls import Stalled
 
 VERSION = 1
@@ -15,9 +16,10 @@ VERSION = 1
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
 STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth through the queue meanwhile"
-MEMORIES = "exact counts: of memory the tiles of what stays, or the least that any order moves; energies as the machine's table has them"
+MEMORIES = "exact counts: of memory the tiles of what stays, and each other element once; energies as the machine's table has them"
 OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
 TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
+WIRES = "exact: units through which elements come and go in some fold; registers of each unit, those for the folds before and after too"
 BOUND = "a bound: no order of the instances moves less"
 
 
@@ -32,6 +34,7 @@ def data(report: SystolicReport) -> dict[str, object]:
         "array": list(report.shape),
         "links": report.links,
         "dataflow": report.dataflow,
+        "rank": report.rank,
         "overlapped_accuracy": OVERLAPPED,
         "cycles": {"value": report.cycles, "accuracy": CYCLES},
         "utilisation": {"value": report.utilisation, "accuracy": CYCLES},
@@ -82,6 +85,10 @@ def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, obj
         **_memories(report.memories(nest, plan)),
         "padded": {**_folds(plan.padded), "formula": plan.formula and plan.formula.text(), "accuracy": PADDED},
         "drain_cycles": plan.folds.drain_cycles,
+        "wires": {
+            "accuracy": WIRES,
+            "streams": [{"text": w.stream.use.text, "in": w.into, "out": w.out, "registers": w.registers} for w in wires(plan.folds)],
+        },
         "traffic": {
             "accuracy": TRAFFIC,
             "streams": [_traffic(t) for t in plan.folds.traffic],

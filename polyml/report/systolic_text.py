@@ -8,10 +8,11 @@ from polyml.machines.units import shown
 from polyml.report.html import page
 from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
-from polyml.report.systolic_data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC
+from polyml.report.systolic_data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import preloaded, stays
+from polyml.schedule.ranking import wires
 from polyml.schedule.recurrence import Stream
 from polyml.schedule.spacetime import Direction, SpaceTime
 
@@ -32,6 +33,8 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
     machine = f" of {report.machine.name}" if report.machine else ""
     yield f"array    {' x '.join(map(str, report.shape))} units{machine}, {report.links} links"
+    if report.rank != "cycles":
+        yield f"best     by {report.rank}, of equal mappings that of fewest cycles"
     yield f"cycles   {report.cycles:,}, {report.utilisation:.1%} of the units' instances"
     if report.compute_seconds is not None:
         figure = report.compute_seconds
@@ -59,8 +62,11 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
         folds = plan.folds
         counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
         shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
-        rows.append((name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}"))
-    heads = ("", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes")
+        rows.append((name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}", *_ranked(plan)))
+    heads = (
+        "", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes",
+        "ports", "registers",
+    )  # fmt: skip
     yield Table(heads, tuple(rows), left=2)
     left = len(nest.plans) - len(compared)
     if left:
@@ -78,11 +84,13 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
         yield ""
     enters = entries(best.recurrence, best.mapping)
     rows = []
-    for traffic in best.folds.traffic:
+    for traffic, wire in zip(best.folds.traffic, wires(best.folds)):
         use, label = traffic.stream.use, best.recurrence.label(traffic.stream.use)
         at = f"t = {enters[label]}" if label in enters else ""
-        rows.append((label, use.kind, moves_text(best, traffic.stream), at, f"{traffic.reads:,}", f"{traffic.writes:,}"))
-    yield Table(("of the best", "", "", "enters at", "reads", "writes"), tuple(rows), left=4)
+        counts = (traffic.reads, traffic.writes, wire.into, wire.out, wire.registers)
+        rows.append((label, use.kind, moves_text(best, traffic.stream), at, *(f"{number:,}" for number in counts)))
+    yield Table(("of the best", "", "", "enters at", "reads", "writes", "ports in", "out", "registers"), tuple(rows), left=4)
+    yield f"  ports, registers  {WIRES}"
     if best.folds.drain_cycles:
         yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
     yield ""
@@ -120,6 +128,12 @@ def _count(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
+def _ranked(plan: Plan) -> tuple[str, str]:
+    """Ports and registers of all streams."""
+    known = wires(plan.folds)
+    return f"{sum(each.into + each.out for each in known):,}", f"{sum(each.registers for each in known):,}"
+
+
 def name_text(plan: Plan) -> str:
     design = classical(plan.recurrence, plan.mapping)
     return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
@@ -135,11 +149,16 @@ def moves_text(plan: Plan, stream: Stream) -> str:
         return "stays"
     if stream in preloaded(plan.recurrence, plan.mapping):
         return "stays, used once"
-    return "; ".join(_move(plan.mapping, d) for d in stream.directions) or ("written once" if stream.use.kind == "result" else "used once")
+    at_once = "added up" if stream.use.kind == "result" else "reaches all"
+    alone = "written once" if stream.use.kind == "result" else "used once"
+    return "; ".join(_move(plan.mapping, d, at_once) for d in stream.directions) or alone
 
 
-def _move(mapping: SpaceTime, direction: Direction) -> str:
+def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
+    """at_once: what happens along a wire."""
     cycles, *links = mapping.moved(direction)
+    if cycles == 0:
+        return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"
     lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
     ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
     return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

@@ -31,6 +31,8 @@ def applies(recurrence: Recurrence, mapping: SpaceTime) -> bool:
     apart = len({found[0] for found in axes if found}) == sum(map(bool, axes))
     if not plain or not apart or recurrence.box is None or any(s.use.kind == "value" for s in recurrence.streams):
         return False
+    if any(not d.free for d in recurrence.directions) and any(len(axis.loops) > 1 for axis in recurrence.axes):
+        return False  # neighbours along an axis of several loops need not be neighbours in the source
     return recurrence.is_sum or not recurrence.result.directions and recurrence.points.is_subset(recurrence.kept)
 
 

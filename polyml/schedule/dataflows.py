@@ -3,6 +3,8 @@
     os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
     R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
                     the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
+    B1, B2, F       of those with wires (semi-systolic): inputs reach all units at once, and weights stay (B1) or results do (B2);
+                    results are added up at once, and weights stay (F)
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 from math import prod
+from operator import add
 
 import islpy as isl
 
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
-from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts, shifted
+from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts, shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, check, check_units, check_ways, mappings
 
 DATAFLOWS = ("os", "ws", "is")
@@ -124,17 +128,32 @@ def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     """
     if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
-    if recurrence.box is not None and _holds_on_boxes(mapping, tuple(recurrence.directions), links):
-        return
+    together = [(stream, direction) for stream in recurrence.streams for direction in _at_once(mapping, stream)]
+    if recurrence.box is not None:
+        directions = dict.fromkeys((*recurrence.directions, *(direction for _, direction in together)))
+        if _holds_on_boxes(mapping, tuple(directions), links):
+            return
     outer = len(recurrence.outer)
     order = recurrence.embedding.apply_range(isl.UnionMap.from_map(mapping.relation(outer)))
     check_units(order)
     back = recurrence.embedding.reverse()
-    for stream in recurrence.streams:
-        for source in recurrence.sources_of(stream):
-            pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
-            forward = pairs if not source.free or mapping.steps(source.vector)[0] > 0 else pairs.reverse()
-            check_ways(order, forward, links, what=stream.use.text, outer=outer)
+    ways = [(s, source.pairs, source.vector, source.free) for s in recurrence.streams for source in recurrence.sources_of(s)]
+    ways += [(s, shifted(recurrence.points, d.vector, outer), d.vector, True) for s, d in together]
+    for stream, pairs, vector, free in ways:
+        between = isl.UnionMap.from_map(pairs).apply_domain(back).apply_range(back)
+        forward = between if not free or mapping.steps(vector)[0] > 0 else between.reverse()
+        check_ways(order, forward, _wired(links, free), what=stream.use.text, outer=outer)
+
+
+def _at_once(mapping: SpaceTime, stream: Stream) -> list[Direction]:
+    """Of an element that goes two ways in one cycle, both together."""
+    found = [d.vector for d in stream.directions if mapping.steps(d.vector)[0] == 0]
+    return [Direction(tuple(map(add, a, b)), True) for a, b in combinations(found, 2)]
+
+
+def _wired(links: str, free: bool) -> str:
+    """Values of the nest take their time."""
+    return links if free or links != "broadcast" else "manhattan"
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +167,7 @@ def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links
         for direction in directions:
             pairs = shifted(points, direction.vector)
             forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-            check(order, isl.UnionMap.from_map(forward), links)
+            check(order, isl.UnionMap.from_map(forward), _wired(links, direction.free))
     except IllegalSchedule:
         return False
     return True
@@ -184,6 +203,11 @@ def classical(recurrence: Recurrence, mapping: SpaceTime) -> str:
     ways = {len(s.directions) for s in recurrence.streams}
     if len(mapping.space) != 1 or kinds != ["operand", "operand", "result"] or ways != {1}:
         return ""
+    at_once = [s for s in recurrence.streams if mapping.moved(s.directions[0])[0] == 0]
+    if at_once:
+        what = "F" if at_once[0].use.kind == "result" else "" if at_once[0].use == weights(recurrence) else "B"
+        designs = {("B", "ws"): "B1", ("B", "os"): "B2", ("F", "ws"): "F"}
+        return designs.get((what, name(recurrence, mapping)), "") if len(at_once) == 1 else ""
     letter = {"os": "R", "ws": "W"}.get(name(recurrence, mapping))
     moves = [mapping.moved(s.directions[0]) for s in recurrence.streams if not stays(mapping, s)]
     if letter is None or len(moves) != 2:

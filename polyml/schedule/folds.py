@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import groupby
 from math import prod
 
 import islpy as isl
@@ -31,7 +32,7 @@ from polyml.schedule.boxes import Boxes
 from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime, linear
-from polyml.schedule.stalls import Step
+from polyml.schedule.stalls import Repeat, Step
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 FORMULA_STEPS = 300  # sums for one formula
@@ -165,6 +166,11 @@ def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl
     return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)
 
 
+def ports(folds: Folds) -> tuple[tuple[int, int], ...]:
+    """(units where elements come in, where they go out), by stream in the order of the traffic."""
+    return tuple(_Folded(folds.recurrence, folds.mapping, folds.shape).ports())
+
+
 def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | _Folded:
     return (Boxes if boxes.applies(recurrence, mapping) else _Folded)(recurrence, mapping, shape)
 
@@ -255,7 +261,7 @@ class _Folded:
         inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
         return Count((*inside.pieces, *preload)).within(context)
 
-    def steps(self, padded: bool) -> tuple[Step, ...]:
+    def steps(self, padded: bool) -> tuple[Step | Repeat, ...]:
         local, here = self._local(padded), ["t", *self._units]
         later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
         there = ["u", *(f"v{k}" for k in range(len(self._units)))]
@@ -271,7 +277,8 @@ class _Folded:
         for more, (instances, used, rows, free) in self._in_order(counted):
             out = rows if leaving and more else 0
             found.append(Step(resting * rows, Fraction(instances, used), max(free, out)))
-        return tuple(found)
+        runs = [(step, len(list(alike))) for step, alike in groupby(found)]
+        return tuple(Repeat(number, (step,)) if number > 1 else step for step, number in runs)
 
     def _in_order(self, values: Sequence[isl.Map]) -> Iterator[tuple[bool, tuple[int, ...]]]:
         """Of each fold whether others come after it, and how many of each of { [o, f] -> values } it has."""
@@ -282,12 +289,16 @@ class _Folded:
             yield number < len(folds), tuple(each(at) for each in counted)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        names, every = [*self._outer, *(self._blocks[k] for k in order)], [*self._numbers, *self._axes]
+        names = [*self._outer, *(self._blocks[k] for k in order)]
+        return names, self._elements().apply_domain(_map([*self._numbers, *self._axes], names))
+
+    def _elements(self) -> isl.Map:
+        """{ [o, f, a] -> A[e] }, of a nest of one statement"""
         statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
-        written = polyhedra.fix(statement.write.relation.intersect_domain(statement.domain), sizes).project_out_all_params()
-        at = self._recurrence.embedding.reverse().apply_range(written)
-        bare = _map(every, [*self._outer, *self._axes]).intersect_domain(self._points)
-        return names, bare.apply_range(at).apply_domain(_map(every, names))
+        written = polyhedra.at_sizes(statement.write.relation.intersect_domain(statement.domain), sizes)
+        at = self._recurrence.embeddings[statement.name].reverse().apply_range(written)
+        bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes])
+        return bare.intersect_domain(self._points).apply_range(at)
 
     def _places(self, padded: bool) -> isl.Map:
         """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
@@ -342,7 +353,10 @@ class _Folded:
 
     def _entering(self, stream: Stream) -> int:
         """Instances that get the value from none before them in the fold."""
-        return _size(self._lifted(self._recurrence.users(stream))) - _size(self._handed(stream))
+        return _size(self._come(stream))
+
+    def _come(self, stream: Stream) -> isl.Set:
+        return self._lifted(self._recurrence.users(stream)).subtract(self._handed(stream))
 
     def _handed(self, stream: Stream) -> isl.Set:
         """{ [o, f, a] } that get the value from one before them in the fold."""
@@ -364,6 +378,9 @@ class _Folded:
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
+        return _size(self._leave())
+
+    def _leave(self) -> isl.Set:
         """Instances whose value another fold uses, or another statement, or is there at the end; of sums the last ones of an element
         in the fold.
         """
@@ -371,10 +388,42 @@ class _Folded:
             leaves = self._points
             for direction in self._recurrence.result.directions:
                 leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
-            return _size(leaves)
+            return leaves
         inside = self._same_fold()
         values = [self._ways(s) for s in self._recurrence.streams if s.use.kind == "value"]
-        return _size(polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)], None))
+        return polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)], None)
+
+    def ports(self) -> Iterator[tuple[int, int]]:
+        """(units where elements come in, where they go out) of each stream of `traffic`."""
+        chain = next((s for s in self._recurrence.streams if s.use.kind == "result"), None)
+        for stream in self._recurrence.streams:
+            if stream != chain:
+                yield self._units_of(stream, self._come(stream)), 0
+        result = chain or self._recurrence.result
+        back = self._units_of(result, self._returning(chain)) if chain else 0
+        yield back, self._units_of(result, self._leave())
+
+    def _returning(self, chain: Stream) -> isl.Set:
+        """Instances that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
+        coming = self._come(chain)
+        if self._recurrence.nest.starts:
+            return coming
+        names, every = self._numbers, [*self._numbers, *self._axes]
+        _, elements = self.elements(range(len(self._shape)))
+        earlier = elements.intersect(isl.Map.lex_gt(self._folds.get_space()).apply_range(elements))
+        return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
+
+    def _units_of(self, stream: Stream, points: isl.Set) -> int:
+        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column, what a wire carries
+        at its beginning.
+        """
+        parts = zip(self._mapping.space, self._shape, self._blocks)
+        units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]
+        if stays(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
+            units[0] = "0"
+        for cycles, *places in (self._mapping.steps(d.vector) for d in stream.directions):
+            units = ["0" if cycles == 0 and step else unit for unit, step in zip(units, places)]
+        return _size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
         """{ [o, f, a] -> [o, f, a'] }"""

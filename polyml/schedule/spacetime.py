@@ -8,6 +8,11 @@ A unit hands a value on to its neighbours in each cycle. A mapping is legal wher
     causal      { p -> q in dependences : t(q) <= t(p) }                      a value is used after it was made
     near        { p -> q in dependences : |M(q) - M(p)| > t(q) - t(p) }       by then it has come there
 
+Arrays with broadcast wires have one along each row and column besides: an operand reaches all of its units in one cycle, or what
+these have is added up (fan-in). Dependences through operands and sums may then take no time, along a row or a column:
+
+    causal      { p -> q : t(q) < t(p) }            wired       { p -> q : t(q) = t(p), and they are in no row or column }
+
 (Karp, Miller and Winograd, "The organization of computations for uniform recurrence equations", JACM 1967; Quinton, "Automatic
 synthesis of systolic arrays from uniform recurrent equations", ISCA 1984; Kung, "Why systolic architectures?", 1982.)
 """
@@ -26,7 +31,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 
-LINKS = ("manhattan", "diagonal")  # to four neighbours of a unit, or to eight; to two in arrays of one dimension
+LINKS = ("manhattan", "diagonal", "broadcast")  # to four neighbours of a unit, or to eight; to four, and wires; in a row to two
 MOST_STEPS = 5  # cycles that a value takes along an axis, at most, where mappings are looked for
 MOST_TIMES = 20_000  # of them that are looked at
 
@@ -65,7 +70,7 @@ class SpaceTime:
     def moved(self, direction: Direction) -> Vector:
         """(cycles, x, y) that a value moves, in the sense in which it does."""
         found = self.steps(direction.vector)
-        return found if found[0] > 0 else tuple(-v for v in found)
+        return found if found[0] >= 0 else tuple(-v for v in found)
 
     @property
     def density(self) -> int:
@@ -134,9 +139,15 @@ def check_ways(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, wh
     """That it is causal and near."""
     dims = polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
     through = f"dependence through {what}" if what else "dependence"
-    broken = _pairs(order, dependences, _between(dims, outer, ["u <= t"]))
+    broken = _pairs(order, dependences, _between(dims, outer, ["u < t" if links == "broadcast" else "u <= t"]))
     if not broken.is_empty():
-        raise _illegal(broken, "{1} must run after {0}", through, _shown(order))
+        when = "must not run before" if links == "broadcast" else "must run after"
+        raise _illegal(broken, f"{{1}} {when} {{0}}", through, _shown(order))
+    if links == "broadcast" and dims > 1:
+        broken = _pairs(order, dependences, _between(dims, outer, ["u = t and v0 != w0 and v1 != w1"]))
+        if not broken.is_empty():
+            message = "no wire goes from {0} to {1}, which run in one cycle in no row or column"
+            raise _illegal(broken, message, f"{through}, {links} links", _shown(order))
     broken = _pairs(order, dependences, _between(dims, outer, _farther(dims, links)))
     if not broken.is_empty():
         raise _illegal(broken, "a value cannot come from {0} to {1} in time", f"{through}, {links} links", _shown(order))
@@ -154,7 +165,8 @@ def _farther(dims: int, links: str) -> list[str]:
     apart = [f"(w{k} - v{k})" for k in range(dims)]
     if links == "diagonal":
         return [f"{sign}{each} > u - t" for each in apart for sign in ("", "-")]
-    return [f"{' + '.join(map(''.join, zip(signs, apart)))} > u - t" for signs in product(("", "-"), repeat=dims)]
+    later = "u > t and " if links == "broadcast" else ""
+    return [f"{later}{' + '.join(map(''.join, zip(signs, apart)))} > u - t" for signs in product(("", "-"), repeat=dims)]
 
 
 def _between(dims: int, outer: int, alternatives: Sequence[str]) -> isl.UnionMap:
@@ -225,8 +237,10 @@ def _times(axes: int, directions: Sequence[Direction], dims: int, links: str, de
         reach -= 1
     for time in product(range(-reach, reach + 1), repeat=axes):
         cycles = [_dot(time, d.vector) for d in directions]
-        if all(c > 0 or d.free and c for c, d in zip(cycles, directions)):
+        if all(c > 0 or d.free and (c or links == "broadcast") for c, d in zip(cycles, directions)):
             found.setdefault(tuple(map(abs, cycles)), []).append(time)
+    if links == "broadcast":  # no time at all would be the least, and have no mapping
+        found = {c: times for c, times in found.items() if any(_has_mapping(t, directions, dims, links, dense) for t in times)}
     for _ in range(slower + 1):
         least = [c for c in found if not any(other != c and all(map(le, other, c)) for other in found)]
         fastest = {cycles: found.pop(cycles) for cycles in least}
@@ -257,11 +271,19 @@ def _spaces(time: Vector, directions: Sequence[Direction], dims: int, links: str
     rows: dict[Vector, Vector] = {}  # and the links that it takes along each direction
     for row in product(*(range(end, -end - 1, -1) for end in reach)):
         taken = tuple(abs(_dot(row, d.vector)) for d in directions)
-        if row >= tuple(-v for v in row) and all(map(le, taken, cycles)) and (dims == 1 or any(row)):
+        near = all(n <= c or c == 0 for n, c in zip(taken, cycles))
+        if row >= tuple(-v for v in row) and near and (dims == 1 or any(row)):
             rows[row] = taken
     for space in combinations(rows, dims):
-        if links == "diagonal" or all(sum(taken) <= c for c, *taken in zip(cycles, *(rows[row] for row in space))):
+        if all(_reached(c, taken, links) for c, *taken in zip(cycles, *(rows[row] for row in space))):
             yield space
+
+
+def _reached(cycles: int, taken: Sequence[int], links: str) -> bool:
+    """Whether a value can go so many links along each coordinate in these cycles; in none by a wire, along one of them."""
+    if cycles == 0:
+        return sum(map(bool, taken)) == 1
+    return max(taken) <= cycles if links == "diagonal" else sum(taken) <= cycles
 
 
 def _class(mapping: SpaceTime, turned: Sequence[int]) -> tuple:

@@ -12,9 +12,10 @@ its cycles: what is left of a repetition is added at once, so that the time to f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Union
 
 Cycles = Union[int, Fraction]
@@ -68,24 +69,42 @@ class Stalled:
         return self.shift_cycles / self.matrix_cycles
 
 
-def stalled(steps: Iterable[Step | Repeat], tile_cycles: Cycles, queue: int, pace: int = 1) -> Stalled:
+def stalled(steps: Iterable[Step | Repeat], tile_cycles: Cycles, queue: int, pace: Cycles = 1) -> Stalled:
     """queue: tiles that wait next to the array. pace: cycles that a unit takes for an instance.
 
     >>> stalled([Repeat(8, (Step(4, Fraction(10), 10),)), Step(4, Fraction(10), 16)], 0, 4)  # 4 rows, then 9 folds of 10
     Stalled(tile_cycles=0.0, cycles=110.0, active_cycles=90.0, stall_cycles=0.0, shift_cycles=4.0)
     """
-    clock = _Clock(Fraction(tile_cycles), queue, pace)
+    steps = list(steps)
+    pace, tile = Fraction(pace), Fraction(tile_cycles)
+    part = lcm(tile.denominator, pace.denominator, *{(active * pace).denominator for active in _actives(steps)})
+    clock = _Clock(int(tile * part), queue, pace, part)
     for step in steps:
         clock.run(step)
-    return Stalled(float(tile_cycles), float(clock.free), *(float(total) for total in clock.totals))
+    return Stalled(float(tile), *(float(Fraction(time, part)) for time in (clock.free, *clock.totals)))
+
+
+def _actives(steps: Iterable[Step | Repeat]) -> Iterator[Fraction]:
+    for step in steps:
+        if isinstance(step, Repeat):
+            yield from _actives(step.steps)
+        else:
+            yield step.active_cycles
 
 
 class _Clock:
-    def __init__(self, tile: Fraction, queue: int, pace: int):
-        self._tile, self._pace = tile, pace
-        self._fetched = self._begins = self._idle = self.free = Fraction(0)  # _idle: from when on the fold before has nothing to do
-        self._shifts = deque([Fraction(0)] * queue)
-        self.totals = [Fraction(0)] * 3  # active, stall, shift
+    """Times are whole parts of cycles, so many of which are one."""
+
+    def __init__(self, tile: int, queue: int, pace: Fraction, part: int):
+        self._tile, self._pace, self._part = tile, pace, part
+        self._fetched = self._begins = self._idle = self.free = 0  # _idle: from when on the fold before has nothing to do
+        self._shifts = deque([0] * queue)
+        self._active = self._stall = self._shift = 0
+        self._known: dict[Step, tuple[int, int, int]] = {}
+
+    @property
+    def totals(self) -> tuple[int, int, int]:
+        return self._active, self._stall, self._shift
 
     def run(self, step: Step | Repeat) -> None:
         if isinstance(step, Repeat):
@@ -94,14 +113,19 @@ class _Clock:
             self._fold(step)
 
     def _fold(self, step: Step) -> None:
+        if step not in self._known:
+            cycles = step.shift_cycles, step.active_cycles * self._pace, step.free_cycles * self._pace
+            self._known[step] = tuple(int(each * self._part) for each in cycles)
+        shift, active, free = self._known[step]
         self._fetched = max(self._fetched, self._shifts.popleft()) + self._tile
         shifts = max(self._fetched, self._begins)
         self._shifts.append(shifts)
-        ready, active = shifts + step.shift_cycles, step.active_cycles * self._pace
-        waits = max(shifts, self._idle)
-        self.totals = [old + new for old, new in zip(self.totals, (active, waits - self._idle, max(Fraction(0), ready - waits)))]
+        ready, waits = shifts + shift, max(shifts, self._idle)
+        self._active += active
+        self._stall += waits - self._idle
+        self._shift += max(0, ready - waits)
         self._begins = max(ready, self.free)
-        self._idle, self.free = self._begins + active, self._begins + step.free_cycles * self._pace
+        self._idle, self.free = self._begins + active, self._begins + free
 
     def _repeat(self, repeat: Repeat) -> None:
         for done in range(repeat.number):
@@ -110,7 +134,7 @@ class _Clock:
                 self.run(step)
             if self._state() == before:
                 left = repeat.number - done - 1
-                self.totals = [new + left * (new - old) for new, old in zip(self.totals, totals)]
+                self._active, self._stall, self._shift = (new + left * (new - old) for new, old in zip(self.totals, totals))
                 self._move(left * (self._begins - begins))
                 return
 
@@ -118,8 +142,8 @@ class _Clock:
         """All times from the last fold's beginning on."""
         return tuple(time - self._begins for time in (self._fetched, self._idle, self.free, *self._shifts))
 
-    def _move(self, cycles: Fraction) -> None:
+    def _move(self, parts: int) -> None:
         self._fetched, self._begins, self._idle, self.free = (
-            time + cycles for time in (self._fetched, self._begins, self._idle, self.free)
+            time + parts for time in (self._fetched, self._begins, self._idle, self.free)
         )
-        self._shifts = deque(time + cycles for time in self._shifts)
+        self._shifts = deque(time + parts for time in self._shifts)

@@ -72,6 +72,7 @@ def test_lstms_run_at_half_speed(predicted):
     assert {name: found.pace for name, found in predicted.items()} == {
         "MLP0": 1, "MLP1": 1, "LSTM0": 2, "LSTM1": 2, "CNN0": 1, "CNN1": 1,
     }  # fmt: skip
+    assert find.find("tpu-v1").pace(("i8", "i16")) == 2
 
 
 def test_600_x_600_weights_are_nine_tiles():

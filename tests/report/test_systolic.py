@@ -55,9 +55,9 @@ def test_the_text_says_it(report):
     assert "S0 where values enter or leave" in text
     assert "os  t = i + j + k, x = i, y = j" in text
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "A[i, k] operand moves +y t = i + k 18,432 0" in lines
-    assert "B[k, j] operand moves +x t = j + k 18,432 0" in lines
-    assert "C[i, j] result stays 0 3,072" in lines
+    assert "A[i, k] operand moves +y t = i + k 18,432 0 16 0 1" in lines
+    assert "B[k, j] operand moves +x t = j + k 18,432 0 16 0 1" in lines
+    assert "C[i, j] result stays 0 3,072 0 16 2" in lines
     assert "after the last fold results take 16 cycles more to leave" in text
     assert sum(line.startswith(("os ", "ws ", "is ")) for line in lines) == 2  # the best and its runner-up
 
@@ -250,6 +250,37 @@ def test_a_refusal_is_one_line_and_status_2(file, options, message):
     _, err = run("report", f"{file}:{name}", "-D", "N=8", *given, "--target", "systolic", code=2)
     (line,) = err.strip().splitlines()
     assert message in line
+
+
+def test_the_command_ranks_by_what_is_asked(file):
+    asked = "report", f"{file}:product", "-D", "N=32", *TYPES, "--target", "systolic", "--array", "8x8", "--json"
+    found = {rank: json.loads(run(*asked, "--rank", rank)[0]) for rank in ("cycles", "ports", "traffic")}
+    assert all(data["rank"] == rank for rank, data in found.items())
+
+    def figures(rank):
+        mappings = found[rank]["nests"][0]["mappings"]
+        ports = [sum(s["in"] + s["out"] for s in m["wires"]["streams"]) for m in mappings]
+        traffic = [sum(s["reads"] + s["writes"] for s in m["traffic"]["streams"]) for m in mappings]
+        return {"cycles": [m["exact"]["cycles"] for m in mappings], "ports": ports, "traffic": traffic}[rank]
+
+    assert all(figures(rank) == sorted(figures(rank)) for rank in found)
+    assert found["ports"]["cycles"]["value"] > found["cycles"]["cycles"]["value"]
+
+
+def test_energy_needs_a_machine_with_energies(file):
+    _, err = run("report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--array", "4x4", "--rank", "energy", code=2)
+    assert "energies are not known (expected a machine with [energy] in its file, such as tpu-v1)" in err
+    out, _ = run("report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--machine", "tpu-v1", "--rank", "energy")
+    assert "best     by energy, of equal mappings that of fewest cycles" in out
+
+
+def test_links_and_ranks_are_asked_of_an_array_alone():
+    with pytest.raises(ConfigError, match="there are no links 'wireless'"):
+        reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), links="wireless")
+    with pytest.raises(ConfigError, match="mappings have no rank by 'beauty'"):
+        reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), rank="beauty")
+    with pytest.raises(ConfigError):
+        polyml.kernel(gemm, cache=False).report(*[zeros(4, 4)] * 3, rank="ports")
 
 
 def test_numbers_of_real_arguments_are_the_same():

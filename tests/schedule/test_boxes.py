@@ -26,7 +26,7 @@ def same(recurrence, mapping, shape):
     found, counted = Boxes(recurrence, mapping, shape), _Folded(recurrence, mapping, shape)
     for padded in (False, True):
         assert list(found.classes(padded)) == list(counted.classes(padded))
-        assert flat(found.steps(padded)) == list(counted.steps(padded))
+        assert flat(found.steps(padded)) == flat(counted.steps(padded))
     assert list(found.traffic()) == list(counted.traffic())
 
 
