@@ -31,8 +31,8 @@ class Between:
         self.group |= {place.statement.name: nest.name for nest in nests for place in nest.places}
         self.sums = {use.statement for nest in nests for use in nest.uses if use.kind == "result"}
         self.live = {scop.statements[name].write.array for name in self.sums}
-        known = {name: reads for nest in nests for name, reads in nest.flows.items()}
-        turned = {name: pairs for nest in nests for name, pairs in nest.turned.items()}
+        known = {place.statement.name: nest.order.flows[place.statement.name] for nest in nests for place in nest.places}
+        turned = {name: pairs for nest in nests for name, pairs in nest.order.turned.items()}
         self.makers: dict[Read, dict[str, isl.Map]] = {}
         for name, statement in scop.statements.items():
             for read, access in enumerate(statement.reads):

@@ -185,7 +185,7 @@ class _Fold:
 
     def __init__(self, number: tuple[int, ...], corner: tuple[int, ...], points: isl.Set, recurrence: Recurrence, mapping: SpaceTime):
         self.number, self.corner = number, corner
-        self.instances = {name: recurrence.embeddings[name].intersect_range(points).domain() for name in recurrence.statements}
+        self.instances = {name: recurrence.embedding_of(name).intersect_range(points).domain() for name in recurrence.statements}
         ranges = polyhedra.ranges(points.apply(mapping.relation(len(recurrence.outer))))
         (self.start, last), *places = ranges[-1 - len(corner) :]
         self.cycles = last - self.start + 1
@@ -439,7 +439,7 @@ class NestProgram:
 
     def _found_sources(self) -> dict[Register, tuple[_Source, ...]]:
         """Of each read, in the order in which they count. Reads of what every unit has are not there."""
-        back = {name: embedding.reverse() for name, embedding in self._recurrence.embeddings.items()}
+        back = {name: self._recurrence.embedding_of(name).reverse() for name in self.cells}
         found = {}
         for (name, read), sources in self._recurrence.sources.items():
             parts = []

@@ -21,7 +21,8 @@ import islpy as isl
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
-from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts, shifted
+from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts
+from polyml.schedule.routing import shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, check, check_units, check_ways, mappings
 
 DATAFLOWS = ("os", "ws", "is")

@@ -296,7 +296,7 @@ class _Folded:
         """{ [o, f, a] -> A[e] }, of a nest of one statement"""
         statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
         written = polyhedra.at_sizes(statement.write.relation.intersect_domain(statement.domain), sizes)
-        at = self._recurrence.embeddings[statement.name].reverse().apply_range(written)
+        at = self._recurrence.embedding_of(statement.name).reverse().apply_range(written)
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes])
         return bare.intersect_domain(self._points).apply_range(at)
 

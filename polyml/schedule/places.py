@@ -23,7 +23,7 @@ from polyml.model.scop import Access, Statement
 from polyml.schedule.spacetime import Vector, linear
 
 MOST_PLACES = 6  # of one statement that are tried
-MOST_TOGETHER = 24  # of all of them, and as many in turns
+MOST_TOGETHER = 12  # of all of them, and as many in turns
 MOST_MATCHES = 32  # ways to match the elements of two statements that are kept
 
 Flows = Mapping[str, Mapping[int, Mapping[str, isl.Map]]]  # statement, read -> { T[j] -> S[i] : T[j] made what S[i] reads }, by T

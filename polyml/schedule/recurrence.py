@@ -33,7 +33,7 @@ from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Gather, Scop, Statement
 from polyml.model.text import access_text
 from polyml.schedule.places import Flows, Place, arrangements
-from polyml.schedule.routing import Key, Read, Source, hops, read_of, routes, shift
+from polyml.schedule.routing import Key, Read, Source, hops, read_of, routes, shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, Vector, linear
 from polyml.schedule.sums import Order, orders
 
@@ -73,8 +73,7 @@ class Nest:
 
     places: of all of them among the points of its loops. uses: statement by statement. written: the elements that `statement`
     writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
-    arrays. flows, turned: of its statements, as `sums.Order` has them. edge: other statements whose instances make one of its values
-    from another as they come and go.
+    arrays. order: of sums. edge: other statements whose instances make one of its values from another as they come and go.
     """
 
     statement: Statement = field(repr=False)
@@ -82,9 +81,8 @@ class Nest:
     uses: tuple[Use, ...]
     written: Use
     kept: isl.Set = field(repr=False, compare=False)
+    order: Order = field(repr=False, compare=False)
     starts: bool
-    flows: Flows = field(repr=False, compare=False)
-    turned: Mapping[str, isl.Map] = field(repr=False, compare=False)
     edge: tuple[str, ...] = ()
 
     @property
@@ -125,8 +123,8 @@ class Recurrence:
     """A nest with `axes`, inside `outer` loops that run one after another, of given sizes, or of all where there are none.
 
     result: the elements that it writes; along its directions the last value counts.
-    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] } of all statements. lengths: of
-    the loops of a statement alone, where each is as long whatever the others are.
+    points: { [o0, ..., a0, a1, ...] }. embedding: { S[i] -> [o0, ..., a0, ...] } of all statements. lengths: of the loops, where each
+    is as long whatever the others are.
     """
 
     nest: Nest
@@ -172,8 +170,7 @@ class Recurrence:
             if steps is not None:
                 yield replace(source, vector=steps, pairs=self.among(source.pairs))
         for direction in () if use.sources else stream.directions:
-            users = self.users(stream)
-            pairs = self._shifted(direction).intersect_domain(users).intersect_range(users)
+            pairs = shifted(self.users(stream), direction.vector, len(self.outer))
             kind, read = ("made", None) if use.kind == "result" else ("hop", use.read)
             yield Source(kind, use.statement, read, direction.vector, direction.free, pairs)
 
@@ -207,22 +204,9 @@ class Recurrence:
     def statements(self) -> tuple[str, ...]:
         return tuple(place.statement.name for place in self.nest.places)
 
-    def coordinates(self, name: str) -> list[tuple[Vector, int]]:
+    def coordinates(self, statement: str) -> list[tuple[Vector, int]]:
         """The axes as sums of a statement's loops and constants."""
-        place = self.nest.place(name)
-        loops = range(len(place.statement.iterators))
-        return [
-            (
-                tuple(sum(c * row[k] for c, row in zip(axis.coefficients, place.rows)) for k in loops),
-                sum(c * constant for c, constant in zip(axis.coefficients, place.constants)),
-            )
-            for axis in self.axes
-        ]
-
-    @cached_property
-    def embeddings(self) -> dict[str, isl.Map]:
-        """{ S[i] -> [o, a] } by statement."""
-        return {polyhedra.domain_name(each): each for each in polyhedra.pieces(self.embedding)}
+        return [self._sum(axis.coefficients, statement) for axis in self.axes]
 
     def loops_row(self, row: Sequence[int]) -> Vector:
         """Coefficients of the loops in a sum of axes."""
@@ -230,10 +214,14 @@ class Recurrence:
 
     def sum_text(self, row: Sequence[int], name: str) -> str:
         """A sum of axes by the loops of a statement."""
-        place, factors = self.nest.place(name), self.loops_row(row)
-        coefficients = [sum(f * r[k] for f, r in zip(factors, place.rows)) for k in range(len(place.statement.iterators))]
-        constant = sum(f * c for f, c in zip(factors, place.constants))
-        return linear(coefficients, place.statement.iterators, constant)
+        coefficients, constant = self._sum(self.loops_row(row), name)
+        return linear(coefficients, self.nest.place(name).statement.iterators, constant)
+
+    def _sum(self, factors: Sequence[int], name: str) -> tuple[Vector, int]:
+        """A sum of the nest's coordinates as one of a statement's loops and a constant."""
+        place = self.nest.place(name)
+        coefficients = (sum(f * row[k] for f, row in zip(factors, place.rows)) for k in range(len(place.statement.iterators)))
+        return tuple(coefficients), sum(f * c for f, c in zip(factors, place.constants))
 
     def text(self, mapping: SpaceTime) -> str:
         """`t = i + j + k, x = i, y = j`; of several statements each has its own, `S0: t = ..., S1: t = ...`."""
@@ -248,9 +236,6 @@ class Recurrence:
         """`A[i, k]`, of several statements `S0: A[i, k]`."""
         return f"{use.statement}: {use.text}" if len(self.nest.places) > 1 else use.text
 
-    def _shifted(self, direction: Direction) -> isl.Map:
-        return shift((*(0 for _ in self.outer), *direction.vector))
-
     def among(self, pairs: isl.Map) -> isl.Map:
         """{ p -> q } of the nest's points as { [o, a] -> [o, a] }"""
         there = _fixed(pairs, self.sizes)
@@ -261,11 +246,13 @@ class Recurrence:
         """{ p -> [o, a] }"""
         return _placing(self.nest, self.outer, self.axes)
 
+    def embedding_of(self, statement: str) -> isl.Map:
+        """{ S[i] -> [o, a] }"""
+        return _fixed(self.nest.place(statement).map, self.sizes).apply_range(self.placing)
+
     def users(self, stream: Stream) -> isl.Set:
         """{ [o, a] }: the points of its statement."""
-        if len(self.nest.places) == 1:
-            return self.points
-        return _fixed(self.nest.place(stream.use.statement).map.range(), self.sizes).apply(self.placing)
+        return self.points if len(self.nest.places) == 1 else self.embedding_of(stream.use.statement).range()
 
     def made(self, stream: Stream) -> isl.Map:
         """{ p -> q : q uses the value that p made }, of a stream of values."""
@@ -275,13 +262,6 @@ class Recurrence:
     def kept(self) -> isl.Set:
         """{ [o, a] } whose values are there at the end, or used by other nests."""
         return _fixed(self.nest.kept, self.sizes).apply(self.placing)
-
-
-def shifted(points: isl.Set, vector: Sequence[int], outer: int = 0) -> isl.Map:
-    """{ [o, a] -> [o, a + vector] }, of these points."""
-    names = [*(f"o{k}" for k in range(outer)), *(f"a{k}" for k in range(len(vector)))]
-    there = ", ".join(f"{name} + {step}" for name, step in zip(names, [*(0 for _ in range(outer)), *vector]))
-    return isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}").intersect_domain(points).intersect_range(points)
 
 
 def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> tuple[Nest, ...]:
@@ -383,8 +363,7 @@ def _placed(
         uses |= _with_neighbours(place, {key: use for key, use in uses.items() if key[0] == name}, reads)
     deepest = max((place.statement for place in places), key=lambda s: len(s.iterators))
     written = _use("result", scop, deepest, deepest.write, None)
-    own = {name: flows[name] for name in by_name}
-    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), starts, own, order.turned)
+    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), order, starts)
 
 
 def _summed(uses: Mapping[Key, Use], reduction: Reduction | None) -> Key | None:
@@ -416,9 +395,8 @@ def _telling(rows: tuple[Vector, ...], read: Read, scop: Scop, place: Place) -> 
         return rows
     changed = []
     for vector in kernel(rows, len(place.statement.iterators)):
-        points = place.map.range()
-        along = shift(place.steps(vector)).intersect_domain(points).intersect_range(points)
-        if not along.is_subset(hops(read, read, place.steps(vector))):
+        steps = place.steps(vector)
+        if not shifted(place.map.range(), steps).is_subset(hops(read, read, steps)):
             changed.append(vector)
     return (*rows, *changed)
 
@@ -446,7 +424,8 @@ def _with_neighbours(place: Place, uses: Mapping[Key, Use], reads: Mapping[Key, 
             if any(distance):
                 steps = place.steps(distance)
                 pairs = hops(reads[key], reads[before], steps)
-                found[key] = replace(uses[key], sources=(Source("hop", *before, steps, False, pairs),))
+                if shifted(place.map.range(), steps).is_subset(pairs):  # and it was not overwritten meanwhile
+                    found[key] = replace(uses[key], sources=(Source("hop", *before, steps, False, pairs),))
     return found
 
 
@@ -484,7 +463,7 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
     """The ways to see a nest as at most `dims` + 1 axes inside outer loops. sizes: None for all, without axes of several loops."""
     domain = nest.domain if sizes is None else _fixed(nest.domain, tuple(sizes.items()))
     ranges = None if sizes is None else polyhedra.ranges(domain)
-    lengths = None if ranges is None or len(nest.places) > 1 else _lengths(domain, ranges)
+    lengths = None if ranges is None else _lengths(domain, ranges)
     loops = range(len(nest.loops))
     choices = [[(loop,) for loop in loops]] if len(loops) <= MOST_LOOPS or len(nest.places) > 1 else []
     if len(nest.places) == 1:
@@ -506,7 +485,7 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
             streams = _streams(nest, outer, axes)
             if streams is not None:
                 found = _recurrence(nest, tuple((sizes or {}).items()), outer, axes, streams)
-                yield replace(found, lengths=lengths)
+                yield replace(found, lengths=lengths if len(nest.places) == 1 else None)
 
 
 def _lengths(domain: isl.Set, ranges: Sequence[tuple[int, int]]) -> Vector | None:

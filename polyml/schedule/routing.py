@@ -135,6 +135,11 @@ def shift(vector: Vector) -> isl.Map:
     return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(f'{name} + {step}' for name, step in zip(names, vector))}] }}")
 
 
+def shifted(points: isl.Set, vector: Vector, outer: int = 0) -> isl.Map:
+    """{ [o, a] -> [o, a + vector] }, of these points."""
+    return shift((*(0 for _ in range(outer)), *vector)).intersect_domain(points).intersect_range(points)
+
+
 def _arriving(holders: isl.UnionMap, users: isl.UnionMap, step: isl.Map) -> isl.Set:
     """{ q } that use a value which { value -> p } has a step before."""
     found = polyhedra.pieces(holders.apply_range(isl.UnionMap.from_map(step)).intersect(users).range())

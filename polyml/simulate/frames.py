@@ -181,7 +181,7 @@ def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[str, Access]]:
 
 def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
     """By point [o, a]: what runs there, and the elements that it has, by lane."""
-    pairs = {name: embedding.intersect_range(points) for name, embedding in recurrence.embeddings.items()}
+    pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
     elements = []
     for lane in lanes_of(recurrence):

@@ -53,6 +53,18 @@ def backward_from_the_last(U, x):
         x[i] /= U[i, i]
 
 
+def unit_backward(U, x):
+    for i in range(x.shape[0] - 1, -1, -1):
+        for j in range(i + 1, x.shape[0]):
+            x[i] -= U[i, j] * x[j]
+
+
+def unit_backward_from_the_last(U, x):
+    for i in range(x.shape[0] - 1, -1, -1):
+        for j in range(x.shape[0] - 1, i, -1):
+            x[i] -= U[i, j] * x[j]
+
+
 def trsm(L, B):
     for i in range(B.shape[0]):
         for k in range(i):
@@ -117,6 +129,28 @@ def jacobi_1d(T, A, B):
             B[i] = A[i - 1] + A[i] + A[i + 1]
         for i in range(1, A.shape[0] - 1):
             A[i] = B[i - 1] + B[i] + B[i + 1]
+
+
+def recorded(A, B, C):
+    for t in range(C.shape[0]):
+        for i in range(1, A.shape[0] - 1):
+            B[i] = A[i - 1] + A[i] + A[i + 1]
+        for i in range(1, A.shape[0] - 1):
+            A[i] = B[i - 1] + B[i] + B[i + 1]
+        for i in range(1, A.shape[0] - 1):
+            C[t, i] = B[i]
+
+
+def jacobi_3d(T, A, B):
+    for t in range(T):
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                for k in range(1, A.shape[2] - 1):
+                    B[i, j, k] = A[i, j, k - 1] + A[i, j, k + 1] + A[i, j - 1, k] + A[i - 1, j, k] + A[i, j + 1, k] + A[i + 1, j, k]
+        for i in range(1, A.shape[0] - 1):
+            for j in range(1, A.shape[1] - 1):
+                for k in range(1, A.shape[2] - 1):
+                    A[i, j, k] = B[i, j, k - 1] + B[i, j, k + 1] + B[i, j - 1, k] + B[i - 1, j, k] + B[i, j + 1, k] + B[i + 1, j, k]
 
 
 def jacobi_in_place(T, A):
@@ -192,6 +226,9 @@ JOINT = {
     unit_trsv: (zeros(6, 6), zeros(6)),
     trisolv: (zeros(6, 6), zeros(6), zeros(6)),
     backward: (zeros(6, 6), zeros(6)),
+    unit_backward: (zeros(6, 6), zeros(6)),
+    recorded: (zeros(7), zeros(7), zeros(3, 7)),
+    jacobi_3d: (2, zeros(5, 4, 5), zeros(5, 4, 5)),
     trsm: (zeros(5, 5), zeros(5, 4)),
     lu: (zeros(6, 6),),
     lu_by_rows: (zeros(6, 6),),
@@ -206,7 +243,8 @@ JOINT = {
     matvec_chain: (zeros(5, 4), zeros(3, 5), zeros(4), zeros(5), zeros(3)),
 }
 
-REORDERED = {backward: backward_from_the_last}  # the order that a mapping gives the sums, where it is not the source's
+# the order that mappings give sums, where it is not the source's
+REORDERED = {backward: backward_from_the_last, unit_backward: unit_backward_from_the_last}
 
 
 class Arrivals:
@@ -260,6 +298,8 @@ class Arrivals:
 
     def _check(self, number, read, made) -> None:
         key = self.names[number], read
+        leading = [source.vector for source, led in self.sources[key] if self.points[number] in led]
+        assert len(set(leading)) == len(leading)
         for source, led in self.sources[key]:
             before = self.at.get(led.get(self.points[number]))
             if before is None or self.fold[before] != self.fold[number]:

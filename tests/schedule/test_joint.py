@@ -4,10 +4,11 @@ import pytest
 
 from polyml.errors import IllegalSchedule
 from polyml.schedule.dataflows import plans, prove
+from polyml.schedule.folds import fold
 from polyml.schedule.recurrence import layouts
 from polyml.schedule.spacetime import SpaceTime
 from tests.schedule.joint import JOINT, Arrivals, cholesky, fdtd, jacobi_1d, lu, trsv
-from tests.schedule.systolic import nests_of
+from tests.schedule.systolic import nests_of, zeros
 
 SHAPES = ((1, 1), (3, 2), (4, 4), (3,))
 
@@ -77,3 +78,25 @@ def test_values_of_other_statements_come_in_time():
     with pytest.raises(IllegalSchedule) as refused:
         prove(recurrence, SpaceTime((1, 0), ((0, 1),)), "manhattan")
     assert refused.value.message == "S0[2, 1] must run after S0[2, 0]"
+
+
+def test_a_value_stays_in_its_fold_or_leaves_it_for_good():
+    """A[k, k] is made at 2*k - i = 2*(k - 1) - k and used at 2*k - i for all i > k: a column on, and from there back."""
+    (nest,), sizes = nests_of(lu, (zeros(4, 4),))
+    recurrence = next(layouts(nest, sizes, 2))
+    mapping = SpaceTime((3, 1, 1), ((2, -1, 0), (0, 0, 1)))
+    prove(recurrence, mapping, "manhattan")
+    assert fold(recurrence, mapping, (4, 4)).number == 2
+    with pytest.raises(IllegalSchedule) as refused:
+        fold(recurrence, mapping, (3, 4))
+    assert refused.value.message == "the value A[k, k] would leave fold [0, 0] and come back to it"
+
+
+def test_elements_that_no_instance_made_hop_too():
+    """A[0, j] goes down the rows as later rows do."""
+    (nest,), sizes = nests_of(lu, JOINT[lu])
+    single = [plan for plan in plans(nest, sizes, (16, 16)) if plan.folds.number == 1]
+    assert single
+    for plan in single:
+        reads = {(t.stream.use.statement, t.stream.use.text): t.reads for t in plan.folds.traffic}
+        assert reads["S1", "A[k, j]"] == 5 and reads["S0", "A[k, k]"] == 1
