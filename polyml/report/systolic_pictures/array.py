@@ -15,7 +15,7 @@ from polyml.report.svg import Svg, path, rect, text
 from polyml.report.systolic_pictures.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.report.systolic_text import mapping_text, moves_text
 from polyml.schedule.dataflows import Plan
-from polyml.simulate.frames import Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
+from polyml.simulate.frames import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
 
 HEAD, SLOT = 22, 17  # pixels: of a unit's first line, of the others
 WIRE = 32  # between units, without what is on its way for more than a cycle
@@ -86,7 +86,8 @@ class Scene:
         self._right = right + (self.width - needed) / 2
         self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
         self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
-        self.height = self._legend + LEGEND * (len(frames.lanes) + 1) + 14
+        self._has_outside = any(self._sides.values())
+        self.height = self._legend + LEGEND * (len(frames.lanes) + 1 + self._has_outside) + 14
         self._paths: dict[Key, str] = {}
         for frame in every:
             for move in frame.moves:
@@ -300,6 +301,9 @@ class Scene:
             yield text(14, y, stream.use.text, f"mono s{lane(number)}")
             words = f"{stream.use.kind}, {moves_text(self.frames.plan, stream)}"
             yield text(20 + (longest + 1) * CHARACTER, y, words, "faint")
+        if self._has_outside:
+            words = f"outside: {MOST_AHEAD} cycles before and after, at most"
+            yield text(14, y + LEGEND, words, "faint")
 
 
 def _phases(frames: Frames) -> list[str]:

@@ -102,12 +102,16 @@
     }
 
     function move(next) {
+      current = player;
       stop();
       show(next);
     }
 
     slider.addEventListener("input", () => move(Number(slider.value)));
-    play.addEventListener("click", () => (timer === null ? start() : stop()));
+    play.addEventListener("click", () => {
+      current = player;
+      (timer === null ? start : stop)();
+    });
     root.querySelector(".back").addEventListener("click", () => move(cycle - 1));
     root.querySelector(".forth").addEventListener("click", () => move(cycle + 1));
     root.querySelector("select.speed").addEventListener("change", () => { if (timer !== null) { stop(); start(); } });
