@@ -9,6 +9,8 @@ from polyml.machine import CpuMachine
 
 VERSION = 1  # of `data`
 ORIGINS = ("measured", "manual", "estimate")
+LINKS = ("manhattan", "diagonal")  # of a systolic array's units, to four neighbours or to eight; to two in arrays of one dimension
+DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs stay in their units
 
 
 @dataclass(frozen=True)

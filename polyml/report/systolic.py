@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from polyml import polyhedra
 from polyml.errors import ConfigError
-from polyml.hardware import Figure, Systolic
+from polyml.hardware import DATAFLOWS, LINKS, Figure, Systolic
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.model.scop import Scop
 from polyml.report.forms import Call, source_schedule
 from polyml.report.memories import Memories
-from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.schedule import mapping_text
+from polyml.schedule.dataflows import Plan, plans
 from polyml.schedule.recurrence import Nest, nests
 
 CHOICES = ("auto", "all", *DATAFLOWS)
@@ -49,7 +51,9 @@ def _design(plan: Plan) -> tuple:
 
 @dataclass(frozen=True)
 class SystolicReport:
-    """shape: of the array. machine: None where only its shape is known. bound: on what any order of the kernel moves."""
+    """shape: of the array. machine: None where only its shape is known. nests: those that have instances. bound: on what any order
+    of the kernel moves.
+    """
 
     kernel: str
     where: str
@@ -73,7 +77,7 @@ class SystolicReport:
 
     @property
     def utilisation(self) -> float:
-        return self.instances / (prod(self.shape) * self.cycles)
+        return self.instances / (prod(self.shape) * self.cycles) if self.cycles else 0.0
 
     @property
     def elements(self) -> int | None:
@@ -141,20 +145,32 @@ def report(
     array: Sequence[int] = (),
     dataflow: str = "auto",
     links: str = "manhattan",
+    mapping: Sequence[str] = (),
 ) -> SystolicReport:
     """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
-    Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array or dataflow that is none.
+    mapping: of nests, as `mapping_text` has them, in place of those that are found. Raises IllegalSchedule, with the dependence,
+    where a nest cannot be mapped, ConfigError for an array, dataflow, links or mapping that are none.
     """
     start = time.perf_counter()
     shape = _shape(machine, tuple(array))
     if dataflow not in CHOICES:
         raise ConfigError(f"there is no dataflow {dataflow!r}", notes=[f"expected one of {', '.join(CHOICES)}"])
+    if links not in LINKS:
+        raise ConfigError(f"there are no links {links!r}", notes=[f"expected {' or '.join(LINKS)}"])
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    found = []
-    for nest in nests(problem.scop, problem.dependences, problem.reductions):
+    every = nests(problem.scop, problem.dependences, problem.reductions)
+    written, found = mapping_text.by_nest(mapping, [nest.name for nest in every]), []
+    if dataflow != "auto" and len(written) == len(every):
+        raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")
+    for nest in every:
+        if polyhedra.fix(nest.statement.domain, sizes).is_empty():
+            continue
         began = time.perf_counter()
-        known = plans(nest, sizes, shape, links, dataflow)
+        if nest.name in written:
+            known = [mapping_text.plan(nest, sizes, shape, links, written[nest.name])]
+        else:
+            known = plans(nest, sizes, shape, links, dataflow)
         found.append(NestReport(nest, tuple(known), _numbers(problem.scop, nest), time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start

@@ -34,18 +34,21 @@ def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gp
     return report(call, arguments, where, machine, block)
 
 
-def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow):
+def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, mapping):
     from polyml.report.systolic import report
 
-    return report(call, arguments, where, machine, array, dataflow)
+    return report(call, arguments, where, machine, array, dataflow, links, mapping)
 
 
 TARGETS = {
     "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate"), _of_cpu),
     "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
-    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow"), _of_array),
+    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping"), _of_array),
 }
-DEFAULTS = {"caches": (), "tile": (), "threads": 0, "simulate": True, "block": (), "array": (), "dataflow": "auto"}
+DEFAULTS = {
+    "caches": (), "tile": (), "threads": 0, "simulate": True, "block": (),
+    "array": (), "dataflow": "auto", "links": "manhattan", "mapping": (),
+}  # fmt: skip
 OPTIONS = {"caches": "--cache", "simulate": "--no-simulation"}  # where it is not called as the argument
 
 

@@ -21,7 +21,6 @@ from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stay
 from polyml.schedule.recurrence import Nest, Recurrence, Use, layouts, shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, check, linear, mappings
 
-DATAFLOWS = ("os", "ws", "is")
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
 
