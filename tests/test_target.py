@@ -60,9 +60,22 @@ def test_numbers_are_returned_as_the_processor_does(start):
     assert there[1] is x
 
 
-def test_python_integers_are_not_computed_with():
-    with pytest.raises(PolymlTypeError, match="S1 computes with Python integers: units do not tell whether these leave 64 bits"):
-        polyml.kernel(scalar, cache=False, target=SMALL)(integers(9, dtype=np.int32), integers(9, dtype=np.int32), 2)
+def with_a_python_integer(x, h, n, y):
+    for i in range(y.shape[0]):
+        for k in range(h.shape[0]):
+            y[i] += x[i + k] * h[k] if x[i + k] * n < n * n else 0.0
+
+
+@pytest.mark.parametrize(
+    "function, args, message",
+    [
+        (scalar, (integers(9, dtype=np.int32), integers(9, dtype=np.int32), 2), "S1 converts numbers to integers that they may not fit"),
+        (with_a_python_integer, (np.ones(9), np.ones(3), 3, np.ones(7)), "S0 computes with Python integers, which may leave 64 bits"),
+    ],
+)
+def test_what_units_do_not_test_is_refused(function, args, message):
+    with pytest.raises(PolymlTypeError, match=message):
+        polyml.kernel(function, cache=False, target=SMALL)(*args)
 
 
 @pytest.mark.parametrize("function", systolic.CALLS, ids=lambda f: f.__name__)
@@ -112,8 +125,10 @@ def test_constants_that_may_not_fit_are_checked():
     args[1][:] = 4
     with pytest.raises(OverflowError):
         polyml.kernel(chosen, cache=False)(*args)
-    with pytest.raises(PolymlTypeError, match="computes with Python integers"):
+    with pytest.raises(PolymlTypeError, match="S0 converts numbers to integers that they may not fit"):
         on_array(chosen)(*args)
+    with pytest.raises(PolymlTypeError, match="S0 converts numbers to integers that they may not fit"):
+        on_array(added)(integers(3, 3), integers(3, 3), integers(3, 3, dtype=np.int32))
 
 
 @pytest.mark.parametrize("view", [lambda a: a.T.copy().T, lambda a: a[::-1], lambda a: np.repeat(a, 2, axis=1)[:, ::2]])
@@ -169,6 +184,9 @@ def test_nothing_is_simulated_of_empty_arrays(shape):
     n, k, m = shape
     C = product(integers(n, k), integers(k, m))
     assert C.shape == (n, m) and not C.any()
+    C = integers(n, m)
+    on_array(systolic.triangular, fp="strict")(integers(n, n), integers(n, m, seed=1), C)
+    np.testing.assert_array_equal(C, integers(n, m) + np.tril(integers(n, n)) @ integers(n, m, seed=1))
 
 
 def test_what_cannot_be_mapped_is_refused():

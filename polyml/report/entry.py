@@ -23,6 +23,9 @@ from polyml.runtime.artifact import record
 from polyml.schedule.script import Problem
 
 
+_LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have more bits than their operands
+
+
 def checked(call: Call, given: Sequence[Argument]) -> tuple[Call, Problem]:
     """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise, and
     PolymlValueError for arguments that overlap: units do not see what others write to memory.
@@ -49,16 +52,16 @@ def _types(given: Sequence[Argument]) -> Iterator[tuple[ArgType, ...]]:
     yield tuple(with_sizes(a.type, a.value) for a in given)
 
 
-def _is_checked(value: Value) -> bool:
-    """Whether it is a Python integer's operation that compiled code tests."""
+def _untested(value: Value) -> str:
+    """What compiled code tests of a value, and units do not; "" for nothing."""
     if isinstance(value, syntax.Cast):
         given = value.operand
-        if value.to == PYINT:
-            return given.dtype.is_float or given.dtype == U64
-        known = isinstance(given, (Index, syntax.Const)) or given.dtype == PYINT and always_fits(given, value.to)
-        return given.dtype == PYINT and value.to.is_integer and not known
-    operation = isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT
-    return operation and value.op in ("-", "+", "*", "//", "<<", "**")
+        fits = isinstance(given, (Index, syntax.Const)) or given.dtype == PYINT and always_fits(given, value.to)
+        into = given.dtype == PYINT and value.to.is_integer and value.to != PYINT and not fits
+        may_not_fit = into or value.to == PYINT and (given.dtype.is_float or given.dtype == U64)
+        return "converts numbers to integers that they may not fit" if may_not_fit else ""
+    is_python = isinstance(value, (syntax.Unary, syntax.Binary)) and value.dtype == PYINT
+    return "computes with Python integers, which may leave 64 bits" if is_python and value.op in _LEAVING else ""
 
 
 def _refused(scop: Scop, given: Sequence[Argument]) -> tuple[bool, PolymlError | None]:
@@ -69,9 +72,10 @@ def _refused(scop: Scop, given: Sequence[Argument]) -> tuple[bool, PolymlError |
         if not polyhedra.fix(check.violated, sizes).is_empty():
             return check.may, violations.violation(record(check), sizes)
     for statement in scop.statements.values():
-        if any(map(_is_checked, subvalues(statement.value))):
-            message = f"{statement.name} computes with Python integers: units do not tell whether these leave 64 bits"
-            return False, PolymlTypeError(message, loc=statement.loc, notes=["pass NumPy's, as np.int64(0)"])
+        found = next(filter(None, map(_untested, subvalues(statement.value))), "")
+        if found:
+            notes = ["units do not test that", "expected NumPy's numbers, of types that fit each other: np.int64(0), C.astype(np.int64)"]
+            return False, PolymlTypeError(f"{statement.name} {found}", loc=statement.loc, notes=notes)
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}
     written = tuple(dict.fromkeys(called[s.write.array] for s in scop.statements.values() if s.write.array in called))
     for argument in given:

@@ -34,13 +34,14 @@ MOST_UNITS, MOST_CYCLES = 2**24, 2**28
 class Agreement:
     """error: largest |difference| of all results. ratio: the largest share of the rounding bound that one takes, at most 1 where
     values agree; inf where they may not differ, or no bound is known. output: the result in which that is. reason: why there is
-    no bound.
+    no bound. types: what is there in place of what, where these differ.
     """
 
     error: float
     ratio: float
     output: str = ""
     reason: str = ""
+    types: str = ""
 
     @property
     def ok(self) -> bool:
@@ -93,6 +94,11 @@ class SimulationReport:
         from polyml.report.simulation_text import text
 
         return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.report.simulation_text import html
+
+        return html(self)
 
     def data(self) -> dict[str, object]:
         """For JSON; `version` says of which form."""
@@ -198,12 +204,12 @@ def agreement(got: Values, wanted: Values, bound: Callable[[], tuple[float, Valu
     """bound: (eps times roundings, magnitudes of the results), or NoBound. Integers are equal, floats within the bound."""
     have, want = got.parts(), wanted.parts()
     if have.keys() != want.keys():
-        return Agreement(np.inf, np.inf, "what it returns", f"there are {len(have)} results, not {len(want)}")
+        return Agreement(np.inf, np.inf, "what it returns", types=f"{len(have)} results in place of {len(want)}")
     unequal = [name for name in want if not _equal(have[name], want[name])]
     for name in unequal:
         if not _alike(have[name], want[name]):
             kinds = f"{_kind(have[name])} in place of {_kind(want[name])}"
-            return Agreement(np.inf, np.inf, name, kinds)
+            return Agreement(np.inf, np.inf, name, types=kinds)
     floats = [name for name in unequal if np.asarray(want[name]).dtype.kind not in "biu"]
     exact = [_difference(name, have[name], want[name], 0.0) for name in unequal if name not in floats]
     reason = ""

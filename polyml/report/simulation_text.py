@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polyml.report.html import page
 from polyml.report.simulation import Agreement, SimulationReport, Trial
 from polyml.report.systolic_text import mapping_text, moves_text, name_text
 from polyml.report.text import WIDTH, Table, lines, time_text
@@ -18,6 +19,10 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 def text(found: SimulationReport) -> str:
     return lines(parts(found))
+
+
+def html(found: SimulationReport) -> str:
+    return page(parts(found))
 
 
 def parts(found: SimulationReport) -> Iterator[str | Table]:
@@ -47,6 +52,8 @@ def parts(found: SimulationReport) -> Iterator[str | Table]:
 def agreement_text(found: Agreement) -> str:
     if found.ratio == 0.0:
         return "equal to the compiled kernel's"
+    if found.types:
+        return f"WRONG: {found.output} is {found.types}"
     error = f"{found.output} differs from the compiled kernel's by up to {found.error:.3g}"
     if found.reason:
         return f"not known to agree: {error}; {found.reason} (with --fp strict there are no differences)"

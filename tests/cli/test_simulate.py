@@ -105,7 +105,7 @@ def test_both_engines_simulate_each_dataflow(dataflow, engine):
     data = simulated("sized.py:product", "--array", "5x3", "--dataflow", dataflow, "--engine", engine)
     (found,) = data["simulations"]
     (nest,) = found["nests"]
-    assert found["values"] == {"agree": True, "error": 0.0, "ratio": 0.0, "output": "", "reason": ""}
+    assert found["values"] == {"agree": True, "error": 0.0, "ratio": 0.0, "output": "", "reason": "", "types": ""}
     assert data["engine"] == engine and dataflow in ("auto", nest["dataflow"])
     assert found["cycles"] == nest["cycles"] and found["seconds"] > 0
     assert found["cycles_per_s"] == pytest.approx(found["cycles"] / found["seconds"])
@@ -213,7 +213,7 @@ def test_wrong_values_are_status_1(monkeypatch):
     assert "values   WRONG: C differs from the compiled kernel's by up to 1\n" in out
     found = simulated("sized.py:product", "--array", "4x4", code=1)
     assert not found["agree"] and found["simulations"][0]["values"] == {
-        "agree": False, "error": 1.0, "ratio": None, "output": "C", "reason": ""}  # fmt: skip
+        "agree": False, "error": 1.0, "ratio": None, "output": "C", "reason": "", "types": ""}  # fmt: skip
 
 
 def test_floats_are_wrong_beyond_the_rounding_bound(monkeypatch):
