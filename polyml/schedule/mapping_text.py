@@ -15,7 +15,7 @@ import islpy as isl
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.schedule.dataflows import Plan, name
 from polyml.schedule.folds import fold, obstacle
-from polyml.schedule.recurrence import Nest, Recurrence, layouts
+from polyml.schedule.recurrence import Nest, Recurrence, layouts, shifted
 from polyml.schedule.spacetime import SpaceTime, Vector, check, linear
 
 _COORDINATES = "txy"
@@ -154,14 +154,14 @@ def _axes(recurrence: Recurrence) -> str:
 
 def _prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     """As `dataflows.prove`, of the statement's instances."""
-    if not recurrence.embedding.is_injective():
+    if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
     outer, back = len(recurrence.outer), recurrence.embedding.reverse()
     order = isl.UnionMap.from_map(recurrence.embedding.apply_range(mapping.relation(outer)))
     check(order, isl.UnionMap("{ }"), links, outer=outer)  # there may be no direction
     for stream in recurrence.streams:
         for direction in stream.directions:
-            points = recurrence.shifted(direction)
+            points = shifted(recurrence.points, direction.vector, outer)
             forward = points if not direction.free or mapping.steps(direction.vector)[0] > 0 else points.reverse()
             pairs = isl.UnionMap.from_map(recurrence.embedding.apply_range(forward).apply_range(back))
             check(order, pairs, links, what=stream.use.text, outer=outer)

@@ -225,7 +225,7 @@ WRONG = [
      "(expected \"f64\", \"f32\", \"f16\", \"bf16\", \"tf32\", \"f8\", \"i64\", \"i32\", \"i16\", \"i8\")"),
     (TPU.replace('"1 B"', '"2 B"'), "12:1: error: an operand of 2 bytes is no i8 (expected \"1 B\")"),
     (TPU.replace("weight_tiles", "weight_tile"), "13:1: error: there is no `weight_tile` in [array] (did you mean `weight_tiles`?)"),
-    (TPU.replace('"34 GB/s"', '"0 GB/s"'), "24:1: error: a bandwidth of `0 GB/s` is not possible (accepted: numbers above zero)"),
+    (TPU.replace('"34 GB/s"', '"0 GB/s"'), "25:1: error: a bandwidth of `0 GB/s` is not possible (accepted: numbers above zero)"),
     (TPU + "[peak]\n",
      "37:2: error: there is no `peak` (known here: "
      "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host, energy)"),
