@@ -190,7 +190,9 @@ def test_nests_without_instances_are_left_out(shape):
     n, k, m = shape
     found = reported(gemm, zeros(n, k), zeros(k, m), zeros(n, m), array=(4, 4), dataflow="all")
     assert found.nests == () and found.cycles == 0 and found.utilisation == 0.0
-    assert "cycles   0" in str(found) and json.dumps(found.data())
+    assert "cycles   0" in str(found) and json.dumps(found.data()) and found.pictures() == {}
+    with pytest.raises(ConfigError, match="nothing of gemm runs for these arguments: there is no array to draw"):
+        found.page()
 
 
 def test_a_dataflow_that_is_none_is_refused():
