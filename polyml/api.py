@@ -295,10 +295,11 @@ class Kernel:
 
     def compare(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
-        engine: str = "compiled", trace: bool = False, listing: bool = False,
+        engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
     ) -> SimulationReport:  # fmt: skip
         """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
-        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does.
+        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in the
+        first fold, or each of those whose rows and columns are given.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
 

@@ -75,7 +75,7 @@ _dataflow = click.option("--dataflow", type=click.Choice(["os", "ws", "is", "aut
 _links = click.option("--links", type=click.Choice(["manhattan", "diagonal"]), default="manhattan", show_default=True,
                       help="Of a systolic array's units, to four neighbours or to eight.")  # fmt: skip
 _mapping = click.option("--mapping", multiple=True, metavar="TEXT",
-                        help='In place of those that are found: "t = i + j + k, x = i, y = j", "S1: ..." of one of several nests.')  # fmt: skip
+                        help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.')  # fmt: skip
 
 
 @main.command()
@@ -207,18 +207,20 @@ def report(spec, define, args, preset, target, machine, block, cache, tile, thre
 @_dataflow
 @_links
 @_mapping
-@click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="What simulates it.")
+@click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it.")
 @click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
-@click.option("--listing", is_flag=True, help="Also what single units do: load, compute, forward, drain.")
+@click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
+@click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
 @_fp
 @_json
-def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, seed, fp, as_json) -> None:
+def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, units, seed,
+             fp, as_json) -> None:  # fmt: skip
     """Run a kernel on a systolic array, unit by unit, and compare its values with the compiled kernel's."""
     from polyml.cli.simulate import Shown, simulate
 
     asked = {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping}
-    shown = Shown(trace, listing, as_json)
+    shown = Shown(trace, listing, units, as_json)
     sys.exit(simulate(spec, define, args, preset, seed, machine, asked, engine, shown, _given(fp=fp)))
 
 

@@ -12,7 +12,7 @@ from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
 from polyml.cli.report import array_shape
 from polyml.cli.target import Target, load_target
-from polyml.errors import PolymlError
+from polyml.errors import ConfigError, PolymlError
 from polyml.machines import find
 
 _WRONG, _USAGE = 1, 2  # exit statuses
@@ -20,10 +20,11 @@ _WRONG, _USAGE = 1, 2  # exit statuses
 
 @dataclass(frozen=True)
 class Shown:
-    """What is printed besides: the units at work in each cycle, what single units do; data instead of text."""
+    """What is printed besides: the units at work in each cycle, what single units do, or some of them; data instead of text."""
 
     trace: bool
     listing: bool
+    units: Sequence[str]
     as_json: bool
 
 
@@ -53,4 +54,13 @@ def _simulated(loaded: Target, arguments: Mapping[str, object], asked: Mapping[s
     from polyml.api import kernel
 
     compiled = loaded.decorated if hasattr(loaded.decorated, "py_func") else kernel(loaded.function)
-    return compiled.compare(*arguments.values(), **asked, engine=engine, trace=shown.trace, listing=shown.listing)
+    listing = tuple(map(_unit, shown.units)) or shown.listing
+    return compiled.compare(*arguments.values(), **asked, engine=engine, trace=shown.trace, listing=listing)
+
+
+def _unit(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 2 or not all(part.isdecimal() for part in parts):
+        expected = "expected a row and a column, counted from 0, as in 0,3, or a place in a row"
+        raise ConfigError(f"--unit does not take {text!r}", notes=[expected])
+    return tuple(map(int, parts))

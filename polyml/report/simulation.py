@@ -151,10 +151,10 @@ def _check(asked: Mapping[str, object], engine: str) -> None:
 
 def compared(
     call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
-    trace: bool = False, listing: bool = False,
+    trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
 ) -> SimulationReport:  # fmt: skip
     """The call with each mapping that is asked for, beside what `run`, the kernel on the processor, makes of the same arguments,
-    which stay as they are. Otherwise as `simulated`.
+    which stay as they are. listing: whether there are listings, or of which units. Otherwise as `simulated`.
     """
     _check(asked, engine)
     (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
@@ -167,13 +167,19 @@ def compared(
         after = copy.deepcopy(arguments)
         simulation = simulate(call, after, plans, engine)
         agrees = agreement(values(after, simulation.result), wanted, partial(rounding_bound, call, scop, arguments, plans))
-        trials.append(Trial(simulation, agrees, tuple(_listing(scop, plan) for plan in plans) if listing else ()))
+        trials.append(Trial(simulation, agrees, tuple(_listing(scop, plan, listing) for plan in plans) if listing else ()))
     return SimulationReport(found, engine, tuple(trials), trace)
 
 
-def _listing(scop: Scop, plan: Plan) -> str:
+def _listing(scop: Scop, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
+    units, shape = () if wanted is True else wanted, plan.folds.shape
+    for unit in units:
+        if len(unit) != len(shape) or not all(0 <= place < length for place, length in zip(unit, shape)):
+            what = "a row and a column" if len(shape) == 2 else "a place"
+            notes = [f"expected {what} of {' x '.join(map(str, shape))}, counted from 0"]
+            raise ConfigError(f"there is no unit {', '.join(map(str, unit))}", notes=notes)
     program = NestProgram(scop, plan.folds)
-    return systolic_text.listing(program, next(iter(program)))
+    return systolic_text.listing(program, next(iter(program)), units)
 
 
 def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:

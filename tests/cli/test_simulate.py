@@ -159,6 +159,15 @@ def test_the_listing_is_of_single_units():
     assert data["simulations"][0]["nests"][0]["listing"] in out and "unit [1, 1]:" in out
 
 
+def test_the_listing_may_be_of_some_units():
+    out, _ = run("simulate", "sized.py:product", "--array", "16x16", "--unit", "0,1", "--unit", "3, 2")
+    assert [line for line in out.splitlines() if line.startswith("unit")] == ["unit [0, 1]:", "unit [3, 2]:"]
+    own = out.split("unit [3, 2]:\n")[1].splitlines()[:2]  # A[3, 0] and B[0, 2] come from neighbours
+    assert own == ["  t = 5: load C[i, j] = C[3, 2]", "  t = 14: drain C[3, 2] = S0"]
+    out, _ = run("simulate", "sized.py:product", "--array", "3", "--unit", "2")
+    assert "unit [2]:" in out
+
+
 def test_the_array_of_a_kernel_s_target_is_taken():
     data = simulated("sized.py:on_array")
     assert data["array"] == [4, 6] and data["simulations"][0]["nests"][0]["dataflow"] == "ws"
@@ -230,6 +239,10 @@ def test_floats_are_wrong_beyond_the_rounding_bound(monkeypatch):
     "words, message",
     [
         (["sized.py:product"], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
+        (["sized.py:product", "--array", "4x4", "--unit", "4,0"],
+         "error: there is no unit 4, 0 (expected a row and a column of 4 x 4, counted from 0)"),
+        (["sized.py:product", "--array", "4x4", "--unit", "a"],
+         "error: --unit does not take 'a' (expected a row and a column, counted from 0, as in 0,3, or a place in a row)"),
         (["sized.py:product", "--array", "100000x100000"],
          "error: an array of 10,000,000,000 units is too large to simulate (at most 16,777,216)"),
         (["sized.py:product", "--array", "4x4", "--mapping", "t = i + j + 9999999999*k, x = i, y = j"],
