@@ -298,8 +298,8 @@ class Kernel:
         engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
     ) -> SimulationReport:  # fmt: skip
         """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
-        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in the
-        first fold, or each of those whose rows and columns are given.
+        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in
+        the first fold, or each of those whose rows and columns are given.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
 
@@ -312,9 +312,7 @@ class Kernel:
 
         return self._compiling(made)
 
-    def _asked(
-        self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic"
-    ) -> dict[str, object]:  # fmt: skip
+    def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
         given = {"machine": machine, "array": tuple(array), "dataflow": dataflow, "links": links, "mapping": _texts(mapping)}
         if self.target is None or kind != "systolic":
@@ -348,7 +346,8 @@ class Kernel:
         """What the last call's types were compiled to, why, how long each stage took, and what runs as Python."""
         last = self._last
         if self._simulation is not None:
-            runs = [(r.plan.recurrence.nest.name, r.plan.recurrence.text(r.plan.mapping), r.cycles) for r in self._simulation.runs]
+            plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
+            runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
             return explain.simulated(str(self.target), runs, self._where)
         if last is None:
             return f"{self._where}: not called yet"

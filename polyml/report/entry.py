@@ -27,8 +27,9 @@ _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have
 
 
 def checked(call: Call, given: Sequence[Argument]) -> tuple[Call, Problem]:
-    """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise, and
-    PolymlValueError for arguments that overlap: units do not see what others write to memory.
+    """The call, with types that know as many of the sizes as it takes, and its model. Raises what the compiled kernel would raise,
+    PolymlTypeError for integers of which units do not test whether they fit, and PolymlValueError for arguments that overlap: units
+    do not see what others write to memory.
     """
     problem: PolymlError | None = None
     for types in _types(given):
@@ -74,7 +75,8 @@ def _refused(scop: Scop, given: Sequence[Argument]) -> tuple[bool, PolymlError |
     for statement in scop.statements.values():
         found = next(filter(None, map(_untested, subvalues(statement.value))), "")
         if found:
-            notes = ["units do not test that", "expected NumPy's numbers, of types that fit each other: np.int64(0), C.astype(np.int64)"]
+            expected = "expected NumPy's numbers, of types that fit each other: np.int64(0), C.astype(np.int64)"
+            notes = ["units do not test that", expected]
             return False, PolymlTypeError(f"{statement.name} {found}", loc=statement.loc, notes=notes)
     called = {a.name: a.source_name for a in scop.arrays.values() if a.role is Role.ARGUMENT}
     written = tuple(dict.fromkeys(called[s.write.array] for s in scop.statements.values() if s.write.array in called))

@@ -198,8 +198,8 @@ class Values:
 
     def parts(self) -> dict[str, object]:
         every = self.returned if isinstance(self.returned, tuple) else (self.returned,)
-        results = {"what it returns" if len(every) == 1 else f"result {n}": value for n, value in enumerate(every, 1) if value is not None}
-        return {**self.arrays, **results}
+        names = ["what it returns"] if len(every) == 1 else [f"result {n + 1}" for n in range(len(every))]
+        return {**self.arrays, **{name: value for name, value in zip(names, every) if value is not None}}
 
 
 def values(arguments: Mapping[str, object], returned: object) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import zip_longest
 from math import inf
 
 from polyml.report.simulation import SimulationReport, Trial
@@ -39,11 +40,11 @@ def _trial(found: SimulationReport, trial: Trial) -> dict[str, object]:
         "values": {"agree": trial.agreement.ok, **agreement},
         "seconds": trial.seconds,
         "cycles_per_s": trial.cycles / trial.seconds if trial.seconds else None,
-        "nests": [{**_run(found, run), **({"listing": trial.listings[n]} if trial.listings else {})} for n, run in enumerate(trial.runs)],
+        "nests": [_run(run, found.trace, listing) for run, listing in zip_longest(trial.runs, trial.listings)],
     }
 
 
-def _run(found: SimulationReport, run: Run) -> dict[str, object]:
+def _run(run: Run, trace: bool, listing: str | None) -> dict[str, object]:
     plan, recurrence, mapping = run.plan, run.plan.recurrence, run.plan.mapping
     made = {
         "statement": recurrence.nest.name,
@@ -60,4 +61,8 @@ def _run(found: SimulationReport, run: Run) -> dict[str, object]:
         "writes": run.writes,
         "seconds": run.seconds,
     }
-    return {**made, "active": run.active.tolist()} if found.trace else made
+    if trace:
+        made["active"] = run.active.tolist()
+    if listing is not None:
+        made["listing"] = listing
+    return made

@@ -1,7 +1,7 @@
 """Space-time mappings as users write them: `t = i + j + k, x = i, y = j`, of a nest's loops.
 
-Of a nest with more loops than an array and time have dimensions, those that are not named run one after another around the others,
-or several go together as one axis of `recurrence.layouts`: `t = 9*c + 3*r + s + i + f`.
+Of a nest with more loops than an array and time have dimensions, those that are not named run one after another around the
+others, or several go together as one axis of `recurrence.layouts`: `t = 9*c + 3*r + s + i + f`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
         if not colon:
             nest, mapping = names[0], text.strip()
             if len(names) > 1:
-                raise ConfigError(f"which nest is `{mapping}` of?", notes=[f"expected one of {', '.join(names)}: \"{nest}: {mapping}\""])
+                expected = f"expected one of {', '.join(names)}, as in \"{nest}: {mapping}\""
+                raise ConfigError(f"which nest is `{mapping}` of?", notes=[expected])
         if nest not in names:
             raise ConfigError(f"there is no nest {nest!r}", notes=[f"nests: {', '.join(names)}"])
         if nest in found:
@@ -148,8 +149,9 @@ def _by_axes(recurrence: Recurrence, row: Vector) -> Vector | None:
 
 def _axes(recurrence: Recurrence) -> str:
     loops = recurrence.nest.loops
-    around = [loops[loop] for loop in recurrence.outer]
-    return ", ".join(linear(axis.coefficients, loops) for axis in recurrence.axes) + (f" for each {', '.join(around)}" if around else "")
+    axes = ", ".join(linear(axis.coefficients, loops) for axis in recurrence.axes)
+    around = ", ".join(loops[loop] for loop in recurrence.outer)
+    return f"{axes} for each {around}" if around else axes
 
 
 def _prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
