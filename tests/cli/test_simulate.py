@@ -174,6 +174,13 @@ def test_the_array_of_a_kernel_s_target_is_taken():
     assert simulated("sized.py:on_array", "--array", "3x3", "--dataflow", "os")["array"] == [3, 3]
 
 
+def test_a_run_of_a_kernel_with_a_target_is_simulated():
+    out, _ = run("run", "sized.py:on_array", "--repeat", "1")
+    assert "runs on     a systolic array of 4 x 6 units, manhattan links, dataflow ws" in out and out.startswith("C  ")
+    plain, _ = run("run", "sized.py:product", "--repeat", "1")
+    assert out.splitlines()[0] == plain.splitlines()[0]  # the changed argument in short
+
+
 def test_a_machine_gives_the_array(folder):
     assert simulated("sized.py:product", "--machine", "gemmini")["array"] == [16, 16]
     (folder / "mine.toml").write_text(MINE)
