@@ -41,7 +41,7 @@ def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
     """Along the longest path to a result, at most: those of each statement, of sums as many as they have terms, of values that
     instances make of one another as many as there are cycles.
     """
-    plan_of = {plan.recurrence.nest.name: plan for plan in plans}
+    plan_of = {name: plan for plan in plans for name in plan.recurrence.statements}
     return sum(_steps(statement, plan_of.get(name)) for name, statement in scop.statements.items())
 
 
@@ -49,8 +49,8 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
     own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
     if plan is None:
         return own
-    cycles, uses = plan.folds.cycles, plan.recurrence.nest.uses
-    if any(use.kind == "value" for use in uses):
+    cycles = plan.folds.cycles
+    if any(stream.use.kind == "value" for stream in plan.recurrence.streams):
         return own * cycles
     written = plan.recurrence.nest.written
     along = [loop for loop in range(len(plan.recurrence.nest.loops)) if not written.depends_on(loop)]

@@ -57,7 +57,7 @@ def _run(run: Run, trace: bool, listing: str | None) -> dict[str, object]:
         "folds": plan.folds.number,
         "cycles": run.cycles,
         "instances": recurrence.instances,
-        "reads": dict(run.reads),
+        "reads": [{"text": text, "elements": number} for text, number in run.reads],
         "writes": run.writes,
         "seconds": run.seconds,
     }

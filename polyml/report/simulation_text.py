@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -78,13 +79,13 @@ def _run(run: Run) -> Iterator[str | Table]:
 
 def _streams(run: Run) -> Iterator[tuple[str, ...]]:
     """What enters and leaves, as it was counted in the simulation."""
-    plan, reads = run.plan, dict(run.reads)
-    enters = entries(plan.recurrence, plan.mapping)
-    for stream in (*plan.recurrence.streams, *_result(plan)):
+    plan, enters = run.plan, entries(run.plan.recurrence, run.plan.mapping)
+    reads = [number for _, number in run.reads]
+    for stream, number in zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0):
         use = stream.use
         at = f"t = {enters[use.text]}" if use.text in enters else ""
         writes = f"{run.writes:,}" if use.kind == "result" else "0"
-        yield use.text, use.kind, moves_text(plan, stream), at, f"{reads.get(use.text, 0):,}", writes
+        yield use.text, use.kind, moves_text(plan, stream), at, f"{number:,}", writes
 
 
 def _result(plan: Plan) -> tuple:

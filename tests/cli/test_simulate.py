@@ -106,6 +106,7 @@ def test_both_engines_simulate_each_dataflow(dataflow, engine):
     (found,) = data["simulations"]
     (nest,) = found["nests"]
     assert found["values"] == {"agree": True, "error": 0.0, "ratio": 0.0, "output": "", "reason": "", "types": ""}
+    assert sum(each["elements"] for each in nest["reads"] if each["text"] == "C[i, j]") >= 12 * 9 <= nest["writes"]
     assert data["engine"] == engine and dataflow in ("auto", nest["dataflow"])
     assert found["cycles"] == nest["cycles"] and found["seconds"] > 0
     assert found["cycles_per_s"] == pytest.approx(found["cycles"] / found["seconds"])
