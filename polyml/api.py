@@ -296,10 +296,12 @@ class Kernel:
     def compare(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
         engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
+        errors: Callable[[], Mapping[str, object]] | None = None,
     ) -> SimulationReport:  # fmt: skip
         """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
         makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in
-        the first fold, or each of those whose rows and columns are given.
+        the first fold, or each of those whose rows and columns are given. errors: by argument how far its elements, rounded, may be
+        from exact ones, where that is known better than it is derived.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
 
@@ -308,7 +310,7 @@ class Kernel:
 
             given = self._arguments(self._bound(args, {}))
             processor = Kernel(self.py_func, self.settings)
-            return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing)
+            return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing, errors)
 
         return self._compiling(made)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
 from polyml import config
 from polyml.cli import printing
-from polyml.cli.arguments import call_arguments
+from polyml.cli.arguments import Call, call_arguments
 from polyml.cli.report import array_shape
 from polyml.cli.target import Target, load_target
 from polyml.errors import ConfigError, PolymlError
@@ -39,7 +40,7 @@ def simulate(spec: str, define: Sequence[str], args: Sequence[str], preset: str 
         for line in call.said:
             click.echo(line, err=True)
         with config.scope(**options):
-            found = _simulated(loaded, call.values, {**asked, "machine": described}, engine, shown)
+            found = _simulated(loaded, call, {**asked, "machine": described}, engine, shown)
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
@@ -50,12 +51,30 @@ def simulate(spec: str, define: Sequence[str], args: Sequence[str], preset: str 
     return 0 if found.ok else _WRONG
 
 
-def _simulated(loaded: Target, arguments: Mapping[str, object], asked: Mapping[str, object], engine: str, shown: Shown):
+def _simulated(loaded: Target, call: Call, asked: Mapping[str, object], engine: str, shown: Shown):
     from polyml.api import kernel
 
     compiled = loaded.decorated if hasattr(loaded.decorated, "py_func") else kernel(loaded.function)
     listing = tuple(map(_unit, shown.units)) or shown.listing
-    return compiled.compare(*arguments.values(), **asked, engine=engine, trace=shown.trace, listing=listing)
+    errors = partial(_errors, loaded, call) if hasattr(loaded.module, "terms") else None
+    shown_too = {"trace": shown.trace, "listing": listing, "errors": errors}
+    return compiled.compare(*call.values.values(), **asked, engine=engine, **shown_too)
+
+
+def _errors(loaded: Target, call: Call) -> dict[str, object]:
+    """Of rounding, by the terms and magnitudes of a file like those of `kernels`."""
+    import numpy as np
+
+    module, given = loaded.module, call.values
+    scale = getattr(module, "magnitude", None) or (lambda *args: module.reference(*map(abs, args)))
+    try:
+        terms = module.terms(call.size)
+        scales = {} if terms is None else scale(*given.values())
+        return {name: terms * float(np.finfo(given[name].dtype).eps) * each for name, each in scales.items()}
+    except Exception as error:  # whatever the user's file raises is reported, not ours to handle
+        message = f"{loaded.file} does not bound rounding errors: {type(error).__name__}: {error}"
+        notes = ["expected terms(size), and magnitude(*args) or reference(*args), as in kernels/gemm.py"]
+        raise ConfigError(message, notes=notes) from error
 
 
 def _unit(text: str) -> tuple[int, ...]:

@@ -152,9 +152,11 @@ def _check(asked: Mapping[str, object], engine: str) -> None:
 def compared(
     call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
     trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
+    errors: Callable[[], Mapping[str, object]] | None = None,
 ) -> SimulationReport:  # fmt: skip
     """The call with each mapping that is asked for, beside what `run`, the kernel on the processor, makes of the same arguments,
-    which stay as they are. listing: whether there are listings, or of which units. Otherwise as `simulated`.
+    which stay as they are. listing: whether there are listings, or of which units. errors: by argument, of rounding,
+    where they are known. Otherwise as `simulated`.
     """
     _check(asked, engine)
     (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
@@ -166,7 +168,8 @@ def compared(
         _check_size(plans)
         after = copy.deepcopy(arguments)
         simulation = simulate(call, after, plans, engine)
-        agrees = agreement(values(after, simulation.result), wanted, partial(rounding_bound, call, scop, arguments, plans))
+        bound = partial(_known, errors) if errors else partial(rounding_bound, call, scop, arguments, plans)
+        agrees = agreement(values(after, simulation.result), wanted, bound)
         trials.append(Trial(simulation, agrees, tuple(_listing(scop, plan, listing) for plan in plans) if listing else ()))
     return SimulationReport(found, engine, tuple(trials), trace)
 
@@ -223,6 +226,8 @@ def agreement(got: Values, wanted: Values, bound: Callable[[], tuple[float, Valu
         try:
             factor, scales = bound()
             known = scales.parts()
+            if missing := [name for name in floats if name not in known]:
+                raise NoBound(missing[0])
             found = [_difference(name, have[name], want[name], 2.0 * factor * np.asarray(known[name])) for name in floats]
         except NoBound as problem:
             reason = f"no rounding bound is known of {problem}"
@@ -260,6 +265,10 @@ def _difference(name: str, a: object, b: object, bound) -> Agreement:
         ratio = np.where(error == 0.0, 0.0, error / bound)
     error, ratio = (np.where(np.isnan(each), np.inf, each) for each in (error, ratio))
     return Agreement(float(error.max()), float(ratio.max()), name)
+
+
+def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, Values]:
+    return 1.0, Values(errors())
 
 
 def rounding_bound(call: Call, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]) -> tuple[float, Values]:

@@ -289,13 +289,42 @@ def test_a_bound_that_is_not_known_is_told(monkeypatch):
     assert "not known to agree: y differs" in out and "no rounding bound is known of `sqrt`" in out
 
 
-def with_an_ulp(values):
+BOUNDED = FLOATS + """
+SIZES = {"SMALL": {"N": 17}}
+
+def inputs(size, rng):
+    return {"x": rng.random(size["N"] + 3), "h": rng.random(4), "y": rng.random(size["N"])}
+
+def terms(size):
+    return 4 + 3
+
+def magnitude(x, h, y):
+    return {"y": y + sum(h[k] * x[k : k + y.size] ** 0.5 for k in range(4))}
+"""
+
+
+def test_terms_and_magnitudes_of_the_file_are_its_bound(folder, monkeypatch):
+    (folder / "bounded.py").write_text(BOUNDED)
+    original = simulation.values
+    monkeypatch.setattr(simulation, "values", with_an_ulp(original))
+    out, _ = run("simulate", "bounded.py:rooted", "--array", "4")
+    assert "values   agree: y differs" in out and "of the rounding bound" in out
+    (folder / "broken.py").write_text(BOUNDED.replace("h[k] * x", "g[k] * x"))
+    monkeypatch.setattr(simulation, "values", with_an_ulp(original))
+    _, err = run("simulate", "broken.py:rooted", "--array", "4", code=2)
+    assert "error: broken.py does not bound rounding errors: NameError: name 'g' is not defined (expected terms(size)" in err
+    monkeypatch.setattr(simulation, "values", with_an_ulp(original, 1000))
+    out, _ = run("simulate", "bounded.py:rooted", "--array", "4", code=1)
+    assert "WRONG: y differs" in out and "times the rounding bound" in out
+
+
+def with_an_ulp(values, number=1):
     calls = []
 
     def changed(arguments, returned):
         calls.append(arguments)
         if len(calls) == 2:  # what was simulated
-            arguments["y"][3] = np.nextafter(arguments["y"][3], np.inf)
+            arguments["y"][3] += number * np.spacing(arguments["y"][3])
         return values(arguments, returned)
 
     return changed
