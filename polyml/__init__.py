@@ -21,6 +21,7 @@ from polyml.errors import (
     PolymlValueError,
     ScheduleError,
 )
+from polyml.target import Target
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "PolymlTypeError",
     "PolymlValueError",
     "ScheduleError",
+    "Target",
     "config",
     "kernel",
 ]

@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from polyml import config
 from polyml.config import Options, active
 from polyml.errors import (
     CompileError,
+    ConfigError,
     LanguageError,
     NotAffineError,
     PolymlError,
@@ -50,14 +51,19 @@ from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
+from polyml.target import Target
 
 if TYPE_CHECKING:
     from polyml.frontend.parts import Part
     from polyml.report.gpu.make import GpuReport
+    from polyml.report.forms import Call
     from polyml.report.make import Report
+    from polyml.report.simulation import SimulationReport
     from polyml.report.systolic import SystolicReport
+    from polyml.schedule.dataflows import Plan
     from polyml.schedule.file import Saved
     from polyml.schedule.script import Schedule
+    from polyml.simulate import Simulation
 
 SPECIALISATIONS = 64  # of one kernel; the one made first goes first
 _RECENT = 8  # entries tried natively before Python looks at the arguments
@@ -110,13 +116,18 @@ class Kernel:
 
     py_func: the function itself. compiled: None before the first call, then whether the last call that was not like
     the one before it ran as native code (False: as plain Python). timings: stage -> seconds of the last compilation
-    or load; from_cache: whether that was a load.
+    or load; from_cache: whether that was a load. target: what it runs on, None: the processor; a call on another target is
+    simulated, and `compiled` stays as it is.
     """
 
-    def __init__(self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None):
+    def __init__(
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+    ):
         functools.update_wrapper(self, function)
         self.py_func = function
         self.settings = config.check(settings)
+        self.target = target
+        self._simulation: Simulation | None = None  # of the last call, on such a target
         self._given = given  # the schedule to compile with
         self.compiled: bool | None = None
         self.timings: dict[str, float] = {}
@@ -212,6 +223,8 @@ class Kernel:
             kind = type(schedule).__name__
             notes = ["as k.schedule() and k.load_schedule(path) give"]
             raise PolymlTypeError(f"with_schedule takes a schedule, not a {kind}", notes=notes)
+        if self.target is not None:
+            raise ConfigError(f"a schedule is for the processor, and {self.__name__} is for {self.target}")
         self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts, with_code=False)
         return Kernel(self.py_func, self.settings, schedule.saved)
 
@@ -240,34 +253,105 @@ class Kernel:
         return self._stage("asm", args_or_types)
 
     def report(
-        self, *args, target: str = "cpu", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, block=(),
-        array=(), dataflow: str = "auto", links: str = "manhattan", rank: str = "cycles",
+        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, block=(),
+        array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
-        machine: as polyml.machines.find.find gives it; None: the host, measured if it has not been, or an H100. caches: CacheLevels
-        in its caches' place. tile: sizes of tiles of the source's loops, outermost first. simulate: whether caches are simulated.
+        target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
+        measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
+        loops, outermost first. simulate: whether caches are simulated.
         target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
         target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
         or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
-        what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy".
+        what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
+        such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
+        kind = target or ("cpu" if self.target is None else "systolic")
+        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
+        asked |= {"rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
+        found = asked.pop("machine")
+
         def made() -> Report | GpuReport | SystolicReport:
-            from polyml.report.forms import Call
             from polyml.report.targets import report
 
             given = self._arguments(self._bound(args, {}))
-            types, layouts = _types(given)
-            call = Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
-            asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
-            asked |= {"array": tuple(array), "dataflow": dataflow, "links": links, "rank": rank}
-            return report(call, {a.name: a.value for a in given}, self._where, target, machine, asked)
+            arguments = {a.name: a.value for a in given}
+            return report(self._call(given), arguments, self._where, kind, found, asked)
 
         return self._compiling(made)
+
+    def simulate(
+        self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
+        engine: str = "compiled", plans: Sequence[Plan] = (),
+    ) -> Simulation:  # fmt: skip
+        """A call on a systolic array whose units are simulated cycle by cycle: result, and what each nest took. The arguments
+        are changed as by a call. Parameters as those of `report`, of the kernel's target where they are left out.
+
+        engine: "compiled" or "numpy". plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the
+        fastest. IllegalSchedule: there is none.
+        """
+        asked = self._asked(machine, array, dataflow, links, mapping)
+        return self._simulated(self._arguments(self._bound(args, {})), asked, engine, tuple(plans))
+
+    def compare(
+        self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
+        engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
+        errors: Callable[[], Mapping[str, object]] | None = None,
+    ) -> SimulationReport:  # fmt: skip
+        """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
+        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in
+        the first fold, or each of those whose rows and columns are given. errors: by argument how far its elements, rounded, may be
+        from exact ones, where that is known better than it is derived.
+        """
+        asked = self._asked(machine, array, dataflow, links, mapping)
+
+        def made() -> SimulationReport:
+            from polyml.report.simulation import compared
+
+            given = self._arguments(self._bound(args, {}))
+            processor = Kernel(self.py_func, self.settings)
+            return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing, errors)
+
+        return self._compiling(made)
+
+    def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
+        """Of a report; on a systolic array, what is left out is as the target has it."""
+        given = {"machine": machine, "array": tuple(array), "dataflow": dataflow, "links": links, "mapping": _texts(mapping)}
+        if self.target is None or kind != "systolic":
+            return given
+        of_target = {**given, **self.target.asked}
+        if machine is not None:
+            of_target["array"] = ()
+        if given["mapping"]:
+            of_target["dataflow"] = "auto"
+        left_out = {"machine": None, "array": (), "dataflow": "auto", "links": "manhattan", "mapping": ()}
+        return {name: of_target[name] if value == left_out[name] else value for name, value in given.items()}
+
+    def _call(self, given: tuple[Argument, ...]) -> Call:
+        from polyml.report.forms import Call
+
+        types, layouts = _types(given)
+        return Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
+
+    def _simulated(
+        self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
+    ) -> Simulation:
+        def made() -> Simulation:
+            from polyml.report.simulation import simulated
+
+            return simulated(self._call(given), given, self._where, asked, engine, plans)
+
+        found = self._compiling(made)
+        return replace(found, result=_originals(found.result, given))
 
     def explain(self) -> str:
         """What the last call's types were compiled to, why, how long each stage took, and what runs as Python."""
         last = self._last
+        if self._simulation is not None:
+            plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
+            runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
+            return explain.simulated(str(self.target), runs, self._where)
         if last is None:
             return f"{self._where}: not called yet"
         if last.artifact is None:
@@ -289,6 +373,9 @@ class Kernel:
     # A call that the last entry does not take
 
     def _call_slowly(self, values: tuple[object, ...]):
+        if self.target is not None:
+            self._simulation = self._simulated(self._arguments(values), {**self.target.asked, "mapping": ()})
+            return self._simulation.result
         scope = active()
         for hot in self._recent:
             if hot.scope is not scope:
@@ -648,24 +735,37 @@ class _PartCall:
         return self._small > _MANY and not self._large
 
 
-def kernel(function: FunctionType | None = None, /, **settings) -> Kernel | Callable[[FunctionType], Kernel]:
+def kernel(
+    function: FunctionType | None = None, /, *, target: Target | None = None, **settings
+) -> Kernel | Callable[[FunctionType], Kernel]:
     """Compile a function of loops over NumPy arrays on its first call.
 
         @polyml.kernel
         @polyml.kernel(fp="strict", threads=1)
+        @polyml.kernel(target=polyml.Target.systolic(rows=16, cols=16))
 
-    settings: see config.Options; they win over scopes and the environment. ConfigError for one that does not exist.
+    settings: see config.Options; they win over scopes and the environment. ConfigError for one that does not exist. target: what
+    the kernel runs on instead of the processor.
     """
+    if target is not None and not isinstance(target, Target):
+        kind = type(target).__name__
+        raise ConfigError(f"target= does not take a {kind}", notes=["expected polyml.Target.systolic(rows=16, cols=16)"])
     if function is None:
         config.check(settings)
-        return functools.partial(kernel, **settings)
+        return functools.partial(kernel, target=target, **settings)
     if isinstance(function, Kernel):
-        return Kernel(function.py_func, {**function.settings, **settings}, function._given)
+        if target is not None and function._given is not None:
+            raise ConfigError(f"{function.__name__} has a schedule, which is for the processor")
+        return Kernel(function.py_func, {**function.settings, **settings}, function._given, target or function.target)
     if not isinstance(function, FunctionType):
         raise PolymlTypeError(
             f"polyml.kernel takes a function, not a {type(function).__name__}", notes=["write the kernel with `def`"]
         )
-    return Kernel(function, settings)
+    return Kernel(function, settings, target=target)
+
+
+def _texts(mapping: str | Sequence[str]) -> tuple[str, ...]:
+    return (mapping,) if isinstance(mapping, str) and mapping else tuple(mapping)
 
 
 @dataclass(frozen=True)

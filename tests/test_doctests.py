@@ -7,7 +7,7 @@ import pytest
 
 MODULES = (
     "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
-    "polyml.hardware", "polyml.machines.units", "polyml.machines.find",
+    "polyml.hardware", "polyml.target", "polyml.schedule.mapping_text", "polyml.machines.units", "polyml.machines.find",
     "polyml.machines.measure", "polyml.caches.units", "polyml.caches.conflicts", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
 )  # fmt: skip
 

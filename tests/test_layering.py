@@ -15,7 +15,7 @@ LAYERS = (
     ("runtime",),
     ("caches",),
     ("machines",),
-    ("pipeline", "api", "bench", "gpu", "report", "simulate", "cli", "__main__"),
+    ("pipeline", "target", "api", "bench", "gpu", "report", "simulate", "cli", "__main__"),
     ("ops",),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

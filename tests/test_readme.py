@@ -1,6 +1,8 @@
 """What README.md shows works: its example, and the two commands that .ci/run and users rely on."""
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +66,44 @@ def test_the_machine_that_is_shown_is_one(tmp_path):
     (tmp_path / "mine.toml").write_text(blocks("toml")[0])
     found = find.find(str(tmp_path / "mine.toml"))
     assert found.peak("f64", 1).value == 80e9 and found.read("memory").value == 60e9 and len(found.machine.caches) == 2
+
+
+def test_the_simulations_that_are_shown_are_real(tmp_path, monkeypatch):
+    """But for how long they take."""
+    from tests.cli.running import run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "product.py").write_text(blocks("py")[0])
+    shown, refused = blocks("console")
+
+    def lines(text):
+        text = text.replace(f"{tmp_path}/", "").replace(os.path.realpath(tmp_path) + "/", "")
+        return [line for line in text.splitlines() if not line.startswith("speed ")]
+
+    command, *output = shown.splitlines()
+    out, err = run(*shlex.split(command)[2:])
+    assert lines(out) == lines("\n".join(output)) and err == ""
+    command, *output = refused.splitlines()
+    out, err = run(*shlex.split(command)[2:], code=2)
+    assert out == "" and lines(err) == lines("\n".join(output))
+
+
+def test_the_kernel_with_a_target_that_is_shown_is_one():
+    import polyml
+
+    kernel, calls = blocks("py")[1].split("\n\n")
+    names = {"polyml": polyml}
+    exec(kernel, names)
+    assert names["product"].target.array == (16, 16)
+    used = set(re.findall(r"product\.(\w+)", calls))
+    assert used == {"simulate", "compare", "report"} and all(hasattr(names["product"], name) for name in used)
+
+
+def test_the_array_that_is_shown_is_one(tmp_path):
+    from polyml.machines import find
+
+    (tmp_path / "mine.toml").write_text(blocks("toml")[1])
+    found = find.find(str(tmp_path / "mine.toml"))
+    assert (found.rows, found.number, found.peak("bf16").value) == (32, "bf16", 2 * 1024 * 800e6)
+    assert found.read("buffer").value == 128 * 800e6 and found.read("memory").origin == "estimate"

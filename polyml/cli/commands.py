@@ -69,6 +69,14 @@ _file = click.Path(exists=True, dir_okay=False)
 _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 _fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
+_array = click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
+_dataflow = click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
+                         help="What stays in a systolic array's units: results, weights, inputs; all: every mapping.")  # fmt: skip
+_links = click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
+                      help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns.")  # fmt: skip
+_mapping = click.option("--mapping", multiple=True, metavar="TEXT",
+                        help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.')  # fmt: skip
+
 
 @main.command()
 @click.argument("names", nargs=-1, required=True)
@@ -171,25 +179,51 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
-@click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
-@click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
-              help="What stays in a systolic array's units: results, weights, inputs; all: print every mapping.")  # fmt: skip
-@click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
-              help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns.")  # fmt: skip
+@_array
+@_dataflow
+@_links
+@_mapping
 @click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]), default="cycles",
               show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
 @click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, links, rank,
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, links, mapping, rank,
            svg, html, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
     asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
-    asked |= {"array": array, "dataflow": dataflow, "links": links, "rank": rank}
+    asked |= {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
     sys.exit(report(spec, define, args, preset, target, machine, asked, svg, html, _given(fp=fp), as_json))
+
+
+@main.command()
+@click.argument("spec", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@_array
+@click.option("--machine", metavar="NAME|FILE", help="A systolic array of `polyml machine --list`, or a TOML file.")
+@_dataflow
+@_links
+@_mapping
+@click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it.")
+@click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
+@click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
+@click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
+@_fp
+@_json
+def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, units, seed,
+             fp, as_json) -> None:  # fmt: skip
+    """Run a kernel on a systolic array, unit by unit, and compare its values with the compiled kernel's."""
+    from polyml.cli.simulate import Shown, simulate
+
+    asked = {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping}
+    shown = Shown(trace, listing, units, as_json)
+    sys.exit(simulate(spec, define, args, preset, seed, machine, asked, engine, shown, _given(fp=fp)))
 
 
 @main.command()

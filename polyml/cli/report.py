@@ -47,7 +47,7 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         **asked,
         "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
         "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
-        "array": () if asked["array"] is None else _shape(asked["array"]),
+        "array": () if asked["array"] is None else array_shape(asked["array"]),
         "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
     }
     if values["threads"] < 0:
@@ -62,9 +62,10 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **values)
 
 
-def _shape(text: str) -> tuple[int, ...]:
+def array_shape(text: str) -> tuple[int, ...]:
+    """What --array says."""
     parts = [part.strip() for part in text.lower().split("x")]
-    if len(parts) > 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+    if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"--array does not take {text!r}", notes=["expected rows and columns, as in 16x16, or a length"])
     return tuple(map(int, parts))
 
@@ -90,6 +91,6 @@ def _write(page: str, path: Path) -> None:
 
 def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(f"{option} does not take {text!r}", notes=[f"expected sizes {expected}"])
     return tuple(map(int, parts))

@@ -14,13 +14,14 @@ from polyml.cli import printing
 from polyml.cli.arguments import Call, call_arguments
 from polyml.cli.target import Target, load_target
 from polyml.errors import PolymlError
+from polyml.target import Target as PolymlTarget
 
 
 @dataclass(frozen=True)
 class Result:
     """first_s: the first call, with compilation. fastest_s: of the later ones, None if there were none.
 
-    compiled: whether machine code ran. changed: array arguments after the call. returned: what the call gave.
+    compiled: whether machine code ran, or what the kernel was simulated on. changed: array arguments after the call. returned: what the call gave.
     """
 
     first_s: float
@@ -50,7 +51,7 @@ def run(spec: str, define: Sequence[str], args: Sequence[str], preset: str | Non
     rows.append(("first call", f"{result.first_s * 1e3:.3g} ms", True))
     if result.fastest_s is not None:
         rows.append((f"best of {repeat}", f"{result.fastest_s * 1e3:.3g} ms", True))
-    rows.append(("compiled", str(result.compiled), True))
+    rows.append(("runs on" if isinstance(result.compiled, PolymlTarget) else "compiled", str(result.compiled), True))
     printing.pairs(rows)
 
 
@@ -62,7 +63,8 @@ def _timed(target: Target, call: Call, repeat: int, load: str | None) -> Result:
         compiled = compiled.with_schedule(compiled.load_schedule(load, *call.values.values()))
     first_s, values, returned = _one(target, compiled, call)
     fastest = min((_one(target, compiled, call)[0] for _ in range(repeat)), default=None)
-    return Result(first_s, fastest, compiled.compiled, _changed(call.values, values), returned)
+    ran = compiled.compiled if compiled.target is None else compiled.target
+    return Result(first_s, fastest, ran, _changed(call.values, values), returned)
 
 
 def _one(target: Target, compiled: Callable, call: Call) -> tuple[float, Mapping[str, object], object]:

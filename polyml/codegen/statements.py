@@ -16,6 +16,7 @@ from polyml.codegen.scans import before_of, is_read_before
 from polyml.codegen.values import Val, literal, register_type
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
+from polyml.model.nest import always_fits
 from polyml.model.reduction import identity
 from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
@@ -570,7 +571,7 @@ class Evaluator:
 
     def _check_fits(self, e: syntax.Cast, value: Val) -> None:
         """A Python int stored in a narrower type: NumPy raises OverflowError where it does not fit."""
-        if isinstance(e.operand, (Index, syntax.Const)):
+        if isinstance(e.operand, (Index, syntax.Const)) or always_fits(e.operand, e.to):
             return  # checked at entry, or when compiled
         math = self._body.math
         if e.to.bits == 64:

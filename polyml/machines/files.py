@@ -152,6 +152,9 @@ def _systolic(table: Table) -> Systolic:
     if table.has("host"):
         places.append(figures.bandwidth(table.table("host"), "host", known=("read", "update")))
     rows, columns, number = array.count("rows"), array.count("columns"), array.choice("number", NUMBERS)
+    bits = int(number.lstrip("tbfi"))
+    if 8 * array.size("operand") != bits:
+        raise array.error("operand", f"an operand of {array.size('operand')} bytes is no {number}", f"expected \"{bits // 8} B\"")
     rate = figures.frequency.all
     each = Figure(2 * rows * columns * rate.value, rate.origin, f"a multiply-add per unit and cycle; {rate.source}")
     row_bytes, accumulator_bytes = columns * accumulators.size("word"), accumulators.size("size")

@@ -18,7 +18,7 @@ def names() -> tuple[str, ...]:
     """Of the presets with rates.
 
     >>> names()[0]
-    'h100'
+    'gemmini'
     """
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
 

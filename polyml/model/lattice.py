@@ -17,7 +17,7 @@ def lattice(domain: isl.Set) -> np.ndarray:
     >>> lattice(isl.Set("{ [i, j] : 0 <= i < 3 and i <= 2j <= 4 }")).tolist()
     [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 1], [2, 2]]
     """
-    parts = [_points(part) for part in polyhedra.disjoint(domain)]
+    parts = [_points(part) for part in polyhedra.disjoint(domain) if not part.is_empty()]
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([np.empty((0, polyhedra.dimensions(domain)), np.int64), *parts])

@@ -246,6 +246,14 @@ def subvalues(value: Value) -> Iterator[Value]:
         stack.extend(reversed(children(v)))
 
 
+def always_fits(value: Value, to: DType) -> bool:
+    """Whether a Python int is one of constants that all fit an integer type: `1 if a[i] == b[j] else 0`."""
+    if isinstance(value, syntax.IfExp):
+        return always_fits(value.then, to) and always_fits(value.orelse, to)
+    low = -(1 << (to.bits - 1)) if to.kind == "i" else 0
+    return isinstance(value, syntax.Const) and low <= value.value < low + (1 << to.bits)
+
+
 def size(value: Value) -> int:
     """How many nodes the value has as a tree, shared sub-trees counted each time."""
     sizes: dict[int, int] = {}

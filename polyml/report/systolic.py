@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
+from polyml import polyhedra
 from polyml.errors import ConfigError
-from polyml.hardware import Figure, Systolic
+from polyml.hardware import DATAFLOWS, LINKS, Figure, Systolic
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
 from polyml.report.memories import Memories, operands
-from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.schedule import mapping_text
+from polyml.schedule.dataflows import Plan, plans
 from polyml.schedule.ranking import ranked
 from polyml.schedule.recurrence import Nest, nests
-from polyml.schedule.spacetime import LINKS
 
 CHOICES = ("auto", "all", *DATAFLOWS)
 
@@ -47,8 +48,8 @@ def _design(plan: Plan) -> tuple:
 
 @dataclass(frozen=True)
 class SystolicReport:
-    """shape: of the array. rank: by what the best mapping is. machine: None where only its shape is known. bound: on what any order of
-    the kernel moves.
+    """shape: of the array. rank: by what the best mapping is. machine: None where only its shape is known. nests: those that have
+    instances. bound: on what any order of the kernel moves.
     """
 
     kernel: str
@@ -74,7 +75,7 @@ class SystolicReport:
 
     @property
     def utilisation(self) -> float:
-        return self.instances / (prod(self.shape) * self.cycles)
+        return self.instances / (prod(self.shape) * self.cycles) if self.cycles else 0.0
 
     @property
     def elements(self) -> int | None:
@@ -142,11 +143,13 @@ def report(
     array: Sequence[int] = (),
     dataflow: str = "auto",
     links: str = "manhattan",
+    mapping: Sequence[str] = (),
     rank: str = "cycles",
 ) -> SystolicReport:
     """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
-    rank: by what the best mapping is, of `ranking.RANKS`. Raises IllegalSchedule, with the dependence, where a nest cannot be mapped,
-    ConfigError for an array, dataflow, links or rank that is none.
+    mapping: of nests, as `mapping_text` has them, in place of those that are found. rank: by what the best mapping is, of
+    `ranking.RANKS`. Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array, dataflow,
+    links, mapping or rank that is none.
     """
     start = time.perf_counter()
     shape = _shape(machine, tuple(array))
@@ -156,11 +159,20 @@ def report(
         raise ConfigError(f"there are no links {links!r}", notes=[f"expected one of {', '.join(LINKS)}"])
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    found = []
-    for nest in nests(problem.scop, problem.dependences, problem.reductions):
+    every = nests(problem.scop, problem.dependences, problem.reductions)
+    written, found = mapping_text.by_nest(mapping, [nest.name for nest in every]), []
+    if dataflow != "auto" and len(written) == len(every):
+        raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")
+    for nest in every:
+        if polyhedra.fix(nest.domain, sizes).is_empty():
+            continue
         began = time.perf_counter()
+        if nest.name in written:
+            known = [mapping_text.plan(nest, sizes, shape, links, written[nest.name])]
+        else:
+            known = plans(nest, sizes, shape, links, dataflow)
         read = operands(problem.scop, nest, sizes)
-        known = ranked(plans(nest, sizes, shape, links, dataflow), rank, partial(_energy_j, machine, read))
+        known = ranked(known, rank, partial(_energy_j, machine, read))
         found.append(NestReport(nest, tuple(known), read, time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start

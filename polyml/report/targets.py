@@ -34,20 +34,20 @@ def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gp
     return report(call, arguments, where, machine, block)
 
 
-def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, rank):
+def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, mapping, rank):
     from polyml.report.systolic import report
 
-    return report(call, arguments, where, machine, array, dataflow, links, rank)
+    return report(call, arguments, where, machine, array, dataflow, links, mapping, rank)
 
 
 TARGETS = {
     "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate"), _of_cpu),
     "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
-    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow", "links", "rank"), _of_array),
+    "systolic": Target("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
 }
 DEFAULTS = {
     "caches": (), "tile": (), "threads": 0, "simulate": True, "block": (),
-    "array": (), "dataflow": "auto", "links": "manhattan", "rank": "cycles",
+    "array": (), "dataflow": "auto", "links": "manhattan", "mapping": (), "rank": "cycles",
 }  # fmt: skip
 OPTIONS = {"caches": "--cache", "simulate": "--no-simulation"}  # where it is not called as the argument
 

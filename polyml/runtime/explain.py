@@ -40,6 +40,11 @@ def python(types: Sequence[ArgType], layouts: Sequence[str], reason: str, where:
     return "\n".join([f"{where}: runs as plain Python for {signature(types, layouts)}", *_indented(reason)])
 
 
+def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
+    """The same for a call that was simulated. runs: (nest, mapping, cycles)."""
+    return "\n".join([f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)])
+
+
 def _indented(text: str) -> list[str]:
     return [f"  {line}" for line in text.splitlines()]
 

@@ -25,7 +25,6 @@ from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts
 from polyml.schedule.routing import shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, check, check_units, check_ways, mappings
 
-DATAFLOWS = ("os", "ws", "is")
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
 

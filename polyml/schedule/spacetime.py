@@ -31,7 +31,6 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 
-LINKS = ("manhattan", "diagonal", "broadcast")  # to four neighbours of a unit, or to eight; to four, and wires; in a row to two
 MOST_STEPS = 5  # cycles that a value takes along an axis, at most, where mappings are looked for
 MOST_TIMES = 20_000  # of them that are looked at
 

@@ -147,6 +147,17 @@ def test_tpu_v1_as_its_paper_has_it():
     assert found.peak("i8").value / 2 / found.read("memory").value == pytest.approx(1350, rel=1e-3)  # the ridge, in MACs
 
 
+def test_gemmini_as_its_generator_has_it():
+    """Its default configuration: 16 x 16 units, SInt(8), 256 KiB in 4 banks and 64 KiB of SInt(32), a bus of 128 bits."""
+    found = find.find("gemmini")
+    assert isinstance(found, Systolic) and (found.rows, found.columns, found.number) == (16, 16, "i8")
+    assert (found.buffer_bytes, found.accumulator_bytes, found.accumulator_word_bytes) == (2**18, 2**16, 4)
+    assert found.frequency_hz.all.value == 1e9 and found.frequency_hz.all.origin == "estimate"
+    assert found.peak("i8").value == 2 * 256 * 1e9
+    assert found.read("memory").value == 16e9 and found.read("buffer").value == 64e9
+    assert found.read("memory").origin == "estimate"  # as the frequency's
+
+
 def _changed(old: str, new: str) -> str:
     assert old in CPU
     return CPU.replace(old, new, 1)
@@ -208,6 +219,13 @@ WRONG = [
     (TPU.replace('"4 MiB"', '"4 MB"'), "21:1: error: accumulators are no multiple of 256 words, 1024 bytes"),
     (TPU.replace('"700 MHz"', '"700 MB"'),
      "6:1: error: `MB` is no unit of a frequency (accepted: a number and a unit, as in \"3.2 GHz\", \"700 MHz\")"),
+    (TPU.replace("rows = 256", "rows = 0"), "9:1: error: `rows` is 0 (expected a whole number of at least 1)"),
+    (TPU.replace('"i8"', '"i9"'),
+     "11:1: error: `number` does not take \"i9\" "
+     "(expected \"f64\", \"f32\", \"f16\", \"bf16\", \"tf32\", \"f8\", \"i64\", \"i32\", \"i16\", \"i8\")"),
+    (TPU.replace('"1 B"', '"2 B"'), "12:1: error: an operand of 2 bytes is no i8 (expected \"1 B\")"),
+    (TPU.replace("weight_tiles", "weight_tile"), "13:1: error: there is no `weight_tile` in [array] (did you mean `weight_tiles`?)"),
+    (TPU.replace('"34 GB/s"', '"0 GB/s"'), "25:1: error: a bandwidth of `0 GB/s` is not possible (accepted: numbers above zero)"),
     (TPU + "[peak]\n",
      "37:2: error: there is no `peak` (known here: "
      "kind, name, origin, source, frequency, memory, array, buffer, accumulators, host, energy)"),
@@ -288,7 +306,7 @@ def test_names_are_found_however_they_are_written(tmp_path):
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ConfigError) as caught:
         find.find("zen6")
-    expected = "error: there is no machine 'zen6'\n  note: did you mean zen5?\n  note: known: host, h100, "
+    expected = "error: there is no machine 'zen6'\n  note: did you mean zen5?\n  note: known: host, gemmini, h100, "
     assert str(caught.value).startswith(expected)
     with pytest.raises(ConfigError) as caught:
         find.find(str(tmp_path / "none.toml"))

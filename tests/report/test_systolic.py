@@ -165,6 +165,37 @@ def test_arrays_have_one_or_two_positive_lengths(array):
         reported(gemm, *[zeros(4, 4)] * 3, array=array)
 
 
+def test_diagonal_links_have_more_mappings():
+    plain, found = (reported(gemm, *[zeros(8, 8)] * 3, array=(4, 4), links=links) for links in ("manhattan", "diagonal"))
+    texts = [{p.recurrence.text(p.mapping) for p in report.nests[0].plans} for report in (plain, found)]
+    assert texts[0] < texts[1] and "4 x 4 units, diagonal links" in str(found) and found.data()["links"] == "diagonal"
+    with pytest.raises(ConfigError) as refused:
+        reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), links="torus")
+    assert str(refused.value) == "error: there are no links 'torus'\n  note: expected manhattan or diagonal"
+
+
+def test_a_mapping_that_is_written_is_the_only_one():
+    text = "t = 2*i + j + k, x = i, y = j"
+    found = reported(gemm, *[zeros(8, 8)] * 3, array=(4, 4), mapping=text)
+    (plan,) = found.nests[0].plans
+    assert plan.recurrence.text(plan.mapping) == text and f"os  {text}" in str(found)
+    args = zeros(9, 8), zeros(8, 7), zeros(7, 5)
+    nest = reported(two_products, *args, array=(4, 4)).nests[1].nest
+    i, j, k = nest.loops
+    both = reported(two_products, *args, array=(4, 4), mapping=[f"{nest.name}: t = {i} + {j} + {k}, x = {i}, y = {k}"])
+    assert [len(found.plans) > 1 for found in both.nests] == [True, False]
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (3, 0, 2)])
+def test_nests_without_instances_are_left_out(shape):
+    n, k, m = shape
+    found = reported(gemm, zeros(n, k), zeros(k, m), zeros(n, m), array=(4, 4), dataflow="all")
+    assert found.nests == () and found.cycles == 0 and found.utilisation == 0.0
+    assert "cycles   0" in str(found) and json.dumps(found.data()) and found.pictures() == {}
+    with pytest.raises(ConfigError, match="nothing of gemm runs for these arguments: there is no array to draw"):
+        found.page()
+
+
 def test_a_dataflow_that_is_none_is_refused():
     with pytest.raises(ConfigError, match="there is no dataflow 'rs'"):
         reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), dataflow="rs")
@@ -241,9 +272,10 @@ def test_the_command_prints_data(file):
         (["product", *TYPES], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
         (["product", *TYPES, "--array", "4by4"], "--array does not take '4by4' (expected rows and columns, as in 16x16, or a length)"),
         (["product", *TYPES, "--machine", "zen4"], "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)"),
+        (["product", *TYPES, "--array", "4x4", "--mapping", "t = i + j - k"], "`t = i + j - k` is no mapping (expected t and x, and y of an array of"),
         (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0,"),
     ],
-    ids=["no array", "no shape", "a CPU", "no distance"],
+    ids=["no array", "no shape", "a CPU", "no mapping", "no distance"],
 )
 def test_a_refusal_is_one_line_and_status_2(file, options, message):
     name, *given = options
@@ -287,3 +319,11 @@ def test_numbers_of_real_arguments_are_the_same():
     random = np.random.default_rng(0)
     args = random.random((9, 8)), random.random((8, 7)), random.random((9, 7))
     assert reported(matmul, *args, array=(4, 4)).cycles == reported(matmul, *map(np.zeros_like, args), array=(4, 4)).cycles
+
+
+def test_links_and_mappings_are_the_command_s_too(file):
+    words = ["report", f"{file}:product", "-D", "N=32", *TYPES]
+    out, _ = run(*words, "--target", "systolic", "--array", "8x8", "--links", "diagonal", "--mapping", "t = i + j + k, x = i, y = j")
+    assert "array    8 x 8 units, diagonal links" in out and "os  t = i + j + k, x = i, y = j" in out
+    _, err = run(*words, "--links", "diagonal", code=2)
+    assert err.splitlines()[-1] == "error: --links is not for --target cpu"

@@ -35,7 +35,9 @@ class Page(str):
 
 
 def page(report: SystolicReport) -> Page:
-    """Raises ConfigError where nothing is small enough to be drawn."""
+    """Raises ConfigError where nothing runs, or nothing is small enough to be drawn."""
+    if not report.nests:
+        raise ConfigError(f"nothing of {report.kernel} runs for these arguments: there is no array to draw")
     drawn = {nest.nest.name: _drawn(nest) for nest in report.nests}
     if not any(shown for shown, _ in drawn.values()):
         raise next(iter(drawn.values()))[1]
