@@ -48,10 +48,15 @@ class Between:
             later = [m.domain() for m in polyhedra.pieces(dependences.output) if polyhedra.domain_name(m) == name]
             last = polyhedra.without(statement.domain, later)
             self.last[name] = polyhedra.at_sizes(last.apply(turned[name]) if name in turned else last, sizes)
-        self._boxes = {name: polyhedra.ranges(self.domain(name)) for name in scop.statements if not self.domain(name).is_empty()}
+        self._boxes = {name: self._box(name) for name in scop.statements}
 
     def domain(self, name: str) -> isl.Set:
         return polyhedra.at_sizes(self.scop.statements[name].domain, self.sizes)
+
+    def _box(self, name: str) -> list[tuple[int, int]]:
+        """Around a statement's instances; of none, of one that is not."""
+        domain = self.domain(name)
+        return [(0, 0)] * polyhedra.dimensions(domain) if domain.is_empty() else polyhedra.ranges(domain)
 
     def is_live(self, name: str) -> bool:
         """Whether a statement writes an array that is right at any time."""
@@ -71,7 +76,7 @@ class Between:
 
     def instances(self, name: str) -> int:
         """Of that box."""
-        return prod(last - first + 1 for first, last in self._boxes.get(name, ()))
+        return prod(last - first + 1 for first, last in self._boxes[name])
 
     def in_order(self) -> Iterator[str]:
         """Names of nests, and of statements of none, each after those that it takes from. Raises IllegalSchedule for those that have

@@ -171,7 +171,7 @@ def test_diagonal_links_have_more_mappings():
     assert texts[0] < texts[1] and "4 x 4 units, diagonal links" in str(found) and found.data()["links"] == "diagonal"
     with pytest.raises(ConfigError) as refused:
         reported(gemm, *[zeros(4, 4)] * 3, array=(4, 4), links="torus")
-    assert str(refused.value) == "error: there are no links 'torus'\n  note: expected manhattan or diagonal"
+    assert str(refused.value) == "error: there are no links 'torus'\n  note: expected one of manhattan, diagonal, broadcast"
 
 
 def test_a_mapping_that_is_written_is_the_only_one():
