@@ -171,21 +171,24 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
 @click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
 @click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
               help="What stays in a systolic array's units: results, weights, inputs; all: print every mapping.")  # fmt: skip
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
 @click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
+@click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, svg, html, fp,
-           as_json) -> None:  # fmt: skip
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, coherent, array, dataflow,
+           svg, html, save, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
     asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
-    asked |= {"array": array, "dataflow": dataflow}
-    sys.exit(report(spec, define, args, preset, target, machine, asked, svg, html, _given(fp=fp), as_json))
+    asked |= {"coherent": coherent, "array": array, "dataflow": dataflow}
+    files = {"svg": svg, "html": html, "save": save}
+    sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))
 
 
 @main.command()
