@@ -23,7 +23,7 @@ from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts
 from polyml.schedule.routing import shifted
-from polyml.schedule.spacetime import Direction, SpaceTime, check, check_units, check_ways, mappings
+from polyml.schedule.spacetime import Direction, SpaceTime, check_units, check_ways, mappings
 
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
@@ -164,10 +164,11 @@ def _holds_on_boxes(mapping: SpaceTime, directions: tuple[Direction, ...], links
     points = isl.Set(f"[{sizes}] -> {{ [{', '.join(f'a{k}' for k in axes)}] : {within} }}")
     order = isl.UnionMap.from_map(mapping.relation(0).intersect_domain(points))
     try:
+        check_units(order)
         for direction in directions:
             pairs = shifted(points, direction.vector)
             forward = pairs if not direction.free or mapping.steps(direction.vector)[0] > 0 else pairs.reverse()
-            check(order, isl.UnionMap.from_map(forward), _wired(links, direction.free))
+            check_ways(order, isl.UnionMap.from_map(forward), _wired(links, direction.free))
     except IllegalSchedule:
         return False
     return True
