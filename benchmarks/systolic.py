@@ -1,6 +1,6 @@
-"""What models of systolic arrays say, and how fast: ResNet-50 by closed forms, TPU v1's applications beside its paper.
+"""What models of systolic arrays say, and how fast: ResNet-50 by closed forms, TPU v1's applications beside its paper; simulations.
 
-    python -m benchmarks.systolic [--resnet] [--tpu]
+    python -m benchmarks.systolic [--resnet] [--tpu] [--speed]
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import tpu
+from benchmarks import simulated, tpu
 from benchmarks.nests import Model, conv_stride_1, conv_stride_2, modelled
-from polyml.schedule.dataflows import DATAFLOWS, Plan, plans
+from polyml.hardware import DATAFLOWS
+from polyml.schedule.dataflows import Plan, plans
 
 LAYERS = Path(__file__).parent / "resnet50.csv"
 ARRAYS = ((128, 128), (256, 256))
@@ -44,7 +45,7 @@ class Layer:
 
 
 def main() -> None:
-    parts = {"resnet": print_resnet, "tpu": tpu.print_applications}
+    parts = {"resnet": print_resnet, "tpu": tpu.print_applications, "speed": simulated.print_speed}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in parts:
         parser.add_argument(f"--{name}", action="store_true")
