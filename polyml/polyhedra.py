@@ -586,6 +586,11 @@ def is_box(domain: isl.Set) -> bool:
     return all(is_product(domain, [d]) for d in range(domain.dim(_D.set)))
 
 
+def is_whole_box(domain: isl.Set) -> bool:
+    """Whether a set without parameters has all points between the ends of its dimensions."""
+    return not domain.is_empty() and domain.is_box() and bool(domain.is_bounded())
+
+
 def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
     """{ [] -> [(e)] } at values of the parameters; 0 where it is not defined."""
     found = value.intersect_params(_sizes_set(tuple(sizes.items()))).max_val()

@@ -94,6 +94,91 @@ class Events:
     places: Places
     elements: np.ndarray
 
+    @property
+    def number(self) -> int:
+        return len(self.elements)
+
+    def moved(self, step: int) -> Events:
+        """Of elements so much further."""
+        return replace(self, elements=self.elements + step)
+
+    def listed(self) -> Events:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Events of which those of one cycle are equally far apart. units, elements, counts: by cycle, of the first one, and how many."""
+
+    memory: Memory
+    units: np.ndarray
+    elements: np.ndarray
+    counts: np.ndarray
+    unit_step: int
+    element_step: int
+
+    @cached_property
+    def number(self) -> int:
+        return int(self.counts.sum())
+
+    def moved(self, step: int) -> Runs:
+        return replace(self, elements=self.elements + step)
+
+    def listed(self) -> Events:
+        """One by one."""
+        starts = np.concatenate([[0], np.cumsum(self.counts)])
+        steps = np.arange(starts[-1]) - np.repeat(starts[:-1], self.counts)
+        units = np.repeat(self.units, self.counts) + self.unit_step * steps
+        return Events(self.memory, Places(starts, units), np.repeat(self.elements, self.counts) + self.element_step * steps)
+
+
+def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, element: Row, cycles: int) -> Runs | None:
+    """Of all points of a box, whose cycle, unit and element are these sums. None where those of one cycle are not equally far apart."""
+    free = [k for k, (low, high) in enumerate(box) if low < high]
+    if len(free) > 2 or len(free) == 2 and not any(abs(time[0][k]) == 1 for k in free):
+        return None
+    lows = np.array([low for low, _ in box], np.int64)
+    first = [int(affine(*row, lows)) for row in (time, unit, element)]
+    if len(free) == 2 and abs(time[0][free[0]]) != 1:
+        free.reverse()
+    # x goes with time, and y is free within a cycle: t = first + c*x + d*y
+    x, y = (*free, None, None)[:2]
+    c, d = (0 if k is None else time[0][k] for k in (x, y))
+    m, n = (1 if k is None else box[k][1] - box[k][0] + 1 for k in (x, y))
+    if y is None and c == 0:
+        x, y, c, d, m, n = y, x, d, c, n, m
+    sums = [(0 if x is None else row[x], 0 if y is None else row[y]) for row, _ in (unit, element)]
+    at = np.arange(cycles) - first[0]
+    if c == 0:  # all in one cycle
+        counts = np.where(at == 0, n, 0)
+        return Runs(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1])
+    if y is None:
+        here = (at % c == 0) & (at // c >= 0) & (at // c < m)
+        place = at // c
+        return Runs(memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0)
+    # x = c * (t - d*y), as c is 1 or -1: 0 <= x < m bounds y
+    low, high = _between(-c * d, c * at, m, n)
+    counts = np.maximum(high - low + 1, 0)
+    columns = c * (at - d * low)
+    return Runs(
+        memory,
+        first[1] + sums[0][0] * columns + sums[0][1] * low,
+        first[2] + sums[1][0] * columns + sums[1][1] * low,
+        counts,
+        sums[0][1] - sums[0][0] * c * d,
+        sums[1][1] - sums[1][0] * c * d,
+    )
+
+
+def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(least, greatest) y of 0 ... n - 1 with 0 <= start + slope * y < m."""
+    if slope == 0:
+        inside = (start >= 0) & (start < m)
+        return np.zeros_like(start), np.where(inside, n - 1, -1)
+    ends = (0, m - 1) if slope > 0 else (m - 1, 0)
+    low, high = -((start - ends[0]) // slope), (ends[1] - start) // slope
+    return np.maximum(low, 0), np.minimum(high, n - 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Operand:
@@ -103,7 +188,7 @@ class Operand:
 
     wire: Wire | None
     transfers: tuple[tuple[Wire, Places], ...]
-    loads: tuple[Events, ...]
+    loads: tuple[Events | Runs, ...]
 
     @property
     def wires(self) -> list[Wire]:
@@ -120,21 +205,28 @@ class FoldProgram:
     cycles: int
     preload_cycles: int
     operands: Mapping[Register, Operand]
-    stores: tuple[tuple[str, Events], ...]
+    stores: tuple[tuple[str, Events | Runs], ...]
     active: np.ndarray
 
     def loaded(self, register: Register) -> int:
         """Elements that come from memory."""
-        return sum(len(events.elements) for events in self.operands[register].loads)
+        return sum(events.number for events in self.operands[register].loads)
 
     @property
     def stored(self) -> int:
         """Values that go to memory, each counted once."""
-        found: dict[str, list[np.ndarray]] = {}
+        found: dict[str, list[Events | Runs]] = {}
         for name, events in self.stores:
-            cycles = np.repeat(np.arange(self.cycles), np.diff(events.places.starts))
-            found.setdefault(name, []).append(np.column_stack([cycles, events.places.units]))
-        return sum(len(np.unique(np.concatenate(each), axis=0)) if len(each) > 1 else len(each[0]) for each in found.values())
+            found.setdefault(name, []).append(events)
+        return sum(each[0].number if len(each) == 1 else self._together(each) for each in found.values())
+
+    def _together(self, stores: Sequence[Events | Runs]) -> int:
+        """Units and cycles of any of them."""
+        found = []
+        for places in (events.listed().places for events in stores):
+            cycles = np.repeat(np.arange(self.cycles), np.diff(places.starts))
+            found.append(np.column_stack([cycles, places.units]))
+        return len(np.unique(np.concatenate(found), axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,9 +354,9 @@ class NestProgram:
         step = self._corner_instance(fold) - before
         ((_, each),) = self.cells.items()
 
-        def moved(events: Events, access: Access) -> Events:
+        def moved(events: Events | Runs, access: Access) -> Events | Runs:
             row, _ = self._element(access)
-            return replace(events, elements=events.elements + int(affine(row, 0, step)))
+            return events.moved(int(affine(row, 0, step)))
 
         operands = {
             (name, read): replace(operand, loads=tuple(moved(load, each.statement.reads[read]) for load in operand.loads))
@@ -306,7 +398,7 @@ class NestProgram:
         load = Events(("initial", access.array), places, np.full(self.units, element))
         return Operand(Wire(register, 1, (0,) * len(self._steps), 0), (), (load,))
 
-    def _loads(self, register: Register, rest: isl.Set, fold: _Fold) -> Iterator[Events]:
+    def _loads(self, register: Register, rest: isl.Set, fold: _Fold) -> Iterator[Events | Runs]:
         """Of the instances that have no source in the fold."""
         name, read = register
         access = self.cells[name].statement.reads[read]
@@ -344,7 +436,7 @@ class NestProgram:
 
     # -- what goes out -----------------------------------------------------------------------------------------------
 
-    def _stores(self, name: str, fold: _Fold) -> Iterator[tuple[str, Events]]:
+    def _stores(self, name: str, fold: _Fold) -> Iterator[tuple[str, Events | Runs]]:
         """The ends of sums, and last values of elements; and what other folds, nests or statements use."""
         instances, write = fold.instances[name], self.cells[name].statement.write
         leaving = instances.intersect(self._between.last[name])
@@ -386,31 +478,56 @@ class NestProgram:
             default=None,
         )
         if chain is None:
-            cycles = affine(*self._times[name], lattice(instances)) - fold.start
-            return np.bincount(cycles, minlength=fold.cycles)
+            return self._by_cycle(name, instances, fold)
         inside = chain.pairs.intersect_domain(instances).intersect_range(instances)
         apart = self.folds.mapping.steps(chain.vector)[0]
-        changes = np.zeros(fold.cycles + apart, np.int64)
-        for ends, later, change in ((inside.range(), 0, 1), (inside.domain(), apart, -1)):
-            cycles = affine(*self._times[name], lattice(instances.subtract(ends))) - fold.start + later
-            changes += change * np.bincount(cycles, minlength=len(changes))
+        begin, end = (self._by_cycle(name, instances.subtract(others).coalesce(), fold) for others in (inside.range(), inside.domain()))
+        changes = np.pad(begin, (0, apart)) - np.pad(end, (apart, 0))
         for phase in range(apart):
             np.cumsum(changes[phase::apart], out=changes[phase::apart])
         return changes[: fold.cycles]
 
+    def _by_cycle(self, name: str, instances: isl.Set, fold: _Fold) -> np.ndarray:
+        """How many run in each cycle."""
+        row, start = self._times[name]
+        if not polyhedra.is_whole_box(instances):
+            return np.bincount(affine(row, start, lattice(instances)) - fold.start, minlength=fold.cycles)
+        box = polyhedra.ranges(instances)
+        found = np.zeros(fold.cycles, np.int64)
+        found[start - fold.start + sum(min(c * low, c * high) for c, (low, high) in zip(row, box))] = 1
+        for c, length in ((abs(c), high - low + 1) for c, (low, high) in zip(row, box)):
+            if c == 0:
+                found *= length
+                continue
+            before = found[: max(0, len(found) - c * length)].copy()
+            found[len(found) - len(before) :] -= before  # each counts `length` times, c cycles apart
+            for phase in range(c):
+                np.cumsum(found[phase::c], out=found[phase::c])
+        return found
+
     # -- instances, units and elements -------------------------------------------------------------------------------
 
-    def _events(self, name: str, instances: isl.Set, fold: _Fold, memory: Memory, element: Row) -> Events:
+    def _events(self, name: str, instances: isl.Set, fold: _Fold, memory: Memory, element: Row) -> Events | Runs:
+        if polyhedra.is_whole_box(instances):
+            time, start = self._times[name]
+            row, first = self._unit(name, fold)
+            found = runs(memory, polyhedra.ranges(instances), (time, start - fold.start), (row, first), element, fold.cycles)
+            if found is not None:
+                return found
         points = lattice(instances)
         places, order = self._places(name, points, fold)
         return Events(memory, places, affine(*element, points)[order])
 
+    def _unit(self, name: str, fold: _Fold) -> Row:
+        """The number of an instance's unit."""
+        parts = list(zip(self._steps, self._coordinates[name], fold.corner))
+        loops = range(len(self._times[name][0]))
+        return tuple(sum(s * row[k] for s, (row, _), _ in parts) for k in loops), sum(s * (c - corner) for s, (_, c), corner in parts)
+
     def _places(self, name: str, points: np.ndarray, fold: _Fold) -> tuple[Places, np.ndarray]:
         """Where and when these instances run, and the order in which they do."""
         cycles = affine(*self._times[name], points) - fold.start
-        units = sum(
-            step * (affine(*row, points) - corner) for step, row, corner in zip(self._steps, self._coordinates[name], fold.corner)
-        )
+        units = affine(*self._unit(name, fold), points)
         order = np.argsort(cycles.astype(np.uint16) if fold.cycles < 1 << 16 else cycles, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=fold.cycles))])
         return Places(starts, units[order]), order

@@ -53,9 +53,9 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
         name = _name(program, register)
         for wire, places in operand.transfers:
             note(places.starts, places.units, [f"take {name} from {_along(program, wire)}"] * len(places.units))
-        for events in operand.loads:
+        for events in (each.listed() for each in operand.loads):
             note(events.places.starts, events.places.units, [f"load {name} = {element}" for element in _elements(program, events)])
-    for name, events in fold.stores:
+    for name, events in ((name, each.listed()) for name, each in fold.stores):
         note(events.places.starts, events.places.units, [f"drain {element} = {name}" for element in _elements(program, events)])
     return found
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from polyml import machine
 from polyml.codegen import ir
 from polyml.codegen.ir import Function, Unit
-from polyml.codegen.systolic import RESULT, Cell, FoldProgram, Memory, NestProgram, Operand, Register, Wire
+from polyml.codegen.systolic import RESULT, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
 from polyml.codegen.values import memory_type
 from polyml.dtypes import DType
 from polyml.numpy_dtypes import numpy_dtype
@@ -40,8 +40,8 @@ class Compiled:
 
     def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
         """The fold's cycles; changes elements of the memories."""
-        operands = ((own, each.wire, tuple(wire for wire, _ in each.transfers), len(each.loads)) for own, each in fold.operands.items())
-        key = tuple(operands), tuple(name for name, _ in fold.stores)
+        operands = ((own, each.wire, tuple(wire for wire, _ in each.transfers), *map(_form, each.loads)) for own, each in fold.operands.items())
+        key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
         if key not in self._codes:
             self._codes[key] = _Code(self._cells, fold, self._units, self._arguments)
         self._codes[key].run(fold, memories)
@@ -63,14 +63,25 @@ class _Code:
             for _, places in operand.transfers:
                 words += [places.starts, places.units]
             for events in operand.loads:
-                own = events.memory[0] == "number"
-                elements = np.arange(len(events.elements)) if own else events.elements
-                words += [events.places.starts, events.places.units, elements, events.elements if own else memories[events.memory]]
+                words += _words(events, memories)
         for _, events in fold.stores:
-            words += [events.places.starts, events.places.units, events.elements, memories[events.memory]]
+            words += _words(events, memories)
         words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
         pointers = np.array([fold.cycles, *(word.ctypes.data for word in words)], np.int64)
         self._call(pointers.ctypes.data)
+
+
+def _form(events: Events | Runs) -> tuple[int, ...]:
+    """What the code for them depends on."""
+    return (events.unit_step, events.element_step) if isinstance(events, Runs) else ()
+
+
+def _words(events: Events | Runs, memories: Mapping[Memory, np.ndarray]) -> list[np.ndarray]:
+    if isinstance(events, Runs):
+        return [events.counts, events.units, events.elements, memories[events.memory]]
+    own = events.memory[0] == "number"
+    elements = np.arange(len(events.elements)) if own else events.elements
+    return [events.places.starts, events.places.units, elements, events.elements if own else memories[events.memory]]
 
 
 @dataclass(frozen=True)
@@ -140,9 +151,9 @@ class _Emitter:
             registers = [now[name, read] for read in range(len(cell.types))]
             out = self._at((name, RESULT), "0", 0)
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
-        for (name, _), (starts, units, elements, memory) in zip(fold.stores, stores):
-            kind = self._cells[name].result
-            self._events(starts, lambda k: self._copy(kind, self._at((name, RESULT), "0", 0), self._get(units, k), memory, self._get(elements, k)))
+        for (name, events_), words in zip(fold.stores, stores):
+            kind, memory = self._cells[name].result, words[3]
+            self._each(events_, words, lambda unit, element: self._copy(kind, self._at((name, RESULT), "0", 0), unit, memory, element))
         next_ = fn.emit(f"add i64 {self._cycle}, 1")
         head.phis.append(f"{self._cycle} = phi i64 [ 0, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
         fn.branch(fn.emit(f"icmp slt i64 {next_}, {cycles}"), head, after)
@@ -178,8 +189,9 @@ class _Emitter:
                 vector = self._copied(vector, base[0], kind)
         for (along, _), (starts, units) in zip(operand.transfers, events):
             self._events(starts, lambda k: self._copy(kind, self._along(along), self._get(units, k), vector, self._get(units, k)))
-        for starts, units, elements, memory in events[len(operand.transfers) :]:
-            self._events(starts, lambda k: self._copy(kind, memory, self._get(elements, k), vector, self._get(units, k)))
+        for loads, words in zip(operand.loads, events[len(operand.transfers) :]):
+            memory = words[3]
+            self._each(loads, words, lambda unit, element: self._copy(kind, memory, element, vector, unit))
         if own in self._histories:
             self._copied(vector, self._at(own, "0", 0), kind)
         return vector
@@ -235,10 +247,26 @@ class _Emitter:
         self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
         return there
 
-    def _events(self, starts: str, each) -> None:
-        """A loop over this cycle's."""
+    def _each(self, events: Events | Runs, words: list[str], each: Callable[[str, str], None]) -> None:
+        """A loop over this cycle's, with unit and element."""
         fn = self._fn
-        first, end = self._get(starts, self._cycle), self._get(starts, fn.emit(f"add i64 {self._cycle}, 1"))
+        if not isinstance(events, Runs):
+            starts, units, elements, _ = words
+            self._events(starts, lambda k: each(self._get(units, k), self._get(elements, k)))
+            return
+        count, unit, element = (self._get(word, self._cycle) for word in words[:3])
+
+        def further(first: str, step: int, k: str) -> str:
+            return fn.emit(f"add i64 {first}, {fn.emit(f'mul i64 {k}, {step}')}")
+
+        self._loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
+
+    def _events(self, starts: str, each: Callable[[str], None]) -> None:
+        """A loop over this cycle's."""
+        self._loop(self._get(starts, self._cycle), self._get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)
+
+    def _loop(self, first: str, end: str, each: Callable[[str], None]) -> None:
+        fn = self._fn
         before, body, after = fn.current, fn.block("event"), fn.block("events")
         fn.branch(fn.emit(f"icmp slt i64 {first}, {end}"), body, after)
         fn.current, k = body, fn.name()

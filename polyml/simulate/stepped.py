@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from polyml.codegen.systolic import RESULT, Events, FoldProgram, Memory, NestProgram, Operand, Register, Wire
+from polyml.codegen.systolic import RESULT, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.simulate.values import Vector, evaluator
 
@@ -59,7 +59,7 @@ class Stepped:
             base = _Moving(wire, self._units, kind)
         else:
             base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
-        loads = [_Load(events, memories) for events in operand.loads]
+        loads = [(_RunOfLoads if isinstance(events, Runs) else _Load)(events, memories) for events in operand.loads]
         transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
         return _Held(base, [*transfers, *loads], histories.get(own))
 
@@ -155,6 +155,28 @@ class _Load:
         return self._values[part] if self._memory is None else self._memory[self._elements[part]]
 
 
+class _RunOfLoads:
+    """The same, of elements equally far apart."""
+
+    def __init__(self, events: Runs, memories: Memories):
+        self.slices = _slices(events.units, events.unit_step, events.counts)
+        self._memory = memories[events.memory]
+        self._elements = _slices(events.elements, events.element_step, events.counts)
+
+    def values(self, cycle: int, where: slice) -> np.ndarray:
+        return self._memory[self._elements[cycle]]
+
+
+def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
+    """By cycle, None where there are none. Of a step of 0 one, which stands for all."""
+    ends = first + step * counts if step else first + 1
+    step = step or 1
+    return [
+        slice(start, None if end < 0 else end, step) if count else None
+        for start, end, count in zip(first.tolist(), ends.tolist(), counts.tolist())
+    ]
+
+
 class _Transfer:
     def __init__(self, slices: list, history: _History, wire: Wire):
         self.slices, self._along = slices, history.along(wire)
@@ -166,7 +188,7 @@ class _Transfer:
 class _Held:
     """A register: what comes to all units, but for some of them something else. history: where others find it."""
 
-    def __init__(self, base: _Still | _Moving | _Taken, others: list[_Load | _Transfer], history: _History | None):
+    def __init__(self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], history: _History | None):
         self._base, self._others, self._history = base, others, history
 
     def at(self, cycle: int) -> Vector:
@@ -183,11 +205,17 @@ class _Held:
 
 
 class _Store:
-    def __init__(self, events: Events, memory: np.ndarray, results: _History):
-        self._starts, self._slices = events.places.starts.tolist(), events.places.slices
-        self._elements, self._memory, self._results = events.elements, memory, results
+    def __init__(self, events: Events | Runs, memory: np.ndarray, results: _History):
+        self._memory, self._results = memory, results
+        if isinstance(events, Runs):
+            self._slices = _slices(events.units, events.unit_step, events.counts)
+            self._elements = _slices(events.elements, events.element_step, events.counts)
+        else:
+            self._slices = events.places.slices
+            starts = events.places.starts.tolist()
+            self._elements = [events.elements[first:end] for first, end in zip(starts, starts[1:])]
 
     def at(self, cycle: int) -> None:
         where = self._slices[cycle]
         if where is not None:
-            self._memory[self._elements[self._starts[cycle] : self._starts[cycle + 1]]] = self._results.at(cycle)[where]
+            self._memory[self._elements[cycle]] = self._results.at(cycle)[where]
