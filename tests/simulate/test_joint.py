@@ -7,6 +7,7 @@ import pytest
 
 from polyml.schedule.dataflows import plans
 from polyml.simulate import ENGINES
+from polyml.simulate.activity import activity, of_frames
 from polyml.simulate.frames import frames
 from tests.schedule.joint import JOINT, REORDERED, Arrivals, cholesky, cholesky_by_columns, fdtd, lu, trsv
 from tests.schedule.systolic import nests_of
@@ -47,6 +48,7 @@ def test_frames_show_every_statement_with_its_elements(function, shape):
     for plan in plans(nest, sizes, shape)[:3]:
         arrivals, shown = Arrivals(function, JOINT[function], plan), frames(plan)
         assert len(shown.frames) == plan.folds.cycles + plan.folds.drain_cycles
+        assert activity(plan).active.tolist() == of_frames(shown).active.tolist()
         expected = defaultdict(dict)
         for number, point in arrivals.points.items():
             (_, values), reads, write = arrivals.trace[number]
