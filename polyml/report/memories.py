@@ -23,7 +23,7 @@ from polyml.hardware import Systolic
 from polyml.model.counting import count
 from polyml.model.scop import Scop
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import preloaded
+from polyml.schedule.folds import preloaded, shifts
 from polyml.schedule.partial import Partial, partial
 from polyml.schedule.recurrence import Nest
 from polyml.schedule.stalls import Stalled, stalled
@@ -105,7 +105,7 @@ class Memories:
     @property
     def memory_bytes(self) -> int:
         resting = preloaded(self.plan.recurrence, self.plan.mapping)
-        tiles = len(resting) * self.plan.folds.number * prod(self.plan.folds.shape)
+        tiles = shifts(self.plan.recurrence, self.plan.mapping) * self.plan.folds.number * prod(self.plan.folds.shape)
         others = sum(number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting})
         started = self.plan.recurrence.elements if self.plan.recurrence.nest.starts else 0
         return (tiles + others + started + self.plan.recurrence.elements) * self.machine.operand_bytes
@@ -125,7 +125,7 @@ class Memories:
         memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
         if memory is None or clock is None:
             return None
-        tile = len(preloaded(self.plan.recurrence, self.plan.mapping)) * prod(self.plan.folds.shape) * self.machine.operand_bytes
+        tile = shifts(self.plan.recurrence, self.plan.mapping) * prod(self.plan.folds.shape) * self.machine.operand_bytes
         return tile * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:

@@ -52,8 +52,7 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
 
 
 def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
-    statements = (f"{place.statement.name}[{', '.join(place.statement.iterators)}]" for place in nest.nest.places)
-    yield f"── {', '.join(statements)} ".ljust(WIDTH, "─")
+    yield f"── {nest.nest.heading} ".ljust(WIDTH, "─")
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))

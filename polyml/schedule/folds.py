@@ -132,18 +132,23 @@ def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> 
 
 
 def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
-    """How often operands are shifted into all units before a fold: those of different units come in together."""
+    """How often operands are shifted into all units before a fold."""
+    return len(together(recurrence, mapping))
+
+
+def together(recurrence: Recurrence, mapping: SpaceTime) -> list[list[Stream]]:
+    """Operands that are shifted into the units before a fold: those of different units come in at once."""
     outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
     to_units = _map([*outer, *axes], [*outer, *(linear(row, axes) for row in mapping.space)])
-    together: list[isl.Set] = []
+    found: list[tuple[list[Stream], isl.Set]] = []
     for stream in preloaded(recurrence, mapping):
         units = recurrence.users(stream).apply(to_units)
-        free = next((k for k, taken in enumerate(together) if units.is_disjoint(taken)), None)
+        free = next((k for k, (_, taken) in enumerate(found) if units.is_disjoint(taken)), None)
         if free is None:
-            together.append(units)
+            found.append(([stream], units))
         else:
-            together[free] = together[free].union(units)
-    return len(together)
+            found[free] = [*found[free][0], stream], found[free][1].union(units)
+    return [streams for streams, _ in found]
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:

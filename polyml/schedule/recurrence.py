@@ -71,7 +71,7 @@ class Use:
 class Nest:
     """The instances of one statement, or of several that need each other's values: the deepest is `statement`.
 
-    places: of all of them among the points of its loops. uses: statement by statement. written: the elements that `statement`
+    places: of all of them among the points of its loops. uses: statement by statement. results: the elements that each of them
     writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
     arrays. order: of sums. edge: other statements whose instances make one of its values from another as they come and go.
     """
@@ -79,7 +79,7 @@ class Nest:
     statement: Statement = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     uses: tuple[Use, ...]
-    written: Use
+    results: tuple[Use, ...]
     kept: isl.Set = field(repr=False, compare=False)
     order: Order = field(repr=False, compare=False)
     starts: bool
@@ -90,7 +90,18 @@ class Nest:
         return ", ".join(place.statement.name for place in self.places)
 
     @property
+    def written(self) -> Use:
+        """The elements that `statement` writes."""
+        return next(use for use in self.results if use.statement == self.statement.name)
+
+    @property
+    def heading(self) -> str:
+        """`S0[i, j], S1[i]`"""
+        return ", ".join(f"{place.statement.name}[{', '.join(place.statement.iterators)}]" for place in self.places)
+
+    @property
     def loops(self) -> tuple[str, ...]:
+        """Of the deepest statement."""
         return self.statement.iterators
 
     @cached_property
@@ -362,8 +373,8 @@ def _placed(
     for name, place in by_name.items():
         uses |= _with_neighbours(place, {key: use for key, use in uses.items() if key[0] == name}, reads)
     deepest = max((place.statement for place in places), key=lambda s: len(s.iterators))
-    written = _use("result", scop, deepest, deepest.write, None)
-    return Nest(deepest, places, tuple(uses.values()), written, _kept(places, order, dependences), order, starts)
+    results = tuple(_use("result", scop, p.statement, p.statement.write, None) for p in places)
+    return Nest(deepest, places, tuple(uses.values()), results, _kept(places, order, dependences), order, starts)
 
 
 def _summed(uses: Mapping[Key, Use], reduction: Reduction | None) -> Key | None:

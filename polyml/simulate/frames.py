@@ -22,8 +22,8 @@ from polyml import polyhedra
 from polyml.errors import ConfigError
 from polyml.model.scop import Access
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import fold_points, preloaded, stays
-from polyml.schedule.recurrence import Recurrence, Stream
+from polyml.schedule.folds import fold_points, stays, together
+from polyml.schedule.recurrence import Recurrence, Stream, Use
 from polyml.schedule.routing import Source
 from polyml.schedule.spacetime import Vector
 
@@ -171,12 +171,12 @@ def lanes_of(recurrence: Recurrence) -> tuple[Stream, ...]:
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
-def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[str, Access]]:
-    """Of a lane, by statement; every statement writes to the lane of results."""
+def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[Use, Access]]:
+    """Of a lane; every statement writes to the lane of results."""
     statements = {place.statement.name: place.statement for place in recurrence.nest.places}
     if lane is recurrence.result:
-        return [(name, statement.write) for name, statement in statements.items()]
-    return [(lane.use.statement, statements[lane.use.statement].reads[lane.use.read])]
+        return [(use, statements[use.statement].write) for use in recurrence.nest.results]
+    return [(lane.use, statements[lane.use.statement].reads[lane.use.read])]
 
 
 def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
@@ -186,10 +186,10 @@ def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Ins
     elements = []
     for lane in lanes_of(recurrence):
         found = {}
-        for name, access in _accesses(recurrence, lane):
-            relation = access.relation.intersect_domain(pairs[name].domain())
+        for use, access in _accesses(recurrence, lane):
+            relation = access.relation.intersect_domain(pairs[use.statement].domain())
             known = polyhedra.points(relation, **dict(recurrence.sizes))
-            found |= {at[instance]: _element(lane.use.array, index) for instance, (_, index) in known}
+            found |= {at[instance]: _element(use.array, index) for instance, (_, index) in known}
         elements.append(found)
     return {point: Instance(*instance) for instance, point in at.items()}, elements
 
@@ -221,7 +221,8 @@ class _Fold:
             self._t[point] = t
             self._unit[point] = tuple(x - first for x, first in zip(place, corner))
         self._begin, self._end = min(self._t.values()), max(self._t.values())
-        self._resting = [n for n, lane in enumerate(lanes) if lane in preloaded(recurrence, mapping)]
+        self._loads = [[lanes.index(stream) for stream in streams] for streams in together(recurrence, mapping)]
+        self._resting = [lane for each in self._loads for lane in each]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
         self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
         for lane, found in enumerate(sources):
@@ -283,7 +284,7 @@ class _Fold:
         low, high = min(self._rows), max(self._rows)
         moves, registers = self._moves(), self._registers()
         outside = self._outside()
-        ahead = len(self._resting) * (high - low + 1)
+        ahead = len(self._loads) * (high - low + 1)
         for step in range(ahead):
             t = self._begin - ahead + step
             cells, shifts, waiting = self._preload(step, low, high)
@@ -376,17 +377,17 @@ class _Fold:
         return True
 
     def _preload(self, step: int, low: int, high: int) -> tuple[dict[Unit, Cell], list[Move], list[Outside]]:
-        """What stays goes down the rows, that of the last row first; one lane after another."""
+        """What stays goes down the rows, that of the last row first; of lanes of the same units one after another."""
         rows = high - low + 1
         loading, at = divmod(step, rows)
         first = self._firsts
         registers: dict[Unit, list[Register]] = defaultdict(list)
         moves, waiting = [], []
-        for lane in self._resting[:loading]:
+        for lane in (lane for each in self._loads[:loading] for lane in each):
             for unit, element in first[lane].items():
                 registers[unit].append(Register(lane, element))
-        lane = self._resting[loading]
-        for (row, *column), element in first[lane].items():
+        coming = [(lane, unit, element) for lane in self._loads[loading] for unit, element in first[lane].items()]
+        for lane, (row, *column), element in coming:
             here = low + at - (high - row)
             way = (1, *(0 for _ in column))
             if here < low:

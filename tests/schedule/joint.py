@@ -272,9 +272,9 @@ class Arrivals:
         time, *space = plan.mapping.rows
         self.t = {n: _dot(time, p[outer:]) for n, p in self.points.items()}
         self.unit = {n: tuple(_dot(row, p[outer:]) for row in space) for n, p in self.points.items()}
-        starts = [min(x) for x in zip(*self.unit.values())]
+        self.starts = [min(x) for x in zip(*self.unit.values())]
         lengths = plan.folds.shape
-        blocks = {n: tuple((x - s) // r for x, s, r in zip(unit, starts, lengths)) for n, unit in self.unit.items()}
+        blocks = {n: tuple((x - s) // r for x, s, r in zip(unit, self.starts, lengths)) for n, unit in self.unit.items()}
         self.fold = {n: (*p[:outer], *blocks[n]) for n, p in self.points.items()}
         self.sources = {key: [self._led(source) for source in found] for key, found in recurrence.sources.items()}
 

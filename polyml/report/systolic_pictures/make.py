@@ -19,7 +19,7 @@ def pictures(report: SystolicReport) -> dict[str, str]:
     """Of each nest's best mapping; with the nest's name where there are several."""
     found: dict[str, str] = {}
     for nest in report.nests:
-        suffix = f"-{nest.nest.name}" if len(report.nests) > 1 else ""
+        suffix = f"-{nest.nest.name.replace(', ', '-')}" if len(report.nests) > 1 else ""
         found |= {name + suffix: text for name, text in pictures_of(nest.best).items()}
     return found
 

@@ -62,7 +62,7 @@ def _file(name: str) -> str:
 def _nest(nest: NestReport, drawn: list[Frames], refused: ConfigError | None) -> Iterator[str]:
     """The mappings that are drawn, the best first, one shown at a time; or why there are none."""
     yield f'<section class="nest" aria-label="{escape(nest.nest.name)}">'
-    yield f"<h2>{escape(nest.nest.name)}[{escape(', '.join(nest.nest.loops))}]</h2>"
+    yield f"<h2>{escape(nest.nest.heading)}</h2>"
     if refused:
         yield f"<p>{escape(refused.message)}; {escape('; '.join(refused.notes))}</p>"
     if len(drawn) == 1:
