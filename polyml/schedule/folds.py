@@ -132,18 +132,26 @@ def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> 
 
 
 def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
-    """How often operands are shifted into all units before a fold: those of different units come in together."""
+    """How often operands are shifted into all units before a fold."""
+    return len(shifted_together(recurrence, mapping))
+
+
+def shifted_together(recurrence: Recurrence, mapping: SpaceTime) -> list[list[Stream]]:
+    """Operands that are shifted in before a fold, one after another: those of different units come in together."""
     outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
     to_units = _map([*outer, *axes], [*outer, *(linear(row, axes) for row in mapping.space)])
     together: list[isl.Set] = []
+    found: list[list[Stream]] = []
     for stream in preloaded(recurrence, mapping):
         units = recurrence.users(stream).apply(to_units)
         free = next((k for k, taken in enumerate(together) if units.is_disjoint(taken)), None)
         if free is None:
             together.append(units)
+            found.append([stream])
         else:
             together[free] = together[free].union(units)
-    return len(together)
+            found[free].append(stream)
+    return found
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyml.model.lattice import affine, lattice
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import fold_points, preloaded
+from polyml.schedule.folds import fold_points, shifts
 from polyml.simulate.frames import Frames
 
 MOST_INSTANCES = 2_000_000  # that are enumerated
@@ -36,7 +36,7 @@ def activity(plan: Plan) -> Activity:
         active = np.array(folds.active)
         of = f"the first of {folds.number:,} folds, from its first instance to its last" if folds.number > 1 else ""
         return Activity(active, (("compute", 0, len(active)),), (0,), of)
-    resting, outer = len(preloaded(recurrence, plan.mapping)), len(recurrence.outer)
+    resting, outer = shifts(recurrence, plan.mapping), len(recurrence.outer)
     found: list[tuple[str, np.ndarray]] = []
     for _, _, points in fold_points(folds):
         axes = lattice(points)[:, outer:]

@@ -22,7 +22,7 @@ from polyml import polyhedra
 from polyml.errors import ConfigError
 from polyml.model.scop import Access
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import fold_points, preloaded, stays
+from polyml.schedule.folds import fold_points, preloaded, shifted_together, stays
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.routing import Source
 from polyml.schedule.spacetime import Vector
@@ -171,6 +171,12 @@ def lanes_of(recurrence: Recurrence) -> tuple[Stream, ...]:
     return (*recurrence.streams, *(() if summed else (recurrence.result,)))
 
 
+def _names(recurrence: Recurrence) -> dict[str, str]:
+    """Of arrays that the statements read, as their user writes them."""
+    nest = recurrence.nest
+    return {nest.place(use.statement).statement.reads[use.read].array: use.array for use in nest.uses}
+
+
 def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[str, Access]]:
     """Of a lane, by statement; every statement writes to the lane of results."""
     statements = {place.statement.name: place.statement for place in recurrence.nest.places}
@@ -183,13 +189,14 @@ def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Ins
     """By point [o, a]: what runs there, and the elements that it has, by lane."""
     pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
     at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
-    elements = []
+    elements, names = [], _names(recurrence)
     for lane in lanes_of(recurrence):
         found = {}
         for name, access in _accesses(recurrence, lane):
             relation = access.relation.intersect_domain(pairs[name].domain())
             known = polyhedra.points(relation, **dict(recurrence.sizes))
-            found |= {at[instance]: _element(lane.use.array, index) for instance, (_, index) in known}
+            array = names.get(access.array, access.array)
+            found |= {at[instance]: _element(array, index) for instance, (_, index) in known}
         elements.append(found)
     return {point: Instance(*instance) for instance, point in at.items()}, elements
 
@@ -222,6 +229,7 @@ class _Fold:
             self._unit[point] = tuple(x - first for x, first in zip(place, corner))
         self._begin, self._end = min(self._t.values()), max(self._t.values())
         self._resting = [n for n, lane in enumerate(lanes) if lane in preloaded(recurrence, mapping)]
+        self._loads = [[lanes.index(stream) for stream in each] for each in shifted_together(recurrence, mapping)]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
         self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
         for lane, found in enumerate(sources):
@@ -283,7 +291,7 @@ class _Fold:
         low, high = min(self._rows), max(self._rows)
         moves, registers = self._moves(), self._registers()
         outside = self._outside()
-        ahead = len(self._resting) * (high - low + 1)
+        ahead = len(self._loads) * (high - low + 1)
         for step in range(ahead):
             t = self._begin - ahead + step
             cells, shifts, waiting = self._preload(step, low, high)
@@ -382,20 +390,18 @@ class _Fold:
         first = self._firsts
         registers: dict[Unit, list[Register]] = defaultdict(list)
         moves, waiting = [], []
-        for lane in self._resting[:loading]:
+        for lane in (lane for each in self._loads[:loading] for lane in each):
             for unit, element in first[lane].items():
                 registers[unit].append(Register(lane, element))
-        lane = self._resting[loading]
-        for (row, *column), element in first[lane].items():
-            here = low + at - (high - row)
-            way = (1, *(0 for _ in column))
-            if here < low:
-                if low - here <= MOST_AHEAD:
+        for lane in self._loads[loading]:
+            for (row, *column), element in first[lane].items():
+                here, way = low + at - (high - row), (1, *(0 for _ in column))
+                if low - MOST_AHEAD <= here < low:
                     waiting.append(Outside(lane, element, (low, *column), way, here - low))
-                continue
-            registers[(here, *column)].append(Register(lane, element, enters=here == low))
-            if here < row:
-                moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
+                elif here >= low:
+                    registers[(here, *column)].append(Register(lane, element, enters=here == low))
+                    if here < row:
+                        moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
         cells = {unit: Cell(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
         return cells, moves, waiting
 
