@@ -663,6 +663,7 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
     """
     if values.is_empty():
         return 0, 0
+    values = values.coalesce()  # of alternatives that turn out to be empty isl takes 0
     first, last = values.dim_min_val(0), values.dim_max_val(0)
     return (first.to_python(), last.to_python()) if first.is_int() and last.is_int() else None
 

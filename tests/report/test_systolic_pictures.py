@@ -14,10 +14,12 @@ from polyml.report.systolic_pictures.make import array_svg
 from polyml.report.systolic_pictures.style import DARK, LIGHT
 from polyml.simulate.frames import frames
 from tests.cli.running import run
+from tests.schedule.joint import JOINT, fdtd, jacobi_2d, lu, trsv
 from tests.schedule.systolic import CALLS, cross, fir, history, matmul, seidel, subsequence, zeros
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS, COLUMNS, DEPTH = 3, 4, 5
+ARGUMENTS = {**CALLS, lu: JOINT[lu], trsv: JOINT[trsv], fdtd: JOINT[fdtd], jacobi_2d: JOINT[jacobi_2d]}
 
 
 def reported(function, args, **options):
@@ -104,11 +106,11 @@ def test_a_report_s_pictures_are_well_formed_and_named(report):
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
-@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
 def test_every_kernel_s_pictures_fit_their_frame(function, shape):
     """No text and no unit is outside of the picture; one text is not upon another."""
-    found = reported(function, CALLS[function], array=shape).pictures()
-    assert {"wavefronts", "array", "utilisation"} <= set(found)
+    found = reported(function, ARGUMENTS[function], array=shape).pictures()
+    assert {"wavefronts", "array", "utilisation"} <= {name.partition("-")[0] for name in found}
     for text in found.values():
         root = ElementTree.fromstring(text)
         _, _, width, height = map(float, root.get("viewBox").split())
@@ -160,6 +162,13 @@ def test_wavefronts_are_the_times_of_the_points(report):
         assert words(point.find(f"{SVG}text")) == str(t)
     assert found == expected
     assert len(of_class(root, "axis")) == len(set(expected.values()))
+
+
+def test_wavefronts_are_of_a_slice_with_points():
+    """Of j = 0 LU has one row alone."""
+    root = ElementTree.fromstring(reported(lu, (zeros(4, 4),), array=(4, 4)).pictures()["wavefronts"])
+    hints = {words(point.find(f"{SVG}title")).partition(": ")[0] for point in of_class(root, "point")}
+    assert hints == {f"k = {k}, i = {i}, j = 3" for k in range(3) for i in range(k + 1, 4)}
 
 
 def test_utilisation_has_a_step_for_every_change(report):

@@ -10,18 +10,20 @@ from polyml.errors import ConfigError
 from polyml.schedule.dataflows import plans
 from polyml.schedule.folds import preloaded, stays
 from polyml.simulate.frames import frames
+from tests.schedule.joint import JOINT, Arrivals
 from tests.schedule.systolic import CALLS, Run, fir, matmul, matvec, nests_of, subsequence, triangular, zeros
 from tests.simulate.simulating import Simulated
 
 SHAPES = ((3, 2), (4, 4), (5,))
+ARGUMENTS = {**CALLS, **JOINT}
 
 
 @cache
 def drawn(function, shape):
-    """Of the best mapping of each dataflow, and of the last one of all."""
-    (nest,), sizes = nests_of(function)
-    found = plans(nest, sizes, shape)
-    return [frames(plan) for plan in (*{plan.dataflow: plan for plan in reversed(found)}.values(), found[-1])]
+    """Of each nest the best mapping of each dataflow, and the last one of all."""
+    nests, sizes = nests_of(function, ARGUMENTS[function])
+    every = [plans(nest, sizes, shape) for nest in nests]
+    return [frames(plan) for found in every for plan in (*{p.dataflow: p for p in reversed(found)}.values(), found[-1])]
 
 
 def best(function, shape, args=None, dataflow="auto"):
@@ -62,7 +64,30 @@ def test_units_run_the_source_s_instances_with_its_elements(function, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", JOINT, ids=lambda f: f.__name__)
+def test_units_run_the_instances_of_several_statements(function, shape):
+    for shown in drawn(function, shape):
+        run = Arrivals(function, JOINT[function], shown.plan)
+        folds = sorted(set(run.fold.values()))
+        starts = [min(x) for x in zip(*run.unit.values())]
+        expected = {}
+        for number, unit in run.unit.items():
+            at = tuple((x - start) % length for x, start, length in zip(unit, starts, shown.shape))
+            (_, loops), reads, write = run.trace[number]
+            wanted = {text(reads[read]) for name, read in run.sources if name == run.names[number]}
+            written = {text(write)} if len(shown.lanes) > len(shown.plan.recurrence.streams) else set()
+            expected[folds.index(run.fold[number]), run.t[number], at] = run.names[number], loops, wanted | written
+        found = {}
+        for frame in (f for f in shown.frames if f.phase == "compute"):
+            for unit, cell in frame.cells.items():
+                if cell.instance is not None:
+                    used = {r.element for r in cell.registers if r.used}
+                    found[frame.fold, frame.t, unit] = cell.instance.statement, cell.instance.values, used
+        assert found == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
 def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
     for shown in drawn(function, shape):
         plan = shown.plan
@@ -81,7 +106,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
 def test_no_element_appears_from_nowhere(function, shape):
     """It entered, stayed, came over links, a link a cycle at most, or is a sum that starts."""
     for shown in drawn(function, shape):
@@ -101,7 +126,7 @@ def test_no_element_appears_from_nowhere(function, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
 def test_moves_begin_with_the_element_and_end_with_it(function, shape):
     for shown in drawn(function, shape):
         at = {(f.fold, f.t): f for f in shown.frames if f.phase == "compute"}

@@ -74,7 +74,9 @@ def wavefronts_svg(plan: Plan) -> Svg:
 
 
 def slice_of(plan: Plan) -> Slice:
-    """The first points of the axes that the array's coordinates depend on, before others, with the least values of the others."""
+    """The first points of the axes that the array's coordinates depend on, before others, with the least or greatest values of the
+    others, where there are more points.
+    """
     recurrence, rows = plan.recurrence, plan.mapping.rows
     outer, count = len(recurrence.outer), len(recurrence.axes)
     order = sorted(range(count), key=lambda k: (not any(row[k] for row in plan.mapping.space), not rows[0][k], k))
@@ -83,7 +85,15 @@ def slice_of(plan: Plan) -> Slice:
     chosen = {names[outer + k] for k in (down, across) if k is not None}
     others = [n for n in names if n not in chosen]
     kept = isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(others)}] }}").intersect_domain(recurrence.points)
-    inside = kept.intersect_range(kept.range().lexmin()).domain()
+    ends = kept.range().lexmin(), kept.range().lexmax()
+    slices = (_sliced(plan, kept.intersect_range(end).domain(), names, down, across) for end in ends)
+    return max(slices, key=lambda each: len(each.points))
+
+
+def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> Slice:
+    """inside: the points { [o, a] }."""
+    recurrence, outer = plan.recurrence, len(plan.recurrence.outer)
+    chosen = {names[outer + k] for k in (down, across) if k is not None}
     ranges = dict(zip(names, polyhedra.ranges(inside)))
     cut = {n: low + MOST for n, (low, high) in ranges.items() if n in chosen and high >= low + MOST}
     bounds = " and ".join(f"{n} < {end}" for n, end in cut.items()) or "true"
@@ -99,7 +109,7 @@ def _names(plan: Plan) -> list[str]:
 
 
 def _time(plan: Plan) -> str:
-    return plan.recurrence.text(plan.mapping).partition(",")[0]
+    return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), plan.recurrence.nest.loops)}"
 
 
 def _where(found: Slice, names: Sequence[str]) -> str:
