@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from polyml.caches.team import Team, run_apart
 from polyml.caches.trace import Reference
 from polyml.codegen import ir
 from polyml.codegen.ast import Program
-from polyml.codegen.ir import Unit
 from polyml.errors import PolymlValueError
 from polyml.machine import CacheLevel
 from polyml.runtime.load import Code, assemble_together, load
@@ -48,7 +48,11 @@ class Counts:
 
     def conflict(self, level: int) -> int:
         """What full associativity would help; negative where sets keep lines that it would not."""
-        return self.misses[level] - self.far[level] - (self.taken[level] if self.taken else 0)
+        return self.misses[level] - self.far[level] - self.coherence(level)
+
+    def coherence(self, level: int) -> int:
+        """Misses of lines that writes of other threads took; 0 where these were not asked for."""
+        return self.taken[level] if self.taken else 0
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,13 @@ def simulate(
     most = coherence.MOST_THREADS if coherent else requests.MOST_THREADS
     if not 1 <= threads <= most:
         raise PolymlValueError(f"{threads} threads are not simulated, but 1 to {most}")
-    near, far = _layouts(tuple(levels), classify, threads, coherent, len(where), -(-end // line_bytes))
-    units = [trace.trace(program, sizes, where, near, threads)]
-    if far is not None:
-        units.append((*simulated.units(far), requests.serve(far)))
-    states, counters = _run(units, near, far, threads, _arrays(list(where.values()), near), len(found))
+    near, far = _layouts(tuple(levels), classify, threads, coherent, _rounded(len(where)), _rounded(-(-end // line_bytes)))
+    own, declarations = ir.shared(trace.caches(near))
+    tracer = trace.trace(program, sizes, where, near, threads)
+    tracer = [replace(unit, declarations={**unit.declarations, **declarations}) for unit in tracer]
+    served = [] if far is None else [ir.text((*simulated.units(far), requests.serve(far)))]
+    code = _code(ir.text(tracer), (ir.text(own), *served))
+    states, counters = _run(code, near, far, threads, _arrays(list(where.values()), near), len(found))
     start, count = near.written // 8, len(levels)
     written = sum(state[start : start + len(where) * count].reshape(len(where), count) for state in states)
 
@@ -130,13 +136,29 @@ def _layouts(
     return near, Layout(levels, range(first, len(levels)), arrays, lines, threads, shadowed=shadowed, coherent=together)
 
 
+def _rounded(number: int) -> int:
+    """A little more, so that the same caches serve programs of about as many lines."""
+    step = 1 << max(3, number.bit_length() - 4)
+    return -(-number // step) * step
+
+
+def _code(tracer: str, caches: Sequence[str]) -> Code:
+    """caches: texts that other programs may share."""
+    return load([*_assembled(tracer), *(each for text in caches for each in _kept(text))], trace.ENTRY, requests.ENTRY)
+
+
+def _assembled(text: str) -> tuple[bytes, ...]:
+    host = machine.host()
+    return assemble_together([text], cpu=host.cpu_name, features=host.features)
+
+
+_kept = lru_cache(maxsize=16)(_assembled)
+
+
 def _run(
-    units: Sequence[Sequence[Unit]], near: Layout, far: Layout | None, threads: int, arrays: np.ndarray, references: int
+    code: Code, near: Layout, far: Layout | None, threads: int, arrays: np.ndarray, references: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """What the code of both simulators leaves behind: their states; by thread and reference, the counters."""
-    host = machine.host()
-    objects = assemble_together([ir.text(each) for each in units], cpu=host.cpu_name, features=host.features)
-    code = load(objects, trace.ENTRY, requests.ENTRY)
     counters = np.zeros((2, threads, references, near.counters), np.int64)  # those of each simulator
     states = [_state(near, arrays) for _ in range(threads)]
     for state, own in zip(states, counters[0]):

@@ -62,10 +62,14 @@ def references(program: Program) -> tuple[Reference, ...]:
 def trace(
     program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int = 1
 ) -> tuple[Unit, ...]:
-    """`i64 @polyml_trace(ptr state, ptr counters, i64 thread)`, of one of so many threads, and the functions of its caches."""
+    """`i64 @polyml_trace(ptr state, ptr counters, i64 thread)`, of one of so many threads."""
     tracer = _Tracer(program, sizes, places, layout, threads)
-    functions = [*tracer.define(program.body if threads > 1 else in_turn(program.body)), *levels.units(layout)]
-    return (*functions, stack.unit(layout)) if layout.capacities else tuple(functions)
+    return tuple(tracer.define(program.body if threads > 1 else in_turn(program.body)))
+
+
+def caches(layout: Layout) -> tuple[Unit, ...]:
+    """The functions that a trace calls."""
+    return (*levels.units(layout), *([stack.unit(layout)] if layout.capacities else []))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Blocks stay open so that a value can be put where it is cheapest (in the block t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 GROUP_EFFORT = 10_000  # of functions, for which a module takes little more
 
@@ -78,6 +78,17 @@ def text(units: Sequence[Unit]) -> str:
     defined = {unit.name for unit in units}
     needed = {declaration for unit in units for name, declaration in unit.declarations.items() if name not in defined}
     return "\n".join([*sorted(needed), *(unit.definition for unit in units)]) + "\n"
+
+
+def shared(units: Sequence[Unit]) -> tuple[list[Unit], dict[str, str]]:
+    """Functions that are their module's own, as those of several modules together; by name, what others declare of them."""
+    found, declarations = [], {}
+    for unit in units:
+        head, rest = unit.definition.split("\n", 1)
+        seen = head.replace("define internal ", "define hidden ", 1)
+        found.append(replace(unit, definition=f"{seen}\n{rest}"))
+        declarations[unit.name] = seen.replace("define ", "declare ", 1).rpartition(")")[0] + ")"
+    return found, declarations
 
 
 class Groups:
