@@ -59,7 +59,7 @@ from polyml.schedule.contraction import has_contraction
 from polyml.schedule.distribution import divide, with_versions
 from polyml.schedule.file import Saved, check_name, tree_of
 from polyml.schedule.loops import loops, read, write
-from polyml.schedule.script import Problem, Schedule
+from polyml.schedule.script import NOTHING, OBJECTS, TEXT, Problem, Schedule
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
@@ -141,7 +141,7 @@ def compile(
         model = stage("pieces", lambda: _form_of({s.name for s in given.statements}, model, options))
         problem = _problem(model, layouts, options, given.sized, related, nullcontext)
         tree = stage("schedule", lambda: _proved(given, problem))
-        made = _generate_given(problem, model, tree, layouts, options, stage, assembles=True)
+        made = _generate_given(problem, model, tree, layouts, options, stage, OBJECTS)
     else:
         made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
     code = stage("object", made.assembler.objects)
@@ -276,8 +276,8 @@ def _problem(
     related: tuple[str, ...],
     alone: Callable[[], AbstractContextManager],
 ) -> Problem:
-    def generate(tree: isl.Schedule) -> Program:
-        return _generate_given(problem, model, tree, layouts, options, _Clock({})).program
+    def generate(tree: isl.Schedule, emits: str = TEXT) -> Program:
+        return _generate_given(problem, model, tree, layouts, options, _Clock({}), emits).program
 
     sizes = model.typical if sized or model.expands else None
     types = model.typed.types
@@ -298,7 +298,7 @@ def _generate_given(
     layouts: tuple[str, ...],
     options: Options,
     stage: _Clock,
-    assembles: bool = False,
+    emits: str,
 ) -> _Made:
     """LLVM text for a schedule that is given: no other way is tried."""
     asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
@@ -320,7 +320,7 @@ def _generate_given(
         way = _Way("the schedule given", model, False, together)
         try:
             scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
-            made = _generate(way, scheduled, machine.host(), layouts, options, False, None, sizes, related, stage, assembles)
+            made = _generate(way, scheduled, machine.host(), layouts, options, False, None, sizes, related, stage, emits)
             return replace(made, sized=bool(related))  # else one form is for all sizes
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             if settings["vectorize"] or not together:
@@ -374,7 +374,7 @@ def _searched(
             if form.versions and not scheduled.cut:
                 continue
         try:
-            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, True)
+            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, OBJECTS)
             return replace(made, notes=notes + made.notes)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
@@ -426,9 +426,9 @@ class _Made:
     related: tuple[Alike, ...]
 
 
-def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, assembles) -> _Made:
-    """LLVM text in one way, and where `assembles` is set, code that other threads begin to make of it. Raises BudgetExceeded or
-    CannotRunTogether.
+def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, emits) -> _Made:
+    """The program in one way. emits: NOTHING of it, LLVM's TEXT, or OBJECTS, code that other threads begin to make of the text.
+    Raises BudgetExceeded or CannotRunTogether.
     """
     tree, scop, free = scheduled.tree, way.model.scop, way.model.reductions
     sized = scheduled.sized or way.model.expands
@@ -456,8 +456,8 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
         threads = not options.runs_alone
         flags = {"fp": options.fp, "aliased": aliased, "layouts": layouts, "fused": host.fma, "threads": threads}
         with Assembler(machine.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
-            groups = ir.Groups(assembler.add) if assembles else None
-            units = stage("llvm", lambda: _emitted(program, groups, flags))
+            groups = ir.Groups(assembler.add) if emits == OBJECTS else None
+            units = () if emits == NOTHING else stage("llvm", lambda: _emitted(program, groups, flags))
     return _Made(way.model, tree, program, units, assembler, scheduled.notes, sized, related)
 
 

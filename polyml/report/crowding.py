@@ -19,8 +19,9 @@ MOST_ADDRESSES = 200_000  # of one reference
 
 @dataclass(frozen=True)
 class Walked:
-    """A reference in a nest of loops. start: its address in the middle iteration. steps: bytes by which each loop moves it."""
+    """A reference in a nest of loops, to an array. start: its address in the middle iteration. steps: bytes by which each loop moves it."""
 
+    array: str
     start: int
     steps: tuple[int, ...]
 
@@ -46,23 +47,29 @@ def walked(
                     start += c * middles[name] * stride
                 else:
                     start += c * sizes.get(name, 0) * stride if isinstance(name, str) else 0
-        found.append(Walked(start, tuple(0 if k is None else moved[k] for k in iterators)))
+        found.append(Walked(access.array, start, tuple(0 if k is None else moved[k] for k in iterators)))
     return found
 
 
-def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> float:
-    """Which part of the lines that a box of so many iterations of each loop uses is in sets with more lines than ways."""
-    lines = [_lines(reference, box, level.line_bytes) for reference in dict.fromkeys(references)]
-    if any(each is None for each in lines):
-        return 1.0
-    every = np.unique(np.concatenate(lines))
-    sets = every % set_count(level)
-    counts = np.bincount(sets, minlength=1)
-    return float(np.sum(counts[counts > level.ways])) / len(every)
+def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> dict[str, float]:
+    """By array, which part of the lines that a box of so many iterations of each loop uses is in sets with more lines than ways;
+    nothing where there are too many to look at, or one set.
+    """
+    if level.sets == 1:
+        return {}
+    by_array: dict[str, list[np.ndarray | None]] = {}
+    for reference in dict.fromkeys(references):
+        by_array.setdefault(reference.array, []).append(_lines(reference, box, level.line_bytes))
+    if any(lines is None for each in by_array.values() for lines in each):
+        return {}
+    lines = {array: each[0] if len(each) == 1 else np.unique(np.concatenate(each)) for array, each in by_array.items()}
+    sets = {array: own % set_count(level) for array, own in lines.items()}
+    counts = np.bincount(np.concatenate([*sets.values()]), minlength=1)
+    return {array: float(np.mean(counts[own] > level.ways)) for array, own in sets.items()}
 
 
 def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
-    """The lines of a reference, perhaps some of them twice; None for too many."""
+    """The lines of a reference; None for too many."""
     addresses = np.array([reference.start])
     for step, count in zip(reference.steps, box):
         if not step or count == 1:
@@ -74,5 +81,5 @@ def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray
             moved = np.arange(count) * step
         if len(addresses) * len(moved) > MOST_ADDRESSES:
             return None
-        addresses = np.unique((addresses[:, None] + moved[None, :]).ravel())
-    return addresses // line_bytes
+        addresses = (addresses[:, None] + moved[None, :]).ravel()
+    return np.unique(addresses // line_bytes)

@@ -41,8 +41,13 @@ class Cycles:
 
 def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
     """Of the program where every element is in the first cache: an estimate."""
+    return cycles_of(executions(program, sizes, places), program, places, vector_bytes)
+
+
+def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
+    """The same of a program whose executions are known."""
     table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
-    for site in executions(program, sizes, places):
+    for site in sites:
         found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles
     return Cycles(found[False], found[True])
 

@@ -27,6 +27,7 @@ from polyml.schedule.legality import check_asked, check_legal, check_parallel
 from polyml.schedule.loops import Node
 
 OPERATIONS = 3_000_000  # isl operations for one step and its proof
+NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
 MOST_TOGETHER = 64  # iterations of one loop that run together
 
 
@@ -36,7 +37,8 @@ class Problem:
 
     types, layouts: of the arguments. sizes: values of parameters that the generator chooses by; sized: whether it does that
     for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: the
-    program that a tree becomes, whose code is made but not assembled; ScheduleError for what it cannot do. alone: isl's state is the process's.
+    program that a tree becomes, whose code is made but not assembled, or not even made where NOTHING is emitted; ScheduleError for
+    what it cannot do. alone: isl's state is the process's.
     """
 
     scop: Scop
@@ -47,7 +49,7 @@ class Problem:
     sizes: Mapping[str, int] | None
     sized: bool
     related: tuple[str, ...]
-    generate: Callable[[isl.Schedule], object]
+    generate: Callable[..., object]
     alone: Callable[[], AbstractContextManager]
 
     def check(self, tree: isl.Schedule) -> None:
