@@ -176,9 +176,8 @@ class Kernel:
 
         A pipeline.Compiled; nothing is taken from the disk cache.
         """
-        types, layouts, sizes = self._signature(args_or_types)
         options = config.resolve(self.settings)
-        return self._compile(types, layouts, options, False, sizes)[0]
+        return self._of_these(args_or_types, lambda types, layouts, sizes: self._compile(types, layouts, options, False, sizes)[0])
 
     def schedule(self, *args_or_types) -> Schedule:
         """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.Schedule.
@@ -188,14 +187,13 @@ class Kernel:
         start, given = "auto", args_or_types
         if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
             start, given = given[0], given[1:]
-        types, layouts, sizes = self._signature(given)
 
-        def made() -> Schedule:
+        def made(types, layouts, sizes) -> Schedule:
             from polyml import pipeline
 
             return pipeline.schedule_of(self._parsed(), types, layouts, config.resolve(self.settings), sizes, start, _alone)
 
-        return self._compiling(made)
+        return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
     def load_schedule(self, path: str | os.PathLike, *args_or_types) -> Schedule:
         """What `Schedule.save` wrote, proved again: for these arguments, or for types like those it was made for.
@@ -253,14 +251,15 @@ class Kernel:
         return self._stage("asm", args_or_types)
 
     def report(
-        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, block=(),
-        array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
+        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
+        block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
         target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
         measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
-        loops, outermost first. simulate: whether caches are simulated.
+        loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
+        leave the caches of others.
         target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
         target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
         or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
@@ -268,16 +267,19 @@ class Kernel:
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
         kind = target or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "block": tuple(block)}
-        asked |= {"rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
+        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "coherent": coherent}
+        asked |= {"block": tuple(block), "rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
         found = asked.pop("machine")
 
         def made() -> Report | GpuReport | SystolicReport:
             from polyml.report.targets import report
 
             given = self._arguments(self._bound(args, {}))
-            arguments = {a.name: a.value for a in given}
-            return report(self._call(given), arguments, self._where, kind, found, asked)
+            named, call = {a.name: a.value for a in given}, self._call(given)
+            try:
+                return report(call, named, self._where, kind, found, asked)
+            except SizesNeeded:
+                return report(replace(call, types=_exact(given)), named, self._where, kind, found, asked)
 
         return self._compiling(made)
 
@@ -332,7 +334,7 @@ class Kernel:
         from polyml.report.forms import Call
 
         types, layouts = _types(given)
-        return Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone)
+        return Call(self._parsed(), types, layouts, sizes_of(given), config.resolve(self.settings), _alone, self._given)
 
     def _simulated(
         self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
@@ -402,8 +404,7 @@ class Kernel:
         found = captures(self.py_func)
         chosen = self._specialised(types, layouts, options, found, given)
         if isinstance(chosen.reason, SizesNeeded):
-            exact = tuple(with_sizes(a.type, a.value) for a in given)
-            chosen = self._specialised(exact, layouts, options, found, given)
+            chosen = self._specialised(_exact(given), layouts, options, found, given)
         self._last = chosen
         if chosen.artifact is None:
             return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
@@ -674,6 +675,17 @@ class Kernel:
         sizes = None if of_types else sizes_of(self._arguments(values))
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
+    def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):
+        """What is made for these types, layouts and sizes; where it is affine for given numbers alone, for those of the arguments."""
+        types, layouts, sizes = self._signature(args_or_types)
+        try:
+            return make(types, layouts, sizes)
+        except SizesNeeded:
+            values = calling.bound(self.py_func, args_or_types, {}) if args_or_types else ()
+            if not values or any(isinstance(value, (str, ArrayType, ScalarType)) for value in values):
+                raise
+            return make(_exact(self._arguments(values)), layouts, sizes)
+
     def _type(self, name: str, value: object) -> tuple[ArgType, str]:
         if isinstance(value, str):
             try:
@@ -855,6 +867,11 @@ def _from_cache(cache, name: str | None) -> Artifact | None:
 
 def _types(given: tuple[Argument, ...]) -> tuple[tuple[ArgType, ...], tuple[str, ...]]:
     return tuple(a.type for a in given), tuple(a.layout for a in given if a.layout)
+
+
+def _exact(given: tuple[Argument, ...]) -> tuple[ArgType, ...]:
+    """The types with all sizes and ints."""
+    return tuple(with_sizes(a.type, a.value) for a in given)
 
 
 def _is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:

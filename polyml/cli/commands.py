@@ -179,6 +179,7 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
 @_array
 @_dataflow
 @_links
@@ -187,16 +188,18 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
               show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
 @click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
 @click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
+@click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, array, dataflow, links, mapping, rank,
-           svg, html, fp, as_json) -> None:  # fmt: skip
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, coherent, array, dataflow, links,
+           mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
     asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
-    asked |= {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
-    sys.exit(report(spec, define, args, preset, target, machine, asked, svg, html, _given(fp=fp), as_json))
+    asked |= {"coherent": coherent, "array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
+    files = {"svg": svg, "html": html, "save": save}
+    sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))
 
 
 @main.command()

@@ -19,16 +19,18 @@ _USAGE = 2  # the exit status
 
 
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
-           asked: Mapping[str, object], pictures: str | None, page: str | None, options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
-    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. pictures: a folder.
-    page: a file.
+           asked: Mapping[str, object], files: Mapping[str, str | None], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
+    """Print the report; the exit status. asked: by the report's parameters, as the command line has them. files: that are written
+    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen.
     """
     try:
         found = _report(spec, define, args, preset, target, machine, asked, options)
-        if pictures:
-            _draw(found, Path(pictures))
-        if page:
-            _write(found.page(), Path(page))
+        if files["svg"]:
+            _draw(found, Path(files["svg"]))
+        if files["html"]:
+            _write(found.page(), Path(files["html"]))
+        if files["save"]:
+            _save(found, files["save"])
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
@@ -87,6 +89,19 @@ def _write(page: str, path: Path) -> None:
         path.write_text(page, encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--html cannot write to {path}: {problem.strerror}") from None
+
+
+def _save(found, file: str) -> None:
+    from polyml.report.make import Report
+
+    if not isinstance(found, Report):
+        raise ConfigError("--save is not for this target: no tiles are chosen for it")
+    if found.tiles.schedule is None:
+        raise ConfigError(f"--save has no tiles to write: {found.tiles.problem}")
+    try:
+        found.tiles.schedule.save(file)
+    except OSError as problem:
+        raise ConfigError(f"--save cannot write to {file}: {problem.strerror}") from None
 
 
 def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from polyml.model import formulas
 from polyml.report.make import FormReport, Report
 from polyml.report.misses import ENGINE, Misses
 from polyml.report.roofline import Roof, Roofline
-from polyml.report.text import reference_text
+from polyml.report.text import reference_text, tiling
 
 VERSION = 1
 
@@ -103,11 +103,13 @@ def _tiles(report: Report) -> dict[str, object]:
     return {
         "loops": list(found.loops),
         "candidates": [asdict(candidate) for candidate in found.simulated],
+        "predicted": [asdict(candidate) for candidate in found.predicted],
         "fastest": found.fastest and list(found.fastest.sizes),
+        "steps": found.chosen and tiling(found, found.chosen.sizes),
         "considered": len(found.candidates),
         "window": found.window,
         "problem": found.problem,
-        "accuracy": "exact for the window",
+        "accuracy": "exact for the window; estimates of first uses where all of a window's lines fit a level; times are estimates",
         "seconds": found.seconds,
     }
 
@@ -131,6 +133,7 @@ def _misses(each: FormReport) -> dict[str, object]:
         "engine": ENGINE,
         "accuracy": found.accuracy,
         "threads": found.threads,
+        "coherent": found.coherent,
         "seconds": found.seconds,
         "accesses": found.accesses,
         "levels": [
@@ -149,7 +152,13 @@ def _reference(each: FormReport, reference: Reference, levels: range) -> dict[st
         "accesses": counts.accesses,
         "compulsory": counts.cold,
         "levels": [
-            {"misses": counts.misses[k], "compulsory": counts.first[k], "capacity": counts.capacity(k), "conflict": counts.conflict(k)}
+            {
+                "misses": counts.misses[k],
+                "compulsory": counts.first[k],
+                "capacity": counts.capacity(k),
+                "conflict": counts.conflict(k),
+                "coherence": counts.coherence(k),
+            }
             for k in levels
         ],
     }

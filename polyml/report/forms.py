@@ -16,13 +16,14 @@ from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArgType, Kernel
 from polyml.model.scop import Scop
 from polyml.runtime.sizes import Sizes
+from polyml.schedule.file import Saved
 from polyml.schedule.loops import Block, Leaf, Loop, Node
 from polyml.schedule.script import Schedule
 
 
 @dataclass(frozen=True)
 class Form:
-    """name: "source", "tiled 32, 32" or "polyml". program: the loops that run; lanes: by statement, the most of its iterations
+    """name: "source", "tiled 32, 32", "polyml" or "given". program: the loops that run; lanes: by statement, the most of its iterations
     that share a vector.
     """
 
@@ -36,7 +37,9 @@ class Form:
 
 @dataclass(frozen=True)
 class Call:
-    """What the compiler is asked for: types and layouts of the arguments, sizes to choose by."""
+    """What the compiler is asked for: types and layouts of the arguments, sizes to choose by. given: the schedule, where it is not
+    to be looked for.
+    """
 
     kernel: Kernel
     types: tuple[ArgType, ...]
@@ -44,6 +47,7 @@ class Call:
     sizes: Sizes
     options: Options
     alone: Callable[[], AbstractContextManager]
+    given: Saved | None = None
 
 
 def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
@@ -54,8 +58,8 @@ def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
     yield Form("source", source.scop, source.scop.schedule, source, _lanes(source))
     if tile:
         yield _tiled(call, tuple(tile))
-    compiled = pipeline.compile(call.kernel, call.types, call.layouts, call.options, False, call.sizes)
-    yield form_of("polyml", compiled)
+    compiled = pipeline.compile(call.kernel, call.types, call.layouts, call.options, False, call.sizes, given=call.given)
+    yield form_of("polyml" if call.given is None else "given", compiled)
 
 
 def form_of(name: str, compiled: pipeline.Compiled) -> Form:

@@ -14,7 +14,7 @@ from polyml.caches.reuse import Reuses, reuse
 from polyml.caches.simulate import Counts
 from polyml.caches.trace import references
 from polyml.codegen.ast import Program
-from polyml.errors import PolymlValueError
+from polyml.errors import ConfigError, PolymlValueError
 from polyml.hardware import Cpu
 from polyml.machine import CacheLevel
 from polyml.model.interface import value
@@ -24,7 +24,8 @@ from polyml.report.forms import Call, Form, forms, source_schedule
 from polyml.report.misses import Misses, misses
 from polyml.report.prediction import Prediction, prediction
 from polyml.report.roofline import Roofline, roofline
-from polyml.report.tiles import Rates, Tiles, tiles
+from polyml.report.search import Rates
+from polyml.report.tiles import Tiles, tiles
 from polyml.report.vectors import Lanes, lanes
 from polyml.report.work import operations
 
@@ -108,22 +109,27 @@ def report(
     tile: Sequence[int] = (),
     threads: int = 0,
     simulate: bool = True,
+    coherent: bool = False,
 ) -> Report:
     """arguments: of the call, by name. levels: in place of the machine's. threads: that run it, 0: all of the machine.
-    simulate: whether caches are simulated; else nothing is said of misses.
+    simulate: whether caches are simulated; else nothing is said of misses. coherent: whether writes of threads take lines from
+    the caches of others. Raises ConfigError where that is asked of one thread, or of what is not simulated.
     """
     start = time.perf_counter()
     caches = checked(levels or machine.machine.caches)
     used = threads or machine.parts
+    if coherent and (used == 1 or not simulate):
+        reason = "one thread has nobody to share lines with" if used == 1 else "nothing is simulated"
+        raise ConfigError(f"coherent caches are not for this report: {reason}", notes=["expected several threads, simulated"])
     compared = [*forms(call, tile)]
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
     scop = compared[0].scop
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
-    simulated = (_of(form, sizes, caches, machine, used, bound) if simulate else _not_simulated(form) for form in compared)
+    simulated = (_of(form, sizes, caches, machine, used, coherent, bound) if simulate else _not_simulated(form) for form in compared)
     found = tuple(simulated)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, rates(caches, machine, used), TILE_SECONDS if simulate else 0.0)
+    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0)
     places = placed(compared[0].program, sizes)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
     together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
@@ -168,10 +174,11 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
 
 
 def _of(
-    form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, least: LowerBound
-) -> FormReport:
+    form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, coherent: bool,
+    least: LowerBound,
+) -> FormReport:  # fmt: skip
     try:
-        found = misses(form, sizes, levels, threads)
+        found = misses(form, sizes, levels, threads, coherent)
     except PolymlValueError as problem:
         return FormReport(form, None, None, None, problem.message)
     bound = roofline(form, found, sizes, machine, threads)

@@ -15,32 +15,41 @@ from polyml.report.forms import Form
 
 ENGINE = "simulation"
 EXACT = "exact for LRU or its tree of bits, without prefetching"
-TURNS = "accesses of {} threads in turn, one each, a model; without misses for the sake of coherence"
+TURNS = "accesses of {} threads in turn, one each, a model"
+INCOHERENT = "without misses for the sake of coherence"
 
 
 @dataclass(frozen=True)
 class Total:
-    """Sums over references. written: lines that the level sends on, or the writes of one that writes through."""
+    """Sums over references. coherence: misses of lines that writes of other threads took, where these were asked for. written:
+    lines that the level sends on, or the writes of one that writes through.
+    """
 
     accesses: int
     misses: int
     compulsory: int
     capacity: int
     conflict: int
+    coherence: int
     written: int
 
 
 @dataclass(frozen=True)
 class Misses:
-    """threads: that the program's loops were shared by. seconds: what finding them took."""
+    """threads: that the program's loops were shared by. coherent: whether writes took lines from the caches of other threads.
+    seconds: what finding them took.
+    """
 
     simulation: Simulation = field(repr=False)
     threads: int
+    coherent: bool
     seconds: float
 
     @property
     def accuracy(self) -> str:
-        return f"{EXACT}, one thread" if self.threads == 1 else f"{EXACT}; {TURNS.format(self.threads)}"
+        if self.threads == 1:
+            return f"{EXACT}, one thread"
+        return f"{EXACT}; {TURNS.format(self.threads)}" + ("" if self.coherent else f"; {INCOHERENT}")
 
     @property
     def levels(self) -> tuple[CacheLevel, ...]:
@@ -66,12 +75,17 @@ class Misses:
         return _total(self.counts.values(), sum(row[level] for row in self.simulation.written.values()), level)
 
 
-def misses(form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1) -> Misses:
-    """threads: that run the form; one does where no loop is for several. Raises PolymlValueError for what cannot be simulated."""
+def misses(
+    form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False
+) -> Misses:
+    """threads: that run the form; one does where no loop is for several. coherent: whether their writes take lines from one
+    another's caches. Raises PolymlValueError for what cannot be simulated.
+    """
     start = time.perf_counter()
     used = threads if any(loop.parallel for loop in loops(form.program.body)) else 1
-    found = simulate(form.program, sizes, levels, threads=used)
-    return Misses(found, used, time.perf_counter() - start)
+    together = coherent and used > 1
+    found = simulate(form.program, sizes, levels, threads=used, coherent=together)
+    return Misses(found, used, together, time.perf_counter() - start)
 
 
 def _total(counts, written: int, level: int) -> Total:
@@ -82,5 +96,6 @@ def _total(counts, written: int, level: int) -> Total:
         sum(c.first[level] for c in counts),
         sum(c.capacity(level) for c in counts),
         sum(c.conflict(level) for c in counts),
+        sum(c.coherence(level) for c in counts),
         written,
     )

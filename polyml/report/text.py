@@ -15,13 +15,15 @@ from polyml.caches.footprints import Amount
 from polyml.caches.trace import Reference
 from polyml.report.forms import Form
 from polyml.report.make import FormReport, Report
-from polyml.report.misses import ENGINE, Total
+from polyml.report.misses import ENGINE, Misses, Total
 from polyml.report.prediction import Prediction
 from polyml.report.roofline import Roof, Roofline
+from polyml.report.estimates import Candidate
 from polyml.report.tiles import Tiles
 
 WIDTH = 80  # of headings
-_COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", "written back")
+_COHERENCE = "coherence"
+_COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", _COHERENCE, "written back")
 
 
 @dataclass(frozen=True)
@@ -160,15 +162,19 @@ def _tiles(report: Report) -> Iterator[str | Table]:
         yield f"  estimates from footprints, of {len(found.candidates):,} candidates; {found.seconds:.2f} s"
     else:
         rows = [
-            (_sizes(each.sizes), f"{each.lines:,}", *(f"{misses:.3g}" for misses in each.misses), time_text(each.seconds))
-            for each in dict.fromkeys([*found.simulated[:3], found.fastest or found.best])
+            (_sizes(each.sizes), f"{each.lines:,}", *_misses(report, each), time_text(each.seconds))
+            for each in dict.fromkeys([*found.simulated[:3], found.chosen])
         ]
         yield Table(heads, tuple(rows))
         yield (
             f"  {len(found.simulated)} of {len(found.candidates):,} candidates simulated, {found.window:,} instances at most; "
-            f"fewest misses, by the levels' bandwidths, first; {found.seconds:.2f} s"
+            f"fewest misses, by the levels' bandwidths, first; {len(found.predicted)} predicted; {found.seconds:.2f} s"
         )
-    yield f"  {tiling(found, (found.fastest or found.best).sizes)}"
+    yield f"  {tiling(found, found.chosen.sizes)}"
+
+
+def _misses(report: Report, each: Candidate) -> list[str]:
+    return ["?"] * len(report.levels) if each.misses is None else [f"{misses:.3g}" for misses in each.misses]
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -188,9 +194,10 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
         return
     found = each.misses
     for number, level in enumerate(report.levels):
-        rows = [(array, *_counts(found.of_array(array, number))) for array in found.arrays]
-        rows.append(("all", *_counts(found.total(number))))
-        yield Table((f"L{level.level} lines", *_COUNTS), tuple(rows))
+        rows = [(array, *_counts(found, found.of_array(array, number))) for array in found.arrays]
+        rows.append(("all", *_counts(found, found.total(number))))
+        heads = (head for head in _COUNTS if head != _COHERENCE or found.coherent)
+        yield Table((f"L{level.level} lines", *heads), tuple(rows))
         yield ""
     rows = [
         (reference_text(each.form, r), "write" if r.is_write else "read", f"{c.accesses:,}", *(f"{n:,}" for n in c.misses))
@@ -208,11 +215,13 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
 
 
 def _title(form: Form) -> str:
-    return {"source": "the source's order", "polyml": "polyml's schedule"}.get(form.name, form.name)
+    return {"source": "the source's order", "polyml": "polyml's schedule", "given": "the schedule given"}.get(form.name, form.name)
 
 
-def _counts(total: Total) -> Iterator[str]:
-    return (f"{n:,}" for n in (total.accesses, total.misses, total.compulsory, total.capacity, total.conflict, total.written))
+def _counts(found: Misses, total: Total) -> Iterator[str]:
+    coherence = (total.coherence,) if found.coherent else ()
+    every = (total.accesses, total.misses, total.compulsory, total.capacity, total.conflict, *coherence, total.written)
+    return (f"{n:,}" for n in every)
 
 
 def reference_text(form: Form, reference: Reference) -> str:

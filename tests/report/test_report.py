@@ -119,6 +119,88 @@ def test_polyml_s_schedule_runs_on_the_threads_asked_for():
     assert shared.total(1).misses == shared.total(1).compulsory == 2 * 500**2 // 8
 
 
+def test_coherence_is_counted_where_it_is_asked_for():
+    """Threads have columns each, parts of the same lines."""
+    def striped(A):
+        for j in range(A.shape[1]):
+            for t in range(3):
+                for i in range(1, A.shape[0]):
+                    A[i, j] = 0.5 * A[i, j] + A[i - 1, j]
+
+    A = np.zeros((40000, 4))
+    kernel = polyml.kernel(striped, cache=False, vectorize=False)
+    kernel = kernel.with_schedule(kernel.schedule("source", A).parallel("j"))
+    asked = {"machine": find.find("zen4"), "caches": parse("1M:16:64"), "threads": 2}
+    plain, coherent = (form(kernel.report(A, **asked, coherent=c), "given").misses for c in (False, True))
+    assert plain.total(0).coherence == 0 < coherent.total(0).coherence
+    assert "without misses for the sake" in plain.accuracy and "coherence" not in coherent.accuracy
+    for found in (plain, coherent):
+        total = found.total(0)
+        assert total.misses == total.compulsory + total.capacity + total.conflict + total.coherence
+        assert sum(found.of_array(array, 0).coherence for array in found.arrays) == total.coherence
+    with pytest.raises(ConfigError, match="one thread has nobody to share lines with"):
+        kernel.report(A, machine=find.find("zen4"), threads=1, coherent=True)
+    with pytest.raises(ConfigError, match="nothing is simulated"):
+        kernel.report(A, **asked, coherent=True, simulate=False)
+
+
+def test_what_is_affine_for_given_numbers_is_reported_for_them():
+    def flat(x, n: int):
+        for i in range(n):
+            for j in range(n):
+                x[i * n + j] = 2.0 * x[i * n + j]
+
+    found = polyml.kernel(flat, cache=False).report(np.zeros(400), 20, machine=find.find("zen4"), caches=CACHES)
+    assert found.operations == {"f64": 400} and form(found, "source").misses.total(0).misses == 50
+    assert found.tiles.best is not None and found.tiles.schedule == _tiled(polyml.kernel(flat, cache=False), found.tiles)
+
+
+def _tiled(kernel, found):
+    schedule = kernel.schedule("source", np.zeros(400), 20)
+    for nest in found.nests:
+        schedule = schedule.tile(dict(zip(nest, found.chosen.sizes)))
+    assert kernel.lower(np.zeros(400), 20).artifact is not None
+    return schedule
+
+
+def test_data_that_decide_leave_tiles_unsimulated():
+    def gathered(A, columns, y):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                y[i] += A[i, columns[j]]
+
+    found = polyml.kernel(gathered, cache=False).report(np.zeros((9, 9)), np.zeros(9, int), np.zeros(9), machine=find.find("zen4"))
+    assert found.tiles.best is None and "data decide" in found.tiles.problem and "data decide" in str(found)
+
+
+def test_scalars_between_are_no_memory():
+    def scaled(A, B):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                a = A[i, j] * 2.0
+                b = a * a
+                B[i, j] = a + b
+
+    found = polyml.kernel(scaled, cache=False).report(*np.zeros((2, 24, 24)), machine=find.find("zen4"), caches=CACHES).tiles
+    assert found.best.misses[0] * found.instances == 2 * 24 * 3 and found.instances in (24**2, 2 * 24**2)
+
+
+def test_tiles_are_a_schedule_that_runs():
+    kernel, rng = polyml.kernel(gemm, cache=False, threads=1), np.random.default_rng(0)
+    A, B, C = rng.random((3, 70, 70))
+    found = kernel.report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1)
+    schedule = found.tiles.schedule
+    assert found.tiles.chosen == found.tiles.fastest and schedule.tree is not None
+    printed = found.data()["tiles"]["steps"]
+    assert printed in str(found) and eval(printed.replace("...", "A, B, C"), {"k": kernel, "A": A, "B": B, "C": C}) == schedule
+    wanted = C + A @ B
+    chosen = kernel.with_schedule(schedule)
+    again = form(chosen.report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1), "given")
+    assert again.misses.accesses == 4 * 70**3 and "the schedule given" in str(again.form.notes)
+    chosen(A, B, C)
+    np.testing.assert_allclose(C, wanted)
+
+
 def test_advice_is_for_conflicts(report):
     """Rows of 1,024 bytes: 4 sets of 8 ways for a column of 128 lines. Columns of 64 lines of 512 bytes fit 8 sets."""
     assert report.advice == ()
@@ -180,8 +262,9 @@ def test_no_order_fetches_less_than_the_least(report):
 def test_the_fastest_tiles_are_those_of_the_least_prediction():
     A, B, C = np.zeros((3, 96, 96))
     found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1).tiles
-    predicted = [each for each in found.simulated if each.seconds is not None]
-    assert predicted and found.fastest.seconds == min(each.seconds for each in predicted)
+    assert len(found.predicted) > 1 and found.fastest.seconds == min(each.seconds for each in found.predicted)
+    again = {each.sizes: each.seconds for each in found.simulated if each.seconds is not None}
+    assert again == {each.sizes: each.seconds for each in found.predicted if each.sizes in {s.sizes for s in found.simulated}}
     assert 96**3 / 16 / 6e9 < found.fastest.seconds < 96**3 / 1e9
 
 
@@ -248,6 +331,15 @@ def test_the_command_prints_and_gives_data(folder):
         ElementTree.parse(Path("pictures") / name)
     out, _ = run("report", "own.py:scale", *ARGUMENTS, "--no-simulation")
     assert "not simulated" in out
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--threads", "2", "--coherent", "--json")
+    assert all("coherence" in level for form in json.loads(out)["forms"] for level in form["misses"]["levels"][0]["arrays"].values())
+
+
+def test_tiles_are_saved_for_runs(folder):
+    out, _ = run("report", "own.py:scale", *ARGUMENTS, "--save", "tiles.txt", "--json")
+    loaded, _ = run("schedule", "own.py:scale", "--arg", "A=f64[N,M]", "--arg", "x=2.0", "--load", "tiles.txt")
+    sizes = json.loads(out)["tiles"]["fastest"]
+    assert all(f"{loop}_t = {loop} - {loop} % {size}" in loaded for loop, size in zip("ij", sizes))
 
 
 @pytest.mark.parametrize(
@@ -261,6 +353,10 @@ def test_the_command_prints_and_gives_data(folder):
         (["own.py:scale", *ARGUMENTS, "--tile", "8,8,8"], "there are 3 tile sizes and 2 loops"),
         (["own.py:scale", *ARGUMENTS, "--svg", "own.py"], "--svg cannot write to own.py"),
         (["own.py:scale", *ARGUMENTS, "--threads", "-1"], "--threads does not take -1"),
+        (["own.py:scale", *ARGUMENTS, "--threads", "1", "--coherent"], "coherent caches are not for this report: one thread"),
+        (["own.py:scale", *ARGUMENTS[:-2], "--target", "cuda", "--coherent"], "--coherent is not for --target cuda"),
+        (["own.py:scale", *ARGUMENTS[:-2], "--target", "cuda", "--save", "f"], "--save is not for this target"),
+        (["own.py:scale", *ARGUMENTS, "--save", "none/such"], "--save cannot write to none/such"),
         (["own.py:scale", *ARGUMENTS[:-1], "z80"], "there is no machine 'z80'"),
         (["own.py:scale", *ARGUMENTS[:-1], "h100"], "is no CPU"),
         (["own.py:grows", "--arg", "A=f64[N]", "-D", "N=4", "--machine", "zen4"], "own.py:8"),
