@@ -258,8 +258,8 @@ class Kernel:
 
         target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
         measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
-        loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the
-        threads writes leave the caches of others.
+        loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
+        leave the caches of others.
         target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
         target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
         or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
@@ -267,9 +267,8 @@ class Kernel:
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
         kind = target or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate}
-        asked |= {"coherent": coherent, "block": tuple(block)}
-        asked |= {"rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
+        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "coherent": coherent}
+        asked |= {"block": tuple(block), "rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
         found = asked.pop("machine")
 
         def made() -> Report | GpuReport | SystolicReport:

@@ -191,8 +191,8 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, coherent, array, dataflow, links, mapping,
-           rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, coherent, array, dataflow, links,
+           mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 

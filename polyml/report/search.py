@@ -31,6 +31,7 @@ from polyml.schedule.script import NOTHING, Schedule
 WINDOW = 1_000_000  # instances that are simulated of a candidate
 FIRST = 12  # candidates that are simulated before their neighbours are
 ALIKE = 1.02  # times the least misses, that count as few: longer innermost loops decide
+GAIN = 0.98  # of the least prediction, that a tile should be below to be looked at
 MIDDLE, SHORTER = 4.0, 1.0  # times the root of a loop's iterations
 
 
@@ -87,7 +88,7 @@ class Search:
 
     def times(self, simulated: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """The candidates whose times are predicted, the fastest first: loops of middle length, each of them short alone, whole
-        loops, the one of fewest misses, then whatever these let expect to be the fastest, as long as that is less than the least
+        loops, the one of fewest misses, then whatever these let expect to be the fastest, as long as that is below the least
         prediction and there is time.
         """
         found: dict[tuple[int, ...], Candidate] = {}
@@ -118,7 +119,7 @@ class Search:
         seconds += often * np.array([self.estimates.cost(each) for each in self.estimates.candidates])
         seconds[[place for place, each in enumerate(self.estimates.candidates) if each in found]] = np.inf
         best = int(np.argmin(seconds))
-        return tuple(map(int, sizes[best])) if seconds[best] < min(predicted.values()) else None
+        return tuple(map(int, sizes[best])) if seconds[best] < GAIN * min(predicted.values()) else None
 
     def _sorted(self, found: dict[tuple[int, ...], Candidate]) -> tuple[Candidate, ...]:
         """The cheapest first; of those that are alike, the one with the longest innermost loop."""
@@ -160,8 +161,8 @@ class Search:
         counts = simulate(part, self._sizes, self._levels, classify=False, places=places).counts
         own = {r.statement: c.accesses for r, c in counts.items()}  # each reference is used once by each instance
         ran = sum(count for name, count in own.items() if self._is_source(name))
-        whole = {name: count * self.estimates.instances / ran if self._is_source(name) else runs[name] for name, count in own.items()}
-        often = {name: whole[name] / max(1, count) for name, count in own.items()}
+        scale = self.estimates.instances / ran
+        often = {name: scale if self._is_source(name) else runs[name] / max(1, count) for name, count in own.items()}
         found = []
         for number, level in enumerate(self._levels):
             again = sum(often[r.statement] * (c.misses[number] - c.first[number]) for r, c in counts.items())
