@@ -23,8 +23,10 @@ class UncertainBounds(BoundsError):
     """An access or conversion under a data-dependent condition could be out of range: such a call runs as Python."""
 
 
-def begin(scop: Scop, arguments: Mapping[str, object]) -> tuple[dict[str, int], dict[str, np.ndarray]]:
-    """(sizes, arrays) of a call, by name. arguments: by the names of the kernel's parameters.
+def begin(
+    scop: Scop, arguments: Mapping[str, object], others: Mapping[str, int] = {}
+) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """(sizes, arrays) of a call, by name. arguments: by the names of the kernel's parameters. others: sizes that are none of a call.
 
     Memory that was not written reads as NaN, as bytes of POISON, or as True. Raises BoundsError, UncertainBounds, ValueError or
     PolymlOverflowError for a violated check.
@@ -32,6 +34,7 @@ def begin(scop: Scop, arguments: Mapping[str, object]) -> tuple[dict[str, int], 
     sizes = {p.name: interface.value(p, arguments) for p in scop.parameters}
     for check in scop.checks:
         _test(check, sizes)
+    sizes |= others
     table = AccessTable(scop.context)
     return sizes, {name: _memory(array, arguments, table, sizes) for name, array in scop.arrays.items()}
 

@@ -28,9 +28,8 @@ def run(program: Program, arguments: Mapping[str, object], *, order: str = "sour
     written; PolymlOverflowError for a Python int that leaves 64 bits; BoundsError for an access outside its array.
     """
     scop = program.scop
-    sizes, arrays = calls.begin(scop, arguments)
-    if program.threads:
-        sizes[program.threads] = threads(order)
+    team = {program.threads: threads(order)} if program.threads else {}
+    sizes, arrays = calls.begin(scop, arguments, team)
     table = AccessTable(scop.context)
     with np.errstate(all="ignore"):
         effects = {
