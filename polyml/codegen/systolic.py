@@ -565,7 +565,8 @@ class NestProgram:
                 if source.free and self.folds.mapping.steps(vector)[0] < 0:
                     vector, pairs = tuple(-v for v in vector), pairs.reverse()
                 if self.folds.mapping.steps(vector)[0] == 0:
-                    message = f"{name} has a value in the cycle in which another unit has it: an array with broadcast wires is not simulated"
+                    what = self.streams[name, read]
+                    message = f"{what} goes along a wire to several units in one cycle: an array with wires is not simulated"
                     notes = ["expected a mapping onto manhattan or diagonal links", f"mapping {self._recurrence.text(self.folds.mapping)}"]
                     raise IllegalSchedule(message, loc=self._scop.statements[name].loc, notes=notes)
                 register = source.statement, RESULT if source.read is None else source.read

@@ -81,7 +81,7 @@ def test_an_element_goes_along_a_row_or_a_column_but_not_both():
     recurrence = next(r for r in layouts(nest, sizes, 2) if len(r.axes) == 3)
     with pytest.raises(IllegalSchedule) as problem:
         prove(recurrence, SpaceTime((0, 0, 1), ((1, 0, 0), (0, 1, 0))), "broadcast")
-    assert problem.value.message == "no wire goes from [1, 1, 0] to [0, 0, 0], which run in one cycle in no row or column"
+    assert problem.value.message == "no wire goes from S0[1, 1, 0] to S0[0, 0, 0], which run in one cycle in no row or column"
     assert problem.value.notes[0] == "dependence through B[k], broadcast links"
     prove(recurrence, SpaceTime((1, 0, 1), ((1, 0, 0), (0, 1, 0))), "broadcast")
 
