@@ -10,9 +10,9 @@ import numpy as np
 import polyml
 from polyml.simulate import ENGINES
 
-ROUNDS = 5
+ROUNDS = 3
 SIDES = (128, 256)
-ROWS = 16_384  # that stream past what stays
+ROWS = 65_536  # that stream past what stays
 
 
 @polyml.kernel

@@ -25,7 +25,7 @@ from polyml.codegen.values import memory_type
 from polyml.dtypes import DType
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.load import assemble_together, load
-from polyml.simulate.stepped import ROOM, remembered
+from polyml.simulate.stepped import ROOM, in_place, remembered
 from polyml.simulate.vectors import TOGETHER, values
 
 ENTRY = "polyml_fold"
@@ -107,7 +107,8 @@ class _Emitter:
             widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
             self.units += values(f"values_{name}", cell, arguments, max(1, host.vector_bytes // widest), self._length)
         self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
-        depths, self._reach = remembered(fold, cells)
+        self._held = in_place(fold)
+        depths, self._reach = remembered(fold, cells, self._held)
         self._depths = {source: depth + 1 for source, depth in depths.items()}
         self._histories = {
             source: self._vector(depth * (self._length + 2 * self._reach), self._type(source))
@@ -147,13 +148,15 @@ class _Emitter:
         fn.current = head
         self._cycle = fn.name()
         now = {own: self._register(own, operand, bases[own], events[own]) for own, operand in fold.operands.items()}
+        made = {own[0]: now[own] for own in self._held}
+        results = {name: made[name] if name in made else self._at((name, RESULT), "0", 0) for name in self._cells}
         for name, cell in self._cells.items():
             registers = [now[name, read] for read in range(len(cell.types))]
-            out = self._at((name, RESULT), "0", 0)
+            out = results[name]
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
         for (name, events_), words in zip(fold.stores, stores):
-            kind, memory = self._cells[name].result, words[3]
-            self._each(events_, words, lambda unit, element: self._copy(kind, self._at((name, RESULT), "0", 0), unit, memory, element))
+            kind, memory, out = self._cells[name].result, words[3], results[name]
+            self._each(events_, words, lambda unit, element: self._copy(kind, out, unit, memory, element))
         next_ = fn.emit(f"add i64 {self._cycle}, 1")
         head.phis.append(f"{self._cycle} = phi i64 [ 0, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
         fn.branch(fn.emit(f"icmp slt i64 {next_}, {cycles}"), head, after)
@@ -166,7 +169,7 @@ class _Emitter:
         kind, wire = self._type(own), operand.wire
         if wire is None:
             return [self._vector(self._length, kind)]
-        if wire.source == own:
+        if wire.source == own or own in self._held:
             room, begin = self._room(wire)
             return [self._vector(wire.cycles * (self._length + room), kind), self._vector(wire.cycles, None, begin)]
         return [self._vector(self._length, kind)] if self._users[wire.source] > 1 else []
@@ -181,7 +184,7 @@ class _Emitter:
         wire, kind = operand.wire, self._type(own)
         if wire is None:
             vector = base[0]
-        elif wire.source == own:
+        elif wire.source == own or own in self._held:
             vector = self._moved(wire, kind, *base)
         else:
             vector = self._along(wire)

@@ -7,7 +7,7 @@ which the units move instead, against the wire: what they leave behind is gone, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -29,33 +29,37 @@ class Stepped:
 
     def run(self, fold: FoldProgram, memories: Memories) -> None:
         """The fold's cycles; changes elements of the memories."""
-        histories = self._histories(fold)
-        registers: dict[str, list[_Held]] = {name: [] for name in self._cells}
         users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
-        for own, operand in fold.operands.items():
-            registers[own[0]].append(self._held(own, operand, histories, users, memories))
-        parts = [(self._evaluators[name], registers[name], histories[name, RESULT]) for name in self._cells]
-        stores = [_Store(events, memories[events.memory], histories[name, RESULT]) for name, events in fold.stores]
+        held = in_place(fold)
+        depths, reach = remembered(fold, self._cells, held)
+        histories = {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
+        registers = {own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()}
+        results = {name: histories.get((name, RESULT)) for name in self._cells} | {own[0]: registers[own] for own in held}
+        parts = [
+            (self._evaluators[name], [registers[name, read] for read in range(len(cell.types))], results[name])
+            for name, cell in self._cells.items()
+        ]
+        stores = [_Store(events, memories[events.memory], results[name]) for name, events in fold.stores]
         with np.errstate(all="ignore"):
             for cycle in range(fold.cycles):
-                for evaluate, own, results in parts:
-                    evaluate([register.at(cycle) for register in own], results.at(cycle))
+                for evaluate, own, made in parts:
+                    vectors = [register.next(cycle) for register in own]
+                    evaluate(vectors, made.at(cycle))
                 for store in stores:
                     store.at(cycle)
-
-    def _histories(self, fold: FoldProgram) -> dict[Register, _History]:
-        depths, reach = remembered(fold, self._cells)
-        return {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
 
     def _type(self, register: Register) -> np.dtype:
         name, read = register
         return numpy_dtype(self._cells[name].result if read == RESULT else self._cells[name].types[read])
 
-    def _held(self, own: Register, operand: Operand, histories, users: Counter, memories: Memories) -> _Held:
+    def _held(
+        self, own: Register, operand: Operand, is_in_place: bool, histories: Mapping[Register, _History], users: Counter[Register],
+        memories: Memories,
+    ) -> _Held:  # fmt: skip
         kind, wire = self._type(own), operand.wire
         if wire is None:
             base = _Still(self._units, kind)
-        elif wire.source == own:
+        elif wire.source == own or is_in_place:
             base = _Moving(wire, self._units, kind)
         else:
             base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
@@ -64,13 +68,22 @@ class Stepped:
         return _Held(base, [*transfers, *loads], histories.get(own))
 
 
-def remembered(fold: FoldProgram, names: Iterable[str]) -> tuple[dict[Register, int], int]:
-    """For how many cycles what was made, and registers from which others take, is known; and how many units these are away."""
-    depths: Counter[Register] = Counter({(name, RESULT): 0 for name in names})
+def in_place(fold: FoldProgram) -> set[Register]:
+    """Registers that alone take what their own statement made: it goes on where they have it."""
+    users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+    made = ((own, operand.wire.source) for own, operand in fold.operands.items() if operand.wire)
+    return {own for own, source in made if source == (own[0], RESULT) and users[source] == 1}
+
+
+def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
+    """For how many cycles what was made, and registers from which others take, is known; and how many units these are away.
+    held: registers that are `in_place`, whose results need not be.
+    """
+    depths: Counter[Register] = Counter({(name, RESULT): 0 for name in {*names} - {name for name, _ in held}})
     reach = 0
     for own, operand in fold.operands.items():
         for wire in operand.wires:
-            if wire is not operand.wire or wire.source != own:
+            if own not in held and (wire is not operand.wire or wire.source != own):
                 depths[wire.source] = max(depths[wire.source], wire.cycles)
                 reach = max(reach, abs(wire.offset))
     return depths, reach
@@ -190,8 +203,10 @@ class _Held:
 
     def __init__(self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], history: _History | None):
         self._base, self._others, self._history = base, others, history
+        self._now = np.empty(0)
 
-    def at(self, cycle: int) -> Vector:
+    def next(self, cycle: int) -> Vector:
+        """Its vector in the cycle after the one before."""
         vector, is_own = self._base.at(cycle), self._base.is_own
         for other in self._others:
             where = other.slices[cycle]
@@ -201,11 +216,16 @@ class _Held:
                 vector[where] = other.values(cycle, where)
         if self._history is not None:
             np.copyto(self._history.at(cycle), vector)
+        self._now = vector
         return vector
+
+    def at(self, cycle: int) -> Vector:
+        """The vector that it has in this cycle."""
+        return self._now
 
 
 class _Store:
-    def __init__(self, events: Events | Runs, memory: np.ndarray, results: _History):
+    def __init__(self, events: Events | Runs, memory: np.ndarray, results: _History | _Held):
         self._memory, self._results = memory, results
         if isinstance(events, Runs):
             self._slices = _slices(events.units, events.unit_step, events.counts)
