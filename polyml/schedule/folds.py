@@ -26,6 +26,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.counting import CannotCount, Count, count
 from polyml.model.exponents import kernel
+from polyml.model.lattice import lattice
 from polyml.model.quasi import Poly
 from polyml.schedule import boxes
 from polyml.schedule.boxes import Boxes
@@ -453,7 +454,11 @@ def _filled(values: isl.Map) -> isl.Map:
 
 
 def _size(points: isl.Set) -> int:
-    return count(points.coalesce()).evaluate({})
+    """By a formula; one by one where that would have too many cases."""
+    try:
+        return count(points.coalesce()).evaluate({})
+    except CannotCount:
+        return len(lattice(points))
 
 
 def _alike(context: isl.Set, values: Sequence[Count]) -> Iterator[tuple[int, tuple[int, ...]]]:
