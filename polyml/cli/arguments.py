@@ -74,6 +74,8 @@ def _size(target: Target, define: Sequence[str], preset: str | None) -> tuple[di
     name = preset.upper() if preset else next(iter(target.sizes))
     if name not in target.sizes:
         raise ConfigError(f"{target.file} has no size {preset!r}", notes=[f"it has {', '.join(target.sizes)}"])
+    if not isinstance(target.sizes[name], Mapping):
+        raise ConfigError(f"SIZES of {target.file} has no sizes by name", notes=['expected presets, as in SIZES = {"LARGE": {"N": 1000}}'])
     changed = specs.sizes_from(define)
     unknown = [key for key in changed if key not in target.sizes[name]]
     if unknown:

@@ -95,6 +95,13 @@ def test_a_wrong_size_preset_or_argument_is_named_with_what_exists():
         "error: smooth has no parameter 'C'\n  note: it has A, B, n\n")
 
 
+def test_sizes_without_presets_are_refused(folder):
+    (folder / "flat.py").write_text(WITH_INPUTS.replace('{"SMALL": {"N": 4, "M": 6}, "BIG": {"N": 40, "M": 60}}', '{"N": 4, "M": 6}'))
+    assert run("run", "flat.py:scale", code=1)[1] == (
+        "error: SIZES of flat.py has no sizes by name\n"
+        '  note: expected presets, as in SIZES = {"LARGE": {"N": 1000}}\n')
+
+
 def test_inputs_that_do_not_fit_the_kernel_are_refused(folder):
     (folder / "wrong.py").write_text(WITH_INPUTS.replace('"x": 2.0, ', ""))
     assert run("run", "wrong.py:scale", code=1)[1] == (
