@@ -895,11 +895,6 @@ def translated(domain: isl.Set, steps: Sequence[int]) -> isl.Set:
     return domain.reset_tuple_id().apply(isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}"))
 
 
-def unbounded(relation: isl.Map) -> isl.Map:
-    """{ S[i] -> A[i + 1] : i in the domain } for all i, of a relation that is one affine function."""
-    return relation.as_pw_multi_aff().gist(relation.domain()).as_map()
-
-
 def without_sizes(value):
     """What the set or map has for some values of its parameters."""
     return value.project_out_all_params()

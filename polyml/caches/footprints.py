@@ -166,7 +166,7 @@ def compulsory(
     if where is None or all(where[array].address % line_bytes == 0 for array in lines):
         return Compulsory(lines, level.lines)
     used = touched(scop, {name: statement.domain for name, statement in scop.statements.items()})
-    numbers = {array: polyhedra.without_sizes(polyhedra.fix(elements, sizes)) for array, elements in used.items()}
+    numbers = {array: polyhedra.at_sizes(elements, sizes) for array, elements in used.items()}
     return Compulsory(lines, runs.lines([(elements, where[array]) for array, elements in numbers.items()], line_bytes))
 
 
@@ -288,7 +288,7 @@ class _Measure:
     def _numbered(
         self, number: Callable[[isl.Set], int], elements: isl.Set, at: Mapping[str, int], accuracy: str
     ) -> tuple[int | None, str, Mapping[str, int]]:
-        here = polyhedra.without_sizes(polyhedra.fix(elements, {**self.sizes, **at}))
+        here = polyhedra.at_sizes(elements, {**self.sizes, **at})
         try:
             return number(here), accuracy, at
         except CannotCount:
@@ -461,7 +461,7 @@ def tile_at(
     where = places or placed_whole(scop, parameters)
     found = {}
     for array, elements in touched(scop, instances).items():
-        here = polyhedra.without_sizes(polyhedra.fix(elements, parameters))
+        here = polyhedra.at_sizes(elements, parameters)
         found[array] = here.count_val().to_python(), runs.lines([(here, where[array])], line_bytes)
     return found
 

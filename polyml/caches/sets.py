@@ -8,6 +8,7 @@ line that was used last, 0 where that is not known.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from polyml.caches import header
@@ -31,7 +32,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(ABC):
     """The caches of one level, at byte `offset` of the simulator's state. instances: how many there are. sharing: how many
     threads that follow one another use the same one.
     """
@@ -42,9 +43,9 @@ class Level:
     sharing: int = 1
 
     @property
+    @abstractmethod
     def size_bytes(self) -> int:
         """Of one of them in the state."""
-        raise NotImplementedError
 
     def begin(self, fn: Function, instance: str = "") -> str:
         """The address of one of them, if left out that of the thread whose request is served."""

@@ -76,7 +76,7 @@ def _when(nest: Nest, run: Run, sizes: Mapping[str, int]) -> isl.Map:
     """{ S[i] -> T[...] }."""
     values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
     found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
-    return polyhedra.without_sizes(polyhedra.fix(found, sizes))
+    return polyhedra.at_sizes(found, sizes)
 
 
 def _step(row: LinearRow, dim: int) -> int | None:
@@ -109,7 +109,7 @@ class _Reader:
             back = _when(self._nest, run, self._sizes).reverse()
             accesses = reads_and_write(self._scop.statements[run.statement])
             for position, access in enumerate(accesses):
-                relation = polyhedra.without_sizes(polyhedra.fix(access.relation, self._sizes))
+                relation = polyhedra.at_sizes(access.relation, self._sizes)
                 yield _Touch(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
 
     def read(self) -> Uses:

@@ -40,7 +40,7 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
         access, domain = place.statement.reads[use.read], place.statement.domain
         if use.flow is not None:
             domain = domain.subtract(place.map.intersect_range(use.flow.range()).domain())
-        read = polyhedra.fix(access.relation.intersect_domain(domain).range(), sizes).project_out_all_params()
+        read = polyhedra.at_sizes(access.relation.intersect_domain(domain).range(), sizes)
         touched.setdefault(use.array, []).append(read)
         types[use.array] = scop.arrays[access.array].element
     return {

@@ -54,7 +54,7 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
         return own * cycles
     written = plan.recurrence.nest.written
     along = [loop for loop in range(len(plan.recurrence.nest.loops)) if not written.depends_on(loop)]
-    domain = polyhedra.fix(statement.domain, dict(plan.recurrence.sizes)).project_out_all_params()
+    domain = polyhedra.at_sizes(statement.domain, dict(plan.recurrence.sizes))
     ranges = polyhedra.ranges(domain)
     terms = prod(ranges[loop][1] - ranges[loop][0] + 1 for loop in along)
     rows = [row for row in written.rows if sum(map(bool, row)) == 1]

@@ -205,7 +205,7 @@ class Recurrence:
             return prod(self.lengths[row[0]] for row in loops)
         statement = self.nest.statement
         written = statement.write.relation.intersect_domain(statement.domain).range()
-        return count(polyhedra.fix(written, dict(self.sizes)).project_out_all_params()).evaluate({})
+        return count(polyhedra.at_sizes(written, dict(self.sizes))).evaluate({})
 
     @property
     def is_sum(self) -> bool:
@@ -569,4 +569,4 @@ def _placing(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> isl.Map:
 
 def _fixed(value, sizes: tuple[tuple[str, int], ...]):
     """A set or map of these sizes; as it is without any."""
-    return polyhedra.fix(value, dict(sizes)).project_out_all_params() if sizes else value
+    return polyhedra.at_sizes(value, dict(sizes)) if sizes else value
