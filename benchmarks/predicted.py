@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -28,16 +28,26 @@ from polyml.report.roofline import roofline
 from polyml.report.tiles import extents, nests_of
 from polyml.schedule.script import Schedule
 
-SECONDS = 0.1  # of calls that are timed, of which there are 5 at least
+ROUNDS = 5  # in each of which every tile is timed, so that what slows the machine for a while slows them all
+SECONDS = 0.03  # of the calls of a round, of which there are 3 at least
 ALIKE = 1.1  # kernels whose slowest tiles take less than so many times the fastest ones' time show noise
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A row of a kernel's table. sizes: of the tiles of the loops."""
+    """A row of a kernel's table. sizes: of the tiles of the loops. seconds: the least of the rounds' medians."""
 
     sizes: tuple[int, ...]
     seconds: float
+    predicted: Prediction
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """A kernel whose loops are in tiles of these sizes."""
+
+    sizes: tuple[int, ...]
+    kernel: Callable
     predicted: Prediction
 
 
@@ -130,12 +140,14 @@ def _swept(
     deepest = max(map(len, nests))
     names = tuple(names for names in nests if len(names) == deepest)
     found = Nests(names, extents(source, names, sizes))
-    rows = []
+    tiles = []
     for tile in _tiles(found.extents, tried, most):
         try:
-            rows.append(_row(kernel, _tiled(source, found, tile), tile, arguments, machine))
+            tiles.append(_predicted(kernel, _schedule(source, found, tile), tile, arguments, machine))
         except PolymlError:  # tiles that break a dependence
             continue
+    rounds = [[_seconds(tile.kernel, arguments) for tile in tiles] for _ in range(ROUNDS)]
+    rows = [Tile(tile.sizes, min(times), tile.predicted) for tile, *times in zip(tiles, *rounds)]
     return tuple(address.rpartition(".")[2] for address in names[0]), rows
 
 
@@ -147,39 +159,32 @@ def _tiles(extents_: Sequence[int], tried: Sequence[int], most: int) -> list[tup
     return [every[int(k * step)] for k in range(int(len(every) / step))]
 
 
-def _tiled(source: Schedule, nests: Nests, sizes: Sequence[int]) -> Schedule:
+def _schedule(source: Schedule, nests: Nests, sizes: Sequence[int]) -> Schedule:
     for names in nests.names:
         shorter = {name: size for name, size, extent in zip(names, sizes, nests.extents) if size < extent}
         source = source.tile(shorter) if shorter else source
     return source
 
 
-def _row(kernel, schedule: Schedule, tile: tuple[int, ...], arguments: tuple, machine: Cpu) -> Tile:
+def _predicted(kernel, schedule: Schedule, tile: tuple[int, ...], arguments: tuple, machine: Cpu) -> Tiled:
     tiled = kernel.with_schedule(schedule)
     compiled = tiled.lower(*arguments)
     form = form_of("tiled", compiled)
     sizes = parameters(compiled.program.scop, kernel.py_func, arguments)
     found = misses(form, sizes, machine.machine.caches)
     bound = roofline(form, found, sizes, machine, 1)
-    expected = prediction(form, bound, sizes, found.simulation.places, machine, 1)
-    return Tile(tile, _seconds(tiled, arguments), expected)
+    return Tiled(tile, tiled, prediction(form, bound, sizes, found.simulation.places, machine, 1))
 
 
-def _seconds(kernel, arguments: tuple) -> float:
+def _seconds(kernel: Callable, arguments: tuple) -> float:
     """The median of calls with arguments as new."""
-    times, total = [], 0.0
-    for _ in _until(lambda: total >= SECONDS and len(times) >= 6):
+    times: list[float] = []
+    while sum(times) < SECONDS or len(times) < 4:
         fresh = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         start = time.perf_counter()
         kernel(*fresh)
         times.append(time.perf_counter() - start)
-        total += times[-1]
-    return statistics.median(times[1:])  # the first one compiles
-
-
-def _until(done) -> Iterator[None]:
-    while not done():
-        yield
+    return statistics.median(times[1:])  # the first one may compile, and brings the code into the caches
 
 
 if __name__ == "__main__":
