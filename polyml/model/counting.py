@@ -27,6 +27,8 @@ MOST_PIECES = 4000  # of one count
 MOST_TERMS = 1000  # of one quasi-polynomial
 MOST_CASES = 100  # that are told apart for people
 
+LONGEST_CONDITION = 60  # characters of a formula's condition that are shown beside the sizes it is for
+NEAR = "sizes are like these"  # in place of a longer one
 Row = tuple[dict[str, int], int]  # coefficients by name, and a constant: at least 0, or 0
 
 
@@ -97,14 +99,16 @@ class Count:
         return [(formulas.text(value), polyhedra.condition_text(region)) for region, value in pieces]
 
     def text(self, values: Mapping[str, int] | None = None) -> str:
-        """The formula, or the cases, one a line. values: only the one for these.
+        """The formula, or the cases, one a line. values: only the one for these, whose condition is left out where it is long.
 
         >>> band = count(isl.Set("[N] -> { [i, j] : 0 <= i < N and i - 3 <= j <= i and j >= 0 }"))
         >>> print(band.within(isl.Set("[N] -> { : N > 0 }")).text())
         4*N - 6 where N >= 4
         N*(N + 1)/2 where N <= 3
         """
-        return "\n".join(f"{value} where {where}" if where else value for value, where in self.cases(values)) or "0"
+        longest = inf if values is None else LONGEST_CONDITION
+        cases = [(value, where if len(where) <= longest else NEAR) for value, where in self.cases(values)]
+        return "\n".join(f"{value} where {where}" if where else value for value, where in cases) or "0"
 
     def sympy(self):
         """A sympy Piecewise over integer symbols, or the one formula where it holds everywhere. Only of pieces that are apart."""

@@ -96,16 +96,16 @@ class Reuse:
     def loads(self, sizes: Mapping[str, int], elements: int) -> int:
         return _loads([self], sizes, elements)
 
-    def text(self, context: isl.Set) -> str:
+    def text(self, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
         exponent = self.degree - 1
         power = "sqrt(S)" if exponent == Fraction(1, 2) else "S" if exponent == 1 else f"S**({exponent})"
         cases = self.instances.within(context).pieces
         value = cases[0][1] if len(cases) == 1 else None
         share = Fraction(1) if value is None else formulas.factored(value)[0]
-        most = formulas.text(value.scaled(1 / share)) if value is not None else _text(self.instances, context)
+        most = formulas.text(value.scaled(1 / share)) if value is not None else _text(self.instances, context, sizes)
         number = round(self.constant * float(share), 12)
         shown = "" if number == 1 else f"{round(number)}*" if number == round(number) else f"{number:.4g}*"
-        made = _text(_added(self.made), context)
+        made = _text(_added(self.made), context, sizes)
         segment = "S" if self.multiple == 1 else f"{self.multiple}*S"
         return f"{shown}{_factor(most)}/{power} - {segment}" + (f" - {_factor(made)}" if made != "0" else "")
 
@@ -120,8 +120,9 @@ class Reuse:
         return m * instances * memory / (factor * ((1 + m) * memory) ** exponent) - m * memory - made
 
 
-def _text(counted: Count, context: isl.Set) -> str:
-    cases = counted.within(context).text().split("\n")
+def _text(counted: Count, context: isl.Set, sizes: Mapping[str, int] | None) -> str:
+    within = counted.within(context)
+    cases = (within.text(sizes) if sizes is not None and within.cases(sizes) else within.text()).split("\n")
     return cases[0] if len(cases) == 1 else f"({'; '.join(cases)})"
 
 
@@ -169,10 +170,10 @@ class LowerBound:
         if len(together) > 1:
             yield together
 
-    def text(self) -> str:
-        """Loads and stores; S is all of the fast memory, with `registers`."""
-        inputs, outputs = (_text(_added(each.values()), self.context) for each in (self.inputs, self.outputs))
-        bounds = dict.fromkeys([inputs, *(r.text(self.context) for r in self.reuse)])
+    def text(self, sizes: Mapping[str, int] | None = None) -> str:
+        """Loads and stores; S is all of the fast memory, with `registers`. sizes: only the cases for these."""
+        inputs, outputs = (_text(_added(each.values()), self.context, sizes) for each in (self.inputs, self.outputs))
+        bounds = dict.fromkeys([inputs, *(r.text(self.context, sizes) for r in self.reuse)])
         loads = f"max({', '.join(bounds)})" if len(bounds) > 1 else inputs
         return f"loads >= {loads}\nstores >= {outputs}"
 

@@ -43,7 +43,7 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
     for nest in report.nests:
         yield from _nest(report, nest)
     yield "── memory behind the buffer ".ljust(WIDTH, "─")
-    yield from (f"  {line}" for line in report.bound.text().splitlines())
+    yield from (f"  {line}" for line in report.bound.text(report.sizes).splitlines())
     buffer = "of any size" if report.elements is None else f"of S = {report.elements:,} elements"
     time = f", {time_text(report.memory_seconds.value)} ({report.memory_seconds.source})" if report.memory_seconds else ""
     yield f"  with a buffer {buffer}: {report.moved:,} elements{time}; {BOUND}"

@@ -93,7 +93,7 @@ def _footprints(report: Report) -> Iterator[str | Table]:
     yield Table(("of", "array", "elements", "lines", *(f"of L{c.level}" for c in report.levels), "accuracy"), tuple(rows), left=2)
     yield ""
     yield "least that any order of the instances moves, in elements (S: of the fast memory):"
-    yield from (f"  {line}" for line in report.bound.text().splitlines())
+    yield from (f"  {line}" for line in report.bound.text(report.sizes).splitlines())
     size = max(a.element.size_bytes for a in report.forms[0].form.scop.arrays.values())
     for level in report.levels:
         elements = level.size_bytes // size
@@ -145,7 +145,7 @@ def _percent(share: float | None) -> str:
 def _amount(report: Report, amount: Amount) -> str:
     value = "?" if amount.value is None else f"{amount.value:,}"
     formula = amount.text(report.sizes)
-    return value if formula.replace(",", "") == str(amount.value) else f"{formula} = {value}"
+    return value if formula.partition(" where ")[0] == str(amount.value) else f"{formula} = {value}"
 
 
 def _tiles(report: Report) -> Iterator[str | Table]:

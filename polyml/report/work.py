@@ -12,12 +12,13 @@ from polyml.model.scop import Scop, Statement, Value
 from polyml.polyhedra import fix
 
 COUNT_STEPS = 200  # of a formula's sums
-ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "min", "max")
+ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "min", "max", "&", "|", "^", "<<", ">>")
 
 
 def operations(scop: Scop, sizes: Mapping[str, int]) -> dict[str, int]:
-    """By type such as "f64": additions, subtractions, multiplications, divisions, minima, maxima, signs and functions of numbers,
-    each as one operation; those of both arms where data decide between two. Subscripts and conversions are none.
+    """By type such as "f64": additions, subtractions, multiplications, divisions, minima, maxima, signs, operations on bits and
+    functions of numbers, each as one operation; those of both arms where data decide between two. Subscripts and conversions are
+    none.
     """
     total: Counter[str] = Counter()
     for statement in scop.statements.values():

@@ -366,3 +366,15 @@ def test_bad_input_is_one_line_and_status_two(folder, given, said):
     out, err = run("report", *given, code=2)
     assert out == "" and said in err.splitlines()[-1] and not any(line.startswith("Traceback") for line in err.splitlines())
     assert len([line for line in err.splitlines() if line.startswith("error") or "error:" in line]) == 1
+
+
+def test_operations_on_bits_are_operations():
+    @polyml.kernel
+    def closure(reach, n):
+        for k in range(n):
+            for i in range(n):
+                for j in range(n):
+                    reach[i, j] = reach[i, j] | (reach[i, k] & reach[k, j])
+
+    found = closure.report(np.zeros((8, 8), np.int32), 8, simulate=False)
+    assert found.operations == {"i32": 2 * 8**3}
