@@ -1,0 +1,178 @@
+"""Constraints as rows of numbers, with quotients by what they round."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml.polyhedra.context import CONTEXT
+from polyml.polyhedra.parts import alternatives
+from polyml.polyhedra.spaces import parameter_names
+
+_D = isl.dim_type
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """floor((sum of coefficient * name + constant) / divisor): a name of rows. Iterators are named by their positions."""
+
+    terms: frozenset
+    constant: int
+    divisor: int
+
+
+LinearRow = tuple[dict["str | int | Quotient", int], int]  # coefficients by name, and a constant
+
+
+def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | None:
+    """(what is 0, what is at least 0) for exactly the points of the set; None where it has alternatives.
+
+    >>> integer_rows(isl.Set("[N] -> { S[i, j] : 0 <= i < N and j = 2i }"))
+    ([({0: -2, 1: 1}, 0)], [({0: 1}, 0), ({'N': 1, 0: -1}, -1)])
+    """
+    basics = domain.get_basic_sets()
+    if len(basics) != 1:
+        basics = domain.coalesce().get_basic_sets()
+    if len(basics) == 1 and basics[0].dim(_D.div):
+        basics = basics[0].compute_divs().get_basic_sets()
+    if len(basics) != 1:
+        return None
+    (basic,) = basics
+    names: list[str | int | Quotient] = [*parameter_names(domain), *range(basic.dim(_D.set))]
+    for k in range(basic.dim(_D.div)):
+        names.append(_quotient(basic.get_div(k), names))
+    columns = _D.cst, _D.param, _D.set, _D.div
+    return _matrix_rows(basic.equalities_matrix(*columns), names), _matrix_rows(basic.inequalities_matrix(*columns), names)
+
+
+def set_of_rows(
+    parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[LinearRow], least: Sequence[LinearRow]
+) -> isl.Set:
+    """[parameters] -> { [dims] : exists `exist` with each of `zero` 0 and each of `least` at least 0 }, of no dims { : ... }.
+    Much faster than by a text.
+    """
+    space = _space(tuple(parameters), len(dims))
+    columns = {name: position + 1 for position, name in enumerate([*parameters, *dims, *exist])}
+    matrices = (_matrix(rows, columns) for rows in (zero, least))
+    order = _D.cst, _D.param, _D.set, _D.div
+    found = isl.Set.from_basic_set(isl.BasicSet.from_constraint_matrices(space, *matrices, *order))
+    return found if dims else found.params()
+
+
+@lru_cache(maxsize=1024)
+def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
+    space = isl.Space.set_alloc(CONTEXT, len(parameters), dims)
+    for position, name in enumerate(parameters):
+        space = space.set_dim_name(_D.param, position, name)
+    return space
+
+
+def _matrix(rows: Sequence[LinearRow], columns: Mapping[str, int]) -> isl.Mat:
+    """The constant first."""
+    matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
+    for number, (terms, constant) in enumerate(rows):
+        for column, value in [(0, constant), *((columns[name], c) for name, c in terms.items())]:
+            if value:
+                matrix = matrix.set_element_val(number, column, isl.Val(value))
+    return matrix
+
+
+def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool:
+    """Whether some integers make all of the first rows 0 and all of the others at least 0. Names may be anything."""
+    names: dict[Hashable, str] = {}
+    parts = []
+    for rows_, op in ((equal, "="), (least, ">=")):
+        for terms, constant in rows_:
+            products = (f"{c} {names.setdefault(name, f'x{len(names)}')}" for name, c in terms.items())
+            parts.append(f"{' + '.join([*products, str(constant)])} {op} 0")
+    return not isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join(parts)} }}").is_empty()
+
+
+def is_in(name: "str | int | Quotient", dim: int) -> bool:
+    """Whether a name of rows is the dimension, or a quotient of it."""
+    return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
+
+
+def linear_row(value: isl.PwAff) -> LinearRow | None:
+    """{ S[i] -> [(e)] } as a row; None where it has alternatives.
+
+    >>> linear_row(isl.PwAff("[N] -> { S[i] -> [(i - i mod 8 + N)] }"))
+    ({'N': 1, Quotient(terms=frozenset({(0, 1)}), constant=0, divisor=8): 8}, 0)
+    """
+    found = rows_by_piece(value)
+    return found[0][1] if len(found) == 1 and found[0][2] == 1 else None
+
+
+def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
+    """{ S[i] -> [(e)] : ...; S[i] -> [(f)] : ... } as sets, rows, and the numbers that the rows are divided by."""
+    return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
+
+
+def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
+    names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
+    for k in range(aff.dim(_D.div)):
+        names.append(_quotient(aff.get_div(k), names))
+    terms, constant, divisor = _numerator(aff, names)
+    return (terms, constant), divisor
+
+
+def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list[LinearRow]:
+    found = []
+    for row in range(matrix.rows()):
+        constant, *numbers = (matrix.get_element_val(row, column).to_python() for column in range(len(names) + 1))
+        found.append(({name: c for name, c in zip(names, numbers) if c}, constant))
+    return found
+
+
+def _quotient(div: isl.Aff, names: Sequence[str | int | Quotient]) -> Quotient:
+    """The number that has to exist, as a quotient of what is named."""
+    terms, constant, divisor = _numerator(div, names)
+    return Quotient(frozenset(terms.items()), constant, divisor)
+
+
+def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dict[str | int | Quotient, int], int, int]:
+    """(coefficients, constant, divisor) of { [i] -> [(e)/divisor] }."""
+    divisor = aff.get_denominator_val().to_python()
+    terms, position = {}, 0
+    for kind in (_D.param, _D.in_, _D.div):
+        for k in range(aff.dim(kind)):
+            if position < len(names):
+                value = aff.get_coefficient_val(kind, k)
+                if not value.is_zero():
+                    terms[names[position]] = value.mul(divisor).to_python()
+            position += 1
+    return terms, aff.get_constant_val().mul(divisor).to_python(), divisor
+
+
+def bounding(domain: isl.Set, directions: Sequence[Sequence[int]]) -> isl.Set:
+    """The set without the constraints that say nothing along any of the directions.
+
+    >>> bounding(isl.Set("{ [i, j, k] : 0 <= i < 4 and 0 <= j <= i and j <= k < 9 }"), [(0, 0, 1)])
+    Set("{ [i0, i1, i2] : i1 <= i2 <= 8 }")
+    """
+    names = [f"i{dim}" for dim in range(domain.dim(_D.set))]
+
+    def says(row: LinearRow) -> bool:
+        if any(isinstance(k, Quotient) for k in row[0]):
+            return True
+        return any(sum(c * d[k] for k, c in row[0].items() if isinstance(k, int)) for d in directions)
+
+    found, parameters = isl.Set.empty(domain.get_space()), ", ".join(parameter_names(domain))
+    for part in alternatives(domain):
+        zero, least_ = integer_rows(part)
+        rows_ = [(row, op) for group, op in ((zero, "="), (least_, ">=")) for row in group if says(row)]
+        conditions = " and ".join(f"{_row_text(row, names)} {op} 0" for row, op in rows_)
+        found = found.union(isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {conditions or 'true'} }}"))
+    return found
+
+
+def _row_text(row: LinearRow, names: Sequence[str]) -> str:
+    def name(each: str | int | Quotient) -> str:
+        if not isinstance(each, Quotient):
+            return names[each] if isinstance(each, int) else each
+        return f"floor(({_row_text((dict(each.terms), each.constant), names)})/{each.divisor})"
+
+    return " + ".join([*(f"{c}*{name(k)}" for k, c in row[0].items()), str(row[1])])

@@ -1,0 +1,112 @@
+"""Sets and relations in parts, and put together from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import islpy as isl
+
+from polyml.polyhedra.spaces import tuple_names
+
+_D = isl.dim_type
+
+
+def pieces(value) -> list:
+    """The sets of a UnionSet or the maps of a UnionMap, in the order of their names; [value] for anything else."""
+    if isinstance(value, isl.UnionMap):
+        listed = value.get_map_list()
+        maps = [listed.get_at(k) for k in range(listed.n_map())]
+        return sorted(maps, key=lambda m: (m.get_tuple_name(_D.in_) or "", m.get_tuple_name(_D.out) or ""))
+    if isinstance(value, isl.UnionSet):
+        listed = value.get_set_list()
+        sets = [listed.get_at(k) for k in range(listed.n_set())]
+        return sorted(sets, key=lambda piece: tuple_names(piece.get_space()))
+    return [value]
+
+
+def set_names(value: isl.UnionSet) -> list[str]:
+    """The names of the sets in a union."""
+    listed = value.get_set_list()
+    return [listed.get_at(k).get_tuple_name() for k in range(listed.n_set())]
+
+
+def of_name(sets: isl.UnionSet, like: isl.Set) -> isl.Set:
+    """The set of a union in the space of another one."""
+    return sets.extract_set(like.get_space().align_params(sets.get_space()))
+
+
+def union(values: Sequence, empty):
+    """The union of UnionSets or UnionMaps, halves first, since each union copies what it joins."""
+    if not values:
+        return empty
+    if len(values) == 1:
+        return values[0]
+    middle = len(values) // 2
+    return union(values[:middle], empty).union(union(values[middle:], empty))
+
+
+def without(value, parts: Sequence):
+    """The set or map without the parts."""
+    for part in parts:
+        value = value.subtract(part)
+    return value
+
+
+def alternatives(region: isl.Set) -> list[isl.Set]:
+    """Conjunctions whose union the set is; they may share points."""
+    return [isl.Set.from_basic_set(part) for part in region.coalesce().compute_divs().get_basic_sets()]
+
+
+def disjoint(domain: isl.Set) -> list[isl.Set]:
+    """Parts of the set, no two with a point in common, none with alternatives."""
+    return [isl.Set.from_basic_set(part) for part in domain.compute_divs().make_disjoint().get_basic_sets()]
+
+
+def conjunctions(pairs: isl.Map) -> list[isl.Map]:
+    """The relation in parts that share no pair."""
+    return [isl.Map.from_basic_map(piece) for piece in pairs.coalesce().compute_divs().make_disjoint().get_basic_maps()]
+
+
+def by_first_difference(pairs: isl.Map) -> Iterator[tuple[int, isl.Map]]:
+    """{ x -> y } in parts, by the first coordinate in which they differ; how many there are where none does."""
+    dims = pairs.dim(_D.in_)
+    for dim in range(dims):
+        equal = pairs.equate(_D.in_, dim, _D.out, dim)
+        if pairs.is_subset(equal):
+            continue
+        yield dim, pairs.subtract(equal)
+        pairs = equal
+        if pairs.is_empty():
+            return
+    yield dims, pairs
+
+
+def sides(value: isl.Set, depth: int, only_hyperplanes: bool) -> Iterator[tuple[isl.Set, ...]]:
+    """The space in two or three parts for each constraint of a set on dimensions from `depth` on: below, on and above a
+    hyperplane, and unless only these are wanted, inside and outside a half space.
+    """
+    for basic in value.get_basic_sets():
+        for constraint in basic.get_constraints():
+            if not constraint.involves_dims(_D.set, depth, value.dim(_D.set) - depth):
+                continue
+            expression = isl.PwAff.from_aff(constraint.get_aff())
+            if constraint.is_equality():
+                yield expression.neg().pos_set(), expression.zero_set(), expression.pos_set()
+            elif not only_hyperplanes:
+                yield expression.neg().pos_set(), expression.nonneg_set()
+
+
+def joined(value: isl.Set) -> isl.Set:
+    """The set with pieces joined, but not where that gives slanted sides to what had none, as for a cross of two boxes."""
+    whole = value.coalesce()
+    return value if _slanted(whole) > _slanted(value) else whole
+
+
+def _slanted(value: isl.Set) -> int:
+    """The most constraints on several dimensions that a piece has."""
+    dims = range(value.dim(_D.set))
+
+    def of(piece: isl.BasicSet) -> int:
+        return sum(sum(row.involves_dims(_D.set, d, 1) for d in dims) > 1 for row in piece.get_constraints())
+
+    return max(map(of, value.get_basic_sets()), default=0)

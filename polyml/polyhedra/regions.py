@@ -1,0 +1,145 @@
+"""Sets { : ... } of values of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+
+from polyml.polyhedra.spaces import parameter_names
+
+_D = isl.dim_type
+
+
+def rows(value: isl.Set) -> list[tuple[bool, dict[str, int], int]] | None:
+    """(whether it is 0, else at least 0; its coefficients; its constant) of each constraint of a set over parameters alone.
+    None where there are alternatives, or numbers that have to exist.
+    """
+    basics = value.coalesce().get_basic_sets()
+    if len(basics) != 1 or basics[0].dim(_D.div) or value.dim(_D.set):
+        return None
+    names = parameter_names(value)
+    found = []
+    for constraint in basics[0].get_constraints():
+        terms = {name: constraint.get_coefficient_val(_D.param, i).to_python() for i, name in enumerate(names)}
+        constant = constraint.get_constant_val().to_python()
+        found.append((constraint.is_equality(), {name: c for name, c in terms.items() if c}, constant))
+    return found
+
+
+def equalities(region: isl.Set) -> list[tuple[dict[str, int], int]]:
+    """(coefficients, constant) of sums of parameters that are 0 all over { : ... }."""
+    found = rows(isl.Set.from_basic_set(region.affine_hull().remove_divs()))
+    return [(terms, constant) for is_equality, terms, constant in found or () if is_equality]
+
+
+def fixed_parameters(region: isl.Set) -> dict[str, int]:
+    """Parameters with one value."""
+    values = {n: region.plain_get_val_if_fixed(_D.param, k) for k, n in enumerate(parameter_names(region))}
+    return {name: value.to_python() for name, value in values.items() if value.is_int()}
+
+
+def fixed_dimensions(region: isl.Set) -> int:
+    """How many equalities the smallest affine space has that holds the set { : ... }."""
+    return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
+
+
+def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
+    """Of { : ... }: parameters that only take every so many-th value, as (step, remainder)."""
+    values, found = parameters_as_set(region), {}
+    for dim, name in enumerate(parameter_names(region)):
+        info = values.get_stride_info(dim)
+        step, start = info.get_stride(), info.get_offset()
+        if step.is_int() and step.to_python() > 1 and start.is_cst():
+            found[name] = step.to_python(), start.get_constant_val().to_python() % step.to_python()
+    return found
+
+
+def parameters_as_set(region: isl.Set, names: Sequence[str] | None = None) -> isl.Set:
+    """{ : ... } over parameters as { [names] : ... }. names: of those that become dimensions; None: all."""
+    found = isl.Set.from_params(region)
+    if names is None:
+        return found.move_dims(_D.set, 0, _D.param, 0, found.dim(_D.param))
+    for name in names:
+        there = parameter_names(found)
+        if name in there:
+            found = found.move_dims(_D.set, found.dim(_D.set), _D.param, there.index(name), 1)
+    return found
+
+
+def as_parameters(times: isl.Set, names: Sequence[str]) -> isl.Set:
+    """{ [x, y] : ... } as { : ... } over parameters of these names."""
+    return range_by_domain(isl.Map.from_domain(times), names).params()
+
+
+def range_by_domain(values: isl.Map, names: Sequence[str]) -> isl.Set:
+    """{ [x, y] -> A[z] } as [names] -> { A[z] }."""
+    dims, count = values.dim(_D.in_), values.dim(_D.param)
+    for dim, name in enumerate(names):
+        values = values.set_dim_name(_D.in_, dim, name)
+    return values.move_dims(_D.param, count, _D.in_, 0, dims).range()
+
+
+def as_facts(values: isl.Set, names: Sequence[str]) -> isl.Set:
+    """{ : ... } of parameters for { T[values] }, as far as one polyhedron says it."""
+    there = isl.Set(f"[{', '.join(names)}] -> {{ {values.get_tuple_name()}[{', '.join(names)}] }}")
+    return isl.Set.from_basic_set(values.intersect(there).params().simple_hull())
+
+
+def at_least(bounds: Mapping[str, int]) -> isl.Set:
+    """{ : name >= bound ... }"""
+    return isl.Set(f"[{', '.join(bounds)}] -> {{ : {' and '.join(f'{n} >= {b}' for n, b in bounds.items()) or 'true'} }}")
+
+
+def with_condition(region: isl.Set, condition: str) -> isl.Set:
+    """{ : ... } over parameters, as far as the condition holds."""
+    return region.intersect(isl.Set(f"[{', '.join(parameter_names(region))}] -> {{ : {condition} }}"))
+
+
+def condition_text(region: isl.Set) -> str:
+    """What { : constraints } says: its constraints, or nothing where it holds for all parameters."""
+    if region.plain_is_universe():
+        return ""
+    inside = str(region)
+    return inside[inside.index(":") + 1 : inside.rindex("}")].strip()
+
+
+def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
+    """The least and the greatest value of a parameter of { : ... }, which is not empty and has ends there."""
+    values, position = parameters_as_set(region), parameter_names(region).index(name)
+    return values.dim_min_val(position).to_python(), values.dim_max_val(position).to_python()
+
+
+def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:
+    """The least and the greatest value of an expression of the parameters of { : ... }, which is not empty; None where it has no
+    ends.
+    """
+    names = parameter_names(region)
+    value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}").intersect_params(region)
+    low, high = value.min_val(), value.max_val()
+    return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
+
+def greatest(region: isl.Set, expression: str) -> tuple[int, dict[str, int]]:
+    """The greatest value of an affine expression of the parameters of { : ... }, which is bounded and has some, and where."""
+    names = parameter_names(region)
+    value = isl.PwAff(f"[{', '.join(names)}] -> {{ [({expression})] }}")
+    most = value.intersect_params(region).max_val()
+    return most.to_python(), some_parameters(with_condition(region, f"{expression} = {most}"))
+
+
+def some_parameters(region: isl.Set) -> dict[str, int]:
+    """Values of the parameters for which { : ... } holds."""
+    point = parameters_as_set(region).sample_point()
+    return {name: point.get_coordinate_val(_D.set, k).to_python() for k, name in enumerate(parameter_names(region))}
+
+
+def middle(region: isl.Set) -> dict[str, int]:
+    """Values of the parameters of { : ... }, which is bounded and has some: each about half way, for those before it."""
+    found: dict[str, int] = {}
+    for name in parameter_names(region):
+        low, high = parameter_range(region, name)
+        upper = with_condition(region, f"{name} >= {(low + high) // 2}")
+        found[name] = parameter_range(upper, name)[0]
+        region = region.intersect(with_condition(region, f"{name} = {found[name]}"))
+    return found

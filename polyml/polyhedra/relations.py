@@ -1,0 +1,149 @@
+"""Pairs of instances, in an order of time and by the values that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import islpy as isl
+
+from polyml.polyhedra.context import CONTEXT
+from polyml.polyhedra.parts import pieces
+from polyml.polyhedra.spaces import relation
+
+_D = isl.dim_type
+
+
+def outer_of(relation: isl.Map, depth: int) -> isl.Map:
+    """{ T[i, j, k] -> A[e] } -> { T[i, j] -> A[e] } for depth 2: what outer iterations lead to."""
+    dims = relation.dim(_D.in_)
+    return relation.project_out(_D.in_, depth, dims - depth).set_tuple_name(_D.in_, relation.get_tuple_name(_D.in_))
+
+
+def between(relation: isl.UnionMap, domain: isl.Set, other: isl.Set) -> isl.Map:
+    """{ S[i] -> T[j] }: the pairs of two statements."""
+    space = domain.get_space().align_params(other.get_space()).map_from_domain_and_range(other.get_space())
+    return relation.extract_map(space.align_params(relation.get_space()))
+
+
+def equal_first(pairs: isl.Map, depth: int) -> isl.Map:
+    """{ S[i] -> T[j] } of all pairs whose first dimensions agree, in the space of `pairs`."""
+    found = isl.Map.universe(pairs.get_space())
+    for dim in range(depth):
+        found = found.equate(_D.in_, dim, _D.out, dim)
+    return found
+
+
+def differ(pairs: isl.Map, dim: int) -> bool:
+    """Whether some pair S[i] -> T[j] has different values there."""
+    return not pairs.is_subset(pairs.equate(_D.in_, dim, _D.out, dim))
+
+
+def has_none(pairs_: isl.UnionMap, order: Callable[[isl.Space], isl.Map]) -> bool:
+    """Whether no pair { [t] -> [t'] } is in that order, such as isl.Map.lex_gt."""
+    return all(piece.intersect(order(piece.get_space().domain())).is_empty() for piece in pieces(pairs_))
+
+
+def flat(relation: isl.Map) -> isl.Set:
+    """{ S[i] -> T[j] } as { [i, j] }"""
+    return relation.wrap().flatten()
+
+
+def last_of(writes: Sequence[tuple[isl.Map, int]], name: str) -> tuple[isl.Set, list[isl.PwAff]] | None:
+    """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[e] } and, for each, the greatest of these
+    dimensions over all that write it. None where that is not one expression.
+    """
+    found = None
+    for written, depth in writes:
+        outermost = written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
+        found = outermost if found is None else found.union(outermost)
+    last = found.set_tuple_name(_D.in_, name).lexmax().coalesce()
+    values = []
+    for dim in range(last.dim(_D.out)):
+        one = last.project_out(_D.out, dim + 1, last.dim(_D.out) - dim - 1).project_out(_D.out, 0, dim)
+        values.append(one.dim_max(0).coalesce())
+    if any(v.n_piece() != 1 for v in values):
+        return None
+    return last.domain(), [v.gist(last.domain()) for v in values]
+
+
+def leads_both_ways(there: isl.Map, back: isl.Map) -> bool:
+    """Whether along some dimension the ways S[i] -> T[j] -> S[i'] lead forth as well as back, whatever the parameters.
+
+    >>> leads_both_ways(isl.Map("{ S[i] -> T[i] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    True
+    >>> leads_both_ways(isl.Map("{ S[i] -> T[i + 1] }"), isl.Map("{ T[i] -> S[j] : -1 <= i - j <= 1 }"))
+    False
+    """
+    ways = there.reverse().range_product(back).wrap().project_out_all_params().flatten()  # [j, i, i']: without eliminating j
+    if ways.is_empty():
+        return False
+    start, dims = there.dim(_D.out), there.dim(_D.in_)
+    zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(ways.get_space()))
+    for dim in range(start, start + dims):
+        distance = zero.set_coefficient_val(_D.in_, dim, -1).set_coefficient_val(_D.in_, dim + dims, 1)
+        if ways.min_val(distance).is_neg() and ways.max_val(distance).is_pos():
+            return True
+    return False
+
+
+def last_before(uses: isl.Map, others: isl.Map) -> isl.Map:
+    """{ [time] -> [the last time of the others before it with the same value] } of { [time] -> A[value] }, in lexicographic order."""
+    return uses.apply_range(others.reverse()).intersect(isl.Map.lex_gt(uses.domain().get_space())).lexmax()
+
+
+def earlier(uses: isl.Map, others: isl.Map, depth: int) -> isl.Set:
+    """{ [time] } of { [time] -> A[value] } for which some other { [time] -> A[value] } is before with the same value and the same
+    first coordinates.
+    """
+    pairs = uses.apply_range(others.reverse())
+    return pairs.intersect(equal_first(pairs, depth)).intersect(isl.Map.lex_gt(uses.domain().get_space())).domain().coalesce()
+
+
+def strictly_between(pairs: isl.Map) -> isl.Map:
+    """{ x -> every z with y < z < x } of { x -> y }, in lexicographic order."""
+    space = pairs.range().get_space()
+    return pairs.apply_range(isl.Map.lex_lt(space)).intersect(isl.Map.lex_gt(space))
+
+
+def with_last(order: isl.Map, number: int) -> isl.Map:
+    """{ S[i] -> [time] } with one coordinate behind the others, which is a number."""
+    position = order.dim(_D.out)
+    return order.add_dims(_D.out, 1).fix_val(_D.out, position, isl.Val.int_from_si(CONTEXT, number))
+
+
+def divisors(value: isl.Map) -> set[int]:
+    """Of the rounded quotients in a relation."""
+    basics = value.wrap().flatten().compute_divs().get_basic_sets()
+    return {basic.get_div(k).get_denominator_val().to_python() for basic in basics for k in range(basic.dim(_D.div))}
+
+
+def values_of(members: Sequence[isl.PwAff], domain: isl.Set) -> isl.Set:
+    """{ [values] } of { S[i] -> [(e)] } each, over { S[i] }."""
+    maps = [isl.Map.from_pw_aff(member).intersect_domain(domain) for member in members]
+    return reduce(isl.Map.flat_range_product, maps).range()
+
+
+def within_bounds(domain: isl.Set, values: Sequence[isl.PwAff], bounds: Sequence[str]) -> isl.Set:
+    """The { S[i] } for which each of { S[i] -> [(v)] } is bounded as told, such as `[N] -> { [v] : 0 <= v < N }`."""
+    for value, bound in zip(values, bounds):
+        inside = isl.Set(bound).preimage_pw_multi_aff(isl.PwMultiAff.from_pw_aff(value))
+        domain = domain.intersect(inside)
+    return domain
+
+
+def freed(domain: isl.Set, values: Sequence[isl.PwAff]) -> tuple[isl.Set, isl.Set]:
+    """(The { S[i] } without what bounds some of { S[i] -> [(v)] }, the tuples { [v, ...] } that occur)"""
+    onto_values = relation(domain.get_space(), "v", values)
+    inside = domain.apply(onto_values)
+    return domain.gist(onto_values.intersect_range(inside).domain()), inside.reset_tuple_id()
+
+
+def where(domain: isl.UnionSet, members: Sequence[isl.UnionPwAff], names: Sequence[str]) -> isl.UnionSet:
+    """The instances for which expressions { S[i] -> [(e)] } have the values that parameters give them."""
+    pairs_ = [(m, n) for m, n in zip(members, names)]
+    pairs_ += [(a.sub(b), f"{m} - {n}") for k, (a, m) in enumerate(pairs_) for b, n in pairs_[k + 1 :]]
+    for member, value in pairs_:
+        there = isl.UnionSet(f"[{', '.join(names)}] -> {{ [{value}] }}")
+        domain = domain.intersect(isl.UnionMap.from_union_pw_aff(member).intersect_range(there).domain())
+    return domain.coalesce()

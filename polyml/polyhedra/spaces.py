@@ -1,0 +1,128 @@
+"""Spaces with names: of parameters, of iterators, of sets and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml.polyhedra.context import CONTEXT
+
+_D = isl.dim_type
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The space [parameters] -> { [iterators] } in which the affine expressions of one place of the program live."""
+
+    parameters: tuple[str, ...]
+    iterators: tuple[str, ...]
+
+    def __post_init__(self):
+        space = isl.Space.set_alloc(CONTEXT, len(self.parameters), len(self.iterators))
+        for position, name in enumerate(self.parameters):
+            space = space.set_dim_name(_D.param, position, name)
+        for position, name in enumerate(self.iterators):
+            space = space.set_dim_name(_D.set, position, name)
+        places = {name: (_D.param, position) for position, name in enumerate(self.parameters)}
+        places |= {name: (_D.in_, position) for position, name in enumerate(self.iterators)}
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_zero", isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space)))
+
+    def universe(self) -> isl.Set:
+        return isl.Set.universe(self.space)
+
+    def aff(self, constant: int, terms: Iterable[tuple[str, int]] = ()) -> isl.Aff:
+        """{ [iterators] -> [(constant + sum of coefficient * name)] }"""
+        result = self._zero.set_constant_val(constant)
+        for name, coefficient in terms:
+            result = result.set_coefficient_val(*self._places[name], coefficient)
+        return result
+
+
+def extend(domain: isl.Set, iterator: str) -> isl.Set:
+    """{ [i] } -> { [i, iterator] }: one more, unconstrained, dimension inside the others."""
+    position = domain.dim(_D.set)
+    return domain.add_dims(_D.set, 1).set_dim_name(_D.set, position, iterator)
+
+
+def with_iterators(domain: isl.Set, names: Sequence[str]) -> isl.Set:
+    """The set with its dimensions named."""
+    for dim, name in enumerate(names):
+        domain = domain.set_dim_name(_D.set, dim, name)
+    return domain
+
+
+def relation(domain: isl.Space, name: str, subscripts: Sequence[isl.PwAff]) -> isl.Map:
+    """{ S[i] -> name[subscripts] } over the domain space { S[i] }."""
+    affs = isl.PwAffList.alloc(CONTEXT, len(subscripts))
+    for subscript in subscripts:
+        affs = affs.add(subscript)
+    space = isl.Space.from_domain(domain).add_dims(_D.out, len(subscripts))
+    for subscript in subscripts:
+        space = space.align_params(subscript.get_space())
+    result = isl.MultiPwAff.from_pw_aff_list(space, affs).set_tuple_name(_D.out, name)
+    return isl.Map.from_multi_pw_aff(result)
+
+
+def identity(domain: isl.Set) -> isl.PwMultiAff:
+    """{ S[i] -> S[i] } for all i."""
+    return isl.PwMultiAff.from_multi_aff(isl.MultiAff.identity(domain.get_space().map_from_set()))
+
+
+def renamed(domain: isl.Set, name: str) -> isl.PwMultiAff:
+    """{ S[i] -> name[i] } for all i."""
+    return identity(domain).set_tuple_id(_D.out, _identifier(name))
+
+
+def rename_domain(value, name: str):
+    """{ [i] -> [..] } -> { name[i] -> [..] } of an Aff, PwAff or map."""
+    return value.set_tuple_id(_D.in_, _identifier(name))
+
+
+@lru_cache(maxsize=1024)
+def _identifier(name: str) -> isl.Id:
+    """The identifier that isl's own texts use; `isl.Id(name)` carries a Python object and differs from it."""
+    return isl.Set.universe(isl.Space.set_alloc(CONTEXT, 0, 0)).set_tuple_name(name).get_tuple_id()
+
+
+def parameter_names(value) -> tuple[str, ...]:
+    """The parameters of an isl object's space."""
+    space = value.get_space()
+    return tuple(space.get_dim_name(_D.param, i) for i in range(space.dim(_D.param)))
+
+
+def used_parameters(value) -> tuple[str, ...]:
+    """The parameters that constraints or coefficients of an isl Set, Map or PwAff mention."""
+    names = parameter_names(value)
+    return tuple(name for i, name in enumerate(names) if value.involves_dims(_D.param, i, 1))
+
+
+def tuple_names(space: isl.Space) -> tuple[str, ...]:
+    if space.is_wrapping():
+        inner = space.unwrap()
+        return (inner.get_tuple_name(_D.in_) or "", inner.get_tuple_name(_D.out) or "")
+    return (space.get_tuple_name(_D.set) or "",)
+
+
+def domain_name(value: isl.Map) -> str:
+    """S of { S[i] -> T[j] }."""
+    return value.get_tuple_name(_D.in_)
+
+
+def range_name(value: isl.Map) -> str:
+    """T of { S[i] -> T[j] }."""
+    return value.get_tuple_name(_D.out)
+
+
+def dimensions(value: isl.Set) -> int:
+    """The number of dimensions of a set's elements."""
+    return value.dim(_D.set)
+
+
+def dimension(domain: isl.Set, position: int) -> isl.Aff:
+    """{ S[i, j] -> [(i)] } for position 0."""
+    return isl.Aff.var_on_domain(isl.LocalSpace.from_space(domain.get_space()), _D.set, position)

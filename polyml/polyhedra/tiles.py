@@ -1,0 +1,109 @@
+"""Tiles of sets, and values that dimensions take at a stride."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+
+from polyml.polyhedra.bounds import extremes
+from polyml.polyhedra.parameters import fix
+from polyml.polyhedra.shapes import along, eliminated, is_product, onto
+from polyml.polyhedra.spaces import parameter_names
+
+_D = isl.dim_type
+
+
+def count_tiles(domain: isl.Set, sizes: Mapping[int, int]) -> int:
+    """How many tiles a set without parameters has points in. sizes: of tiles by dimension, else 1.
+
+    >>> count_tiles(isl.Set("{ [i, j, k] : 0 <= i < 9 and 0 <= j <= k < 8 }"), {0: 4, 1: 4, 2: 4})
+    9
+    """
+    count, others = 1, []
+    for dim in range(domain.dim(_D.set)):
+        ends = extremes(along(domain, dim)) if is_product(domain, [dim]) else None
+        if ends is None or not along(domain, dim).is_equal(isl.Set(f"{{ [i] : {ends[0]} <= i <= {ends[1]} }}")):
+            others.append(dim)
+        else:
+            count *= ends[1] // sizes.get(dim, 1) - ends[0] // sizes.get(dim, 1) + 1
+    if domain.is_empty() or not others:
+        return 0 if domain.is_empty() else count
+    names = [f"i{dim}" for dim in others]
+    tiles = ", ".join(f"floor({name}/{sizes.get(dim, 1)})" for name, dim in zip(names, others))
+    found = onto(domain, others, "").reset_tuple_id().apply(isl.Map(f"{{ [{', '.join(names)}] -> [{tiles}] }}"))
+    return count * found.coalesce().count_val().to_python()
+
+
+def in_whole_tiles(domain: isl.Set, dim: int, step: int, origin: str = "0") -> isl.Set:
+    """The points for which what bounds one dimension together with others holds in all of their tile along it. Tiles begin
+    at multiples of the step.
+
+    >>> in_whole_tiles(isl.Set("{ S[i, k] : 0 <= k < i < 9 }"), 0, 4)
+    Set("{ S[i, k] : i <= 8 and 0 <= k < i and 4*floor((i)/4) > k }")
+    """
+    others = [d for d in range(domain.dim(_D.set)) if d != dim]
+    product = eliminated(domain, others).intersect(eliminated(domain, [dim]))
+    outside = domain.gist(product).complement()
+    return domain.subtract(outside.apply(_same_tile(domain, dim, step, origin))).coalesce()
+
+
+def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
+    """Pairs of points that differ in one dimension only, by less than a tile."""
+    names = [f"i{d}" for d in range(domain.dim(_D.set))]
+    moved = [*names[:dim], "o", *names[dim + 1 :]]
+    name = domain.get_tuple_name()
+    same = f"floor((i{dim} - ({origin}))/{step}) = floor((o - ({origin}))/{step})"
+    parameters = f"[{', '.join(parameter_names(domain))}] -> " if origin != "0" else ""
+    return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
+
+
+def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
+    """Of { [time] }, which is bounded at these sizes: those of about `width` consecutive values of each coordinate, half way.
+
+    >>> half_way(isl.Set("[N] -> { [i, j] : 0 <= i < N and 0 <= j <= i }"), {"N": 40}, 4)
+    Set("[N] -> { [i, j] : 16 <= i <= 19 and i < N and 8 <= j <= 11 and j <= i }")
+    """
+    here = fix(times, sizes)
+    if here.is_empty():
+        return times
+    for dim in range(times.dim(_D.set)):
+        low, high = here.dim_min_val(dim).to_python(), here.dim_max_val(dim).to_python()
+        if low == high:
+            continue
+        half = isl.Val((low + high) // 2 // width * width)
+        first = here.lower_bound_val(_D.set, dim, half).dim_min_val(dim).to_python() // width * width
+        ends = isl.Val(first), isl.Val(first + width - 1)
+        here, times = (s.lower_bound_val(_D.set, dim, ends[0]).upper_bound_val(_D.set, dim, ends[1]) for s in (here, times))
+    return times
+
+
+def last_walk(values: isl.Set) -> tuple[int, int]:
+    """(step, count): of the values that the last dimension of a bounded set has at most, the others being the same.
+
+    >>> last_walk(isl.Set("{ [i, j] : 0 <= i < 9 and 0 <= j <= i and j mod 4 = 0 }"))
+    (4, 3)
+    """
+    last = values.dim(_D.set) - 1
+    step = values.get_stride_info(last).get_stride().to_python()
+    pairs = isl.Map.from_domain_and_range(values, values)
+    for dim in range(last):
+        pairs = pairs.equate(_D.in_, dim, _D.out, dim)
+    return step, pairs.deltas().dim_max_val(last).to_python() // step + 1
+
+
+def strides(times: isl.Set) -> list[tuple[int, int]]:
+    """(s, r) of each coordinate, which only takes values s * t + r; (1, 0) where it takes others, or where r is no number."""
+    found = []
+    for dim in range(times.dim(_D.set)):
+        info = times.get_stride_info(dim)
+        step, start = info.get_stride().to_python(), info.get_offset()
+        found.append((step, start.get_constant_val().to_python() % step) if step > 1 and start.is_cst() else (1, 0))
+    return found
+
+
+def unstrided(steps: Sequence[tuple[int, int]]) -> isl.Map:
+    """{ [t0, ...] -> [s * t0 + r, ...] }"""
+    names = [f"t{dim}" for dim in range(len(steps))]
+    values = [f"{step}*{name} + {start}" for name, (step, start) in zip(names, steps)]
+    return isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")
