@@ -4,7 +4,8 @@ import numpy as np
 
 import polyml
 from polyml import config
-from polyml.api import _alone, _types, sizes_of
+from polyml.api.compiling import alone
+from polyml.api.given import types_of
 from polyml.caches.placement import placed_whole
 from polyml.gpu.blocks import Threads
 from polyml.gpu.requests import requests
@@ -12,6 +13,7 @@ from polyml.gpu.uses import uses
 from polyml.machines import find
 from polyml.model.interface import value
 from polyml.report.forms import Call, source_schedule
+from polyml.runtime.sizes import sizes_of
 from polyml.schedule import loops
 from polyml.schedule.gpu import mapped, nests
 
@@ -22,8 +24,8 @@ def problem(function, *arguments):
     """The kernel in the source's order for arrays of these shapes, and the sizes of its parameters."""
     kernel = polyml.kernel(function, cache=False)
     given = kernel._arguments(kernel._bound(arguments, {}))
-    types, layouts = _types(given)
-    call = Call(kernel._parsed(), types, layouts, sizes_of(given), config.resolve(kernel.settings), _alone)
+    types, layouts = types_of(given)
+    call = Call(kernel._parsed(), types, layouts, sizes_of(given), config.resolve(kernel.settings), alone)
     found = source_schedule(call).problem
     values = {each.name: each.value for each in given}
     return found, {p.name: value(p, values) for p in found.scop.parameters}

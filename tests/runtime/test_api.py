@@ -25,9 +25,9 @@ from polyml import (
     PolymlPerformanceWarning,
     PolymlTypeError,
     PolymlValueError,
-    api,
     config,
 )
+from polyml.api import compiling, kernels, specialisation
 from polyml.runtime.artifact import CheckRecord
 from tests.runtime.handmade import RETURN, artifact, load
 
@@ -246,7 +246,7 @@ def test_a_changed_global_is_compiled_in(monkeypatch):
 
 
 def test_the_number_of_specialisations_is_bounded(compiler, monkeypatch):
-    monkeypatch.setattr(api, "SPECIALISATIONS", 3)
+    monkeypatch.setattr(kernels, "SPECIALISATIONS", 3)
     compiler.made = handmade("f64[:]")
     k, A = polyml.kernel(scaled), np.ones(2)
     for value in range(6):
@@ -288,12 +288,12 @@ def test_settings_come_from_environment_scope_and_decorator(compiler, monkeypatc
 def test_the_kernel_gets_the_number_of_threads(monkeypatch):
     made = handmade("int", status=0)
     spied = []
-    bind = api.bind
+    bind = specialisation.bind
     monkeypatch.setattr(
-        api, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options)
+        specialisation, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options)
     )
-    chosen = api.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
-    monkeypatch.setattr(api.threads, "usable_cores", lambda: 7)
+    chosen = specialisation.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
+    monkeypatch.setattr(specialisation.threads, "usable_cores", lambda: 7)
     for count in (0, 3, 0):
         chosen.entry(count, (), True)
     assert spied == [7, 3]
@@ -503,7 +503,7 @@ def test_a_child_forked_while_another_thread_compiles_can_compile():
     k, held, done = polyml.kernel(scaled), threading.Event(), threading.Event()
 
     def compile_for_long():
-        with k._lock, api._compiling[0]:
+        with k._lock, compiling.alone():
             held.set()
             done.wait(20)
 

@@ -1,0 +1,5 @@
+"""The decorator and what it makes: a kernel, which is called, scheduled, inspected, reported on."""
+
+from polyml.api.kernels import Kernel, kernel
+
+__all__ = ["Kernel", "kernel"]

@@ -1,0 +1,99 @@
+"""A function with what it is compiled with: what calls, schedules and reports of it share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from polyml import config
+from polyml.api.compiling import alone, without_collections
+from polyml.api.specialisation import Specialisation, timed
+from polyml.config import Options
+from polyml.errors import CompileError, PolymlError
+from polyml.frontend.syntax import ArgType
+from polyml.runtime import arguments, calling
+from polyml.runtime.arguments import Argument
+from polyml.runtime.cache import Cache
+from polyml.runtime.entry import preparation
+from polyml.runtime.sizes import Sizes
+from polyml.target import Target
+
+if TYPE_CHECKING:
+    from polyml.schedule.file import Saved
+
+
+class Function:
+    """py_func: the function itself. target: what it runs on, None: the processor."""
+
+    def __init__(self, function: FunctionType, settings: Mapping[str, object], given: Saved | None, target: Target | None):
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.settings = config.check(settings)
+        self.target = target
+        self._given = given  # the schedule to compile with
+        self._names = calling.parameters(function)
+        self._last: Specialisation | None = None
+
+    @property
+    def _where(self) -> str:
+        code = self.py_func.__code__
+        return f"{self.__name__} ({code.co_filename}:{code.co_firstlineno})"
+
+    def _parsed(self):
+        from polyml.frontend.parse import parse
+
+        return parse(self.py_func)
+
+    def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
+        if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            self._parsed()  # says where the star is
+        return calling.bound(self.py_func, args, kwargs)
+
+    def _arguments(self, values: tuple[object, ...]) -> tuple[Argument, ...]:
+        try:
+            return tuple(arguments.argument(name, value) for name, value in zip(self._names, values, strict=True))
+        except PolymlError as problem:
+            raise self._in_call(problem) from None
+
+    def _in_call(self, problem: PolymlError) -> PolymlError:
+        return type(problem)(problem.message, loc=problem.loc, notes=[*problem.notes, f"in a call of {self._where}"])
+
+    def _compile(
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        aliased: bool,
+        sizes: Sizes | None,
+        schedules: Cache | None = None,
+    ):
+        """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
+        timings: dict[str, float] = {}
+        preparation()  # beside the stages before code is needed
+
+        def made():
+            with config.scope(debug=options.debug, debug_dir=options.debug_dir):
+                with timed(timings, "parse"):
+                    parsed = self._parsed()
+                from polyml import pipeline
+
+                return pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules, given=self._given)
+
+        compiled = self._compiling(made)
+        return compiled, timings | compiled.timings
+
+    def _compiling(self, made: Callable[[], object]):
+        """What the compiler makes; what goes wrong in it is a CompileError."""
+        with alone(), without_collections():
+            try:
+                return made()
+            except PolymlError:
+                raise
+            except Exception as problem:
+                raise CompileError(
+                    f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
+                    notes=["this is a defect of polyml", f"in {self._where}"],
+                ) from problem

@@ -1,0 +1,128 @@
+"""What a call of a kernel does to a machine: k.report, and k.simulate and k.compare on systolic arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyml import config
+from polyml.api.compiling import alone
+from polyml.api.function import Function
+from polyml.api.given import exact_types, originals, types_of
+from polyml.errors import SizesNeeded
+from polyml.runtime.arguments import Argument
+from polyml.runtime.sizes import sizes_of
+
+if TYPE_CHECKING:
+    from polyml.report.forms import Call
+    from polyml.report.gpu.make import GpuReport
+    from polyml.report.make import Report
+    from polyml.report.simulation import SimulationReport
+    from polyml.report.systolic import SystolicReport
+    from polyml.schedule.dataflows import Plan
+    from polyml.simulate import Simulation
+
+
+class Reported(Function):
+    """Reports and simulations of calls."""
+
+    def report(
+        self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
+        block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
+    ) -> Report | GpuReport | SystolicReport:  # fmt: skip
+        """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
+
+        target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
+        measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
+        loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
+        leave the caches of others.
+        target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
+        target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
+        or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
+        what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
+        such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
+        """
+        kind = target or ("cpu" if self.target is None else "systolic")
+        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "coherent": coherent}
+        asked |= {"block": tuple(block), "rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
+        found = asked.pop("machine")
+
+        def made() -> Report | GpuReport | SystolicReport:
+            from polyml.report.targets import report
+
+            given = self._arguments(self._bound(args, {}))
+            named, call = {a.name: a.value for a in given}, self._call(given)
+            try:
+                return report(call, named, self._where, kind, found, asked)
+            except SizesNeeded:
+                return report(replace(call, types=exact_types(given)), named, self._where, kind, found, asked)
+
+        return self._compiling(made)
+
+    def simulate(
+        self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
+        engine: str = "compiled", plans: Sequence[Plan] = (),
+    ) -> Simulation:  # fmt: skip
+        """A call on a systolic array whose units are simulated cycle by cycle: result, and what each nest took. The arguments
+        are changed as by a call. Parameters as those of `report`, of the kernel's target where they are left out.
+
+        engine: "compiled" or "numpy". plans: the mappings, one for each nest in the order of `report(...).nests`, in place of the
+        fastest. IllegalSchedule: there is none.
+        """
+        asked = self._asked(machine, array, dataflow, links, mapping)
+        return self._simulated(self._arguments(self._bound(args, {})), asked, engine, tuple(plans))
+
+    def compare(
+        self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
+        engine: str = "compiled", trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
+        errors: Callable[[], Mapping[str, object]] | None = None,
+    ) -> SimulationReport:  # fmt: skip
+        """`simulate` with every mapping that is asked for (dataflow "all": every one there is), each beside what the processor
+        makes of the same arguments, which stay as they are. trace: print the units at work over time; listing: what each does in
+        the first fold, or each of those whose rows and columns are given. errors: by argument how far its elements, rounded, may be
+        from exact ones, where that is known better than it is derived.
+        """
+        asked = self._asked(machine, array, dataflow, links, mapping)
+
+        def made() -> SimulationReport:
+            from polyml.report.simulation import compared
+
+            given = self._arguments(self._bound(args, {}))
+            processor = type(self)(self.py_func, self.settings)
+            return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing, errors)
+
+        return self._compiling(made)
+
+    def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
+        """Of a report; on a systolic array, what is left out is as the target has it."""
+        given = {"machine": machine, "array": tuple(array), "dataflow": dataflow, "links": links, "mapping": _texts(mapping)}
+        if self.target is None or kind != "systolic":
+            return given
+        of_target = {**given, **self.target.asked}
+        if machine is not None:
+            of_target["array"] = ()
+        if given["mapping"]:
+            of_target["dataflow"] = "auto"
+        left_out = {"machine": None, "array": (), "dataflow": "auto", "links": "manhattan", "mapping": ()}
+        return {name: of_target[name] if value == left_out[name] else value for name, value in given.items()}
+
+    def _call(self, given: tuple[Argument, ...]) -> Call:
+        from polyml.report.forms import Call
+
+        return Call(self._parsed(), *types_of(given), sizes_of(given), config.resolve(self.settings), alone, self._given)
+
+    def _simulated(
+        self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
+    ) -> Simulation:
+        def made() -> Simulation:
+            from polyml.report.simulation import simulated
+
+            return simulated(self._call(given), given, self._where, asked, engine, plans)
+
+        found = self._compiling(made)
+        return replace(found, result=originals(found.result, given))
+
+
+def _texts(mapping: str | Sequence[str]) -> tuple[str, ...]:
+    return (mapping,) if isinstance(mapping, str) and mapping else tuple(mapping)

@@ -1,0 +1,97 @@
+"""Schedules of a kernel: looked at, changed, saved, compiled with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyml import config
+from polyml.api.compiling import alone
+from polyml.api.inspection import Inspected
+from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.runtime.artifact import parse_type
+
+if TYPE_CHECKING:
+    from polyml.api.kernels import Kernel
+    from polyml.schedule.file import Saved
+    from polyml.schedule.script import Schedule
+
+
+class Scheduled(Inspected):
+    """k.schedule, k.load_schedule and k.with_schedule."""
+
+    def schedule(self, *args_or_types) -> Schedule:
+        """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.Schedule.
+
+        k.schedule() is the one that the compiler finds, k.schedule("source") the order of the source; arguments follow.
+        """
+        start, given = "auto", args_or_types
+        if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
+            start, given = given[0], given[1:]
+
+        def made(types, layouts, sizes) -> Schedule:
+            from polyml import pipeline
+
+            return pipeline.schedule_of(self._parsed(), types, layouts, config.resolve(self.settings), sizes, start, alone)
+
+        return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
+
+    def load_schedule(self, path: str | os.PathLike, *args_or_types) -> Schedule:
+        """What `Schedule.save` wrote, proved again: for these arguments, or for types like those it was made for.
+
+        ScheduleError: it is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
+        """
+        from polyml.schedule import file
+
+        try:
+            text = Path(path).read_text()
+        except UnicodeDecodeError:
+            text = ""
+        saved = file.parse(text, str(path))
+        types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, str(path))
+        return self._from_saved(saved, types, layouts)
+
+    def with_schedule(self, schedule: Schedule) -> Kernel:
+        """A kernel that compiles with this schedule, whatever the arguments' sizes. ScheduleError where it is another kernel's.
+
+        Arguments that overlap still run in the source's order. Types for which the statements are others are refused.
+        """
+        from polyml.schedule.script import Schedule
+
+        if not isinstance(schedule, Schedule):
+            kind = type(schedule).__name__
+            notes = ["as k.schedule() and k.load_schedule(path) give"]
+            raise PolymlTypeError(f"with_schedule takes a schedule, not a {kind}", notes=notes)
+        if self.target is not None:
+            raise ConfigError(f"a schedule is for the processor, and {self.__name__} is for {self.target}")
+        self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts, with_code=False)
+        return type(self)(self.py_func, self.settings, schedule.saved)
+
+    def _from_saved(
+        self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True
+    ) -> Schedule:
+        def made() -> Schedule:
+            from polyml import pipeline
+
+            options = config.resolve(self.settings)
+            return pipeline.schedule_from(self._parsed(), saved, types, layouts, options, alone, with_code)
+
+        return self._compiling(made)
+
+    def _saved_types(self, arguments_: tuple[str, ...], where: str) -> tuple[tuple[ArgType, ...], tuple[str, ...], None]:
+        """The types and layouts that a file names."""
+        types, layouts = [], []
+        for text in arguments_:
+            is_array = text.endswith((" C", " F", " A"))
+            try:
+                types.append(parse_type(text[:-2] if is_array else text))
+            except ValueError as problem:
+                raise ScheduleError(f"{where} is damaged: {problem}") from None
+            if isinstance(types[-1], ArrayType) is not is_array:
+                raise ScheduleError(f"{where} is damaged: the argument `{text}` has no layout, or one too many")
+            layouts += [text[-1]] if is_array else []
+        if len(types) != len(self._names):
+            raise ScheduleError(f"{where} is for {len(types)} arguments; `{self.__name__}` has {len(self._names)}")
+        return tuple(types), tuple(layouts), None
