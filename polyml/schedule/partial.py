@@ -14,7 +14,7 @@ from math import prod
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.counting import count
+from polyml.model.tally import sizes
 from polyml.schedule import boxes
 from polyml.schedule.folds import Folds, elements_by_fold
 from polyml.schedule.recurrence import Recurrence
@@ -78,7 +78,7 @@ def _counted(folds: Folds, order: Sequence[int]) -> int:
     names, elements = elements_by_fold(folds, order)
     space = elements.domain().get_space()
     later, earlier = (elements.intersect(other(space).apply_range(elements)) for other in (isl.Map.lex_lt, isl.Map.lex_gt))
-    begun, ended = (count(polyhedra.range_by_domain(each, names)).compiled for each in (later, earlier))
+    begun, ended = (sizes(polyhedra.range_by_domain(each, names)) for each in (later, earlier))
     waiting = most = 0
     for _, fold in sorted(polyhedra.points(elements.domain())):
         at = dict(zip(names, fold))

@@ -1,0 +1,49 @@
+"""Points counted by formulas, or one by one where these have too many cases, against isl's own points."""
+
+from collections import Counter
+
+import islpy as isl
+import pytest
+
+from polyml.model import counting, tally
+from polyml.model.counting import CannotCount, count
+from polyml.polyhedra import points
+
+FLOORS = " and ".join(f"(3i + {k}j + floor((i + j)/{p})) mod {p} <= {p // 2}" for k, p in enumerate((67, 71, 73), 1))
+MANY = f"0 <= i, j < 40 and {FLOORS}"  # of periods that no formula has cases for
+
+
+def test_the_formula_has_too_many_cases():
+    with pytest.raises(CannotCount):
+        count(isl.Set(f"{{ [i, j] : {MANY} }}"))
+
+
+@pytest.mark.parametrize("text", [f"{{ [i, j] : {MANY} }}", "{ [i, j] : 0 <= j <= i < 9 or 3 <= i, j < 12 }", "{ [i] : 2 <= i < 1 }"])
+def test_sizes_of_sets(text):
+    assert tally.size(isl.Set(text)) == len(points(isl.Set(text)))
+
+
+@pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])
+def test_sizes_by_parameters(condition):
+    domain = isl.Set(f"[n, m] -> {{ [i, j] : {condition} and n <= i and j <= m }}")
+    found = tally.sizes(domain)
+    for n, m in [(0, 39), (5, 7), (13, 2), (41, 3)]:
+        assert found({"n": n, "m": m}) == len(points(domain, n=n, m=m))
+
+
+@pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])
+def test_values_that_are_alike(condition):
+    context = isl.Set("[n, m] -> { : 0 <= n < 7 and 0 <= m < 4 and (n + m) mod 3 <= 1 }")
+    sets = [isl.Set(f"[n, m] -> {{ [i, j] : {condition} and 5n <= i < 5n + 5 }}"), isl.Set("[n, m] -> { [i] : 0 <= i < n }")]
+    expected = Counter()
+    for n in range(7):
+        for m in range(4):
+            if (n + m) % 3 <= 1:
+                expected[tuple(len(points(each, n=n, m=m)) for each in sets)] += 1
+    assert sorted(tally.alike(context, sets)) == sorted((number, key) for key, number in expected.items())
+
+
+def test_it_falls_back_only_where_there_is_no_formula(monkeypatch):
+    monkeypatch.setattr(tally, "lattice", None)
+    assert tally.size(isl.Set("{ [i, j] : 0 <= j <= i < 9 }")) == 45
+    assert counting.count(isl.Set("{ [i] : 0 <= i < 4 }")).evaluate({}) == 4
