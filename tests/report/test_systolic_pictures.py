@@ -11,7 +11,7 @@ import pytest
 import polyml
 from polyml.errors import ConfigError
 from polyml.report.systolic_pictures.make import array_svg
-from polyml.report.systolic_pictures.style import DARK, LIGHT
+from polyml.report.systolic_pictures.style import DARK, LIGHT, PHASES
 from polyml.simulate.frames import frames
 from tests.cli.running import run
 from tests.schedule.joint import JOINT, fdtd, jacobi_2d, lu, trsv
@@ -253,12 +253,11 @@ def contrast(colour, ground):
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_texts_can_be_read_in_light_and_dark(palette):
-    grounds = [palette.paper, *(fill for fill, _ in palette.phases.values())]
-    for ground in grounds:
-        assert contrast(palette.ink, ground) > 7
+    paper, ink, faint, idle = (palette.colours[name] for name in ("paper", "ink", "faint", "idle"))
+    for ground in (paper, *(palette.colours[phase] for phase in PHASES)):
+        assert contrast(ink, ground) > 7
         assert all(contrast(colour, ground) > 4.5 for colour in palette.lanes)
-    assert contrast(palette.faint, palette.paper) > 4.5
-    idle, _ = palette.phases["idle"]
+    assert contrast(faint, paper) > 4.5
     for colour in palette.lanes:  # what is kept, with an opacity of 0.75
         mixed = "#" + "".join(f"{round(0.75 * int(colour[k:k + 2], 16) + 0.25 * int(idle[k:k + 2], 16)):02x}" for k in (1, 3, 5))
         assert contrast(mixed, idle) > 3

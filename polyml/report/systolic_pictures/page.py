@@ -15,7 +15,7 @@ from polyml.errors import ConfigError
 from polyml.report.html import page as tables
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.report.systolic_pictures.array import Scene, unit_text
-from polyml.report.systolic_pictures.style import LANES, lane
+from polyml.report.systolic_pictures.style import DARK, LANES, LIGHT, lane, variables
 from polyml.report.systolic_pictures.utilisation import scale, utilisation_svg
 from polyml.report.systolic_pictures.make import pictures_of
 from polyml.report.systolic_text import mapping_text, moves_text, name_text, parts
@@ -50,6 +50,8 @@ def page(report: SystolicReport) -> Page:
         "PICTURES": "\n".join(line for nest in report.nests for line in _pictures(report, nest)),
         "TABLES": tables(parts(report)),
         "SCRIPT": _file("player.js"),
+        "LIGHT": variables(LIGHT),
+        "DARK": variables(DARK),
     }
     return Page(re.sub("@([A-Z]+)@", lambda found: fields[found[1]], _file("page.html")))
 

@@ -11,47 +11,44 @@ ROOT = "polyml-systolic"  # class of every picture: style sheets of pictures in 
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHARACTER = 7.3  # pixels of one that is 12 high
 
+COLOURS = {  # in light and in dark; of units the fill and the border
+    "paper": ("#ffffff", "#14181d"),
+    "ink": ("#1b1f24", "#e7ebef"),
+    "faint": ("#59636e", "#9aa5b1"),
+    "line": ("#c3cad1", "#434c56"),
+    "idle": ("#f4f6f8", "#1c2127"),
+    "idle border": ("#d5dade", "#363e47"),
+    "active": ("#d8eafb", "#16395a"),
+    "active border": ("#3d7fb8", "#5aa5e0"),
+    "preload": ("#fcedc8", "#4a3a10"),
+    "preload border": ("#b98a1d", "#d3a63a"),
+    "drain": ("#d9f1de", "#173f25"),
+    "drain border": ("#3f8f56", "#5fbf7b"),
+}
+ELEMENTS = (  # of elements by their lanes, again from the first where there are more
+    ("#a1400d", "#ffa478"), ("#0a5c85", "#7cc7f2"), ("#2d6b2d", "#8fd88f"),
+    ("#6f2f86", "#dda5f0"), ("#7a5b00", "#e0c060"), ("#a3265b", "#ff9abf"),
+)  # fmt: skip
+LANES = len(ELEMENTS)
+ACCENT = ELEMENTS[1]
+PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
+
 
 @dataclass(frozen=True)
 class Palette:
-    """phases: fill and border of units. lanes: of elements, again from the first where there are more."""
+    """What the colours are in light or in dark."""
 
-    paper: str
-    ink: str
-    faint: str
-    line: str
-    phases: dict[str, tuple[str, str]]
+    colours: dict[str, str]
     lanes: tuple[str, ...]
+    accent: str
+
+    @staticmethod
+    def of(scheme: int) -> Palette:
+        colours = {name: both[scheme] for name, both in COLOURS.items()}
+        return Palette(colours, tuple(both[scheme] for both in ELEMENTS), ACCENT[scheme])
 
 
-LIGHT = Palette(
-    "#ffffff",
-    "#1b1f24",
-    "#59636e",
-    "#c3cad1",
-    {
-        "idle": ("#f4f6f8", "#d5dade"),
-        "active": ("#d8eafb", "#3d7fb8"),
-        "preload": ("#fcedc8", "#b98a1d"),
-        "drain": ("#d9f1de", "#3f8f56"),
-    },
-    ("#a1400d", "#0a5c85", "#2d6b2d", "#6f2f86", "#7a5b00", "#a3265b"),
-)
-DARK = Palette(
-    "#14181d",
-    "#e7ebef",
-    "#9aa5b1",
-    "#434c56",
-    {
-        "idle": ("#1c2127", "#363e47"),
-        "active": ("#16395a", "#5aa5e0"),
-        "preload": ("#4a3a10", "#d3a63a"),
-        "drain": ("#173f25", "#5fbf7b"),
-    },
-    ("#ffa478", "#7cc7f2", "#8fd88f", "#dda5f0", "#e0c060", "#ff9abf"),
-)
-LANES = len(LIGHT.lanes)
-PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
+LIGHT, DARK = Palette.of(0), Palette.of(1)
 
 
 def style() -> str:
@@ -59,23 +56,31 @@ def style() -> str:
     return f"<style>{rules}@media (prefers-color-scheme: dark){{{dark}}}</style>"
 
 
+def variables(palette: Palette) -> str:
+    """The colours of a page, as it calls them."""
+    named = {name: palette.colours[name] for name in ("paper", "ink", "faint", "line")} | {"accent": palette.accent}
+    return " ".join(f"--{name}: {colour};" for name, colour in named.items())
+
+
 def _rules(palette: Palette) -> str:
+    colours = palette.colours
     rules = {
-        ".paper": f"fill:{palette.paper}",
-        "text": f"fill:{palette.ink}",
-        ".faint": f"fill:{palette.faint}",
-        ".line": f"stroke:{palette.line};fill:none",
-        ".axis": f"stroke:{palette.faint};fill:none",
-        ".wire": f"stroke:{palette.line};fill:none;stroke-width:1",
+        ".paper": f"fill:{colours['paper']}",
+        "text": f"fill:{colours['ink']}",
+        ".faint": f"fill:{colours['faint']}",
+        ".line": f"stroke:{colours['line']};fill:none",
+        ".axis": f"stroke:{colours['faint']};fill:none",
+        ".wire": f"stroke:{colours['line']};fill:none;stroke-width:1",
         ".mono": f"font-family:{MONOSPACE}",
         ".held": "opacity:.75",
         ".edge": "font-weight:bold",
-        ".halo": f"paint-order:stroke;stroke:{palette.paper};stroke-width:7px;stroke-linejoin:round",
+        ".halo": f"paint-order:stroke;stroke:{colours['paper']};stroke-width:7px;stroke-linejoin:round",
         ".on-dark": "fill:#ffffff",
         ".on-light": "fill:#14181d",
-        ".now": f"stroke:{palette.ink};stroke-width:1.5",
+        ".now": f"stroke:{colours['ink']};stroke-width:1.5",
     }
-    for phase, (fill, border) in palette.phases.items():
+    for phase in PHASES:
+        fill, border = colours[phase], colours[f"{phase} border"]
         rules[f".{phase}>rect"] = f"fill:{fill};stroke:{border}"
         rules[f".bar.{phase}"] = f"fill:{border}"
     for number, colour in enumerate(palette.lanes):
