@@ -180,10 +180,14 @@ class Gpu(Described):
         return found and found.flop_per_s.of(used or self.parts, self.parts)
 
 
+OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy
+
+
 @dataclass(frozen=True)
 class Energies:
-    """In J of a multiply-add's parts, and in J/B of what is read or written. None: not known."""
+    """In J of a multiply-add, or of its parts, and in J/B of what is read or written. None: not known."""
 
+    multiply_add: Figure | None = None
     multiply: Figure | None = None
     add: Figure | None = None
     buffer: Figure | None = None
@@ -196,7 +200,7 @@ class Energies:
     @staticmethod
     def kind(name: str) -> str:
         """Of `machines.units`."""
-        return "energy" if name in ("multiply", "add") else "energy of bytes"
+        return "energy" if name in OPERATIONS else "energy of bytes"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,6 +63,8 @@ class Figures:
         table = self._table.table("energy")
         names = [f.name for f in fields(Energies)]
         table.check_keys((*names, "origin", "source"))
+        if table.has("multiply_add") and (table.has("multiply") or table.has("add")):
+            raise table.error("multiply_add", "`multiply_add` is of both, `multiply` and `add`", "expected it, or these")
         origin, source = table.choice("origin", ORIGINS, self._origin), table.text("source", self._source)
         found = {n: self._figure(table, n, Energies.kind(n), None, origin, source) for n in names if table.has(n)}
         return Energies(**found)

@@ -19,9 +19,9 @@ from math import prod
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.hardware import Systolic
-from polyml.model.counting import count
+from polyml.hardware import OPERATIONS, Systolic
 from polyml.model.scop import Scop
+from polyml.model.tally import size
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.folds import preloaded, shifts
 from polyml.schedule.partial import Partial, partial
@@ -44,18 +44,28 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
         touched.setdefault(use.array, []).append(read)
         types[use.array] = scop.arrays[access.array].element
     return {
-        array: (f"{types[array].kind}{types[array].bits}", count(polyhedra.union(sets, None)).evaluate({}))
+        array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets, None)))
         for array, sets in touched.items()
     }
 
 
+def written(nest: Nest, sizes: Mapping[str, int]) -> int:
+    """Elements that the nest writes, whichever of its statements does."""
+    touched: dict[str, list[isl.Set]] = {}
+    for statement in (place.statement for place in nest.places):
+        elements = statement.write.relation.intersect_domain(statement.domain).range()
+        touched.setdefault(statement.write.array, []).append(polyhedra.at_sizes(elements, sizes))
+    return sum(size(polyhedra.union(sets, None)) for sets in touched.values())
+
+
 @dataclass(frozen=True)
 class Memories:
-    """operands: by array, as the function of that name gives them."""
+    """operands, written: as the functions of these names give them."""
 
     machine: Systolic
     plan: Plan
     operands: Mapping[str, tuple[str, int]]
+    written: int
 
     @property
     def pace(self) -> int:
@@ -108,7 +118,7 @@ class Memories:
         tiles = shifts(self.plan.recurrence, self.plan.mapping) * self.plan.folds.number * prod(self.plan.folds.shape)
         others = sum(number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting})
         started = self.plan.recurrence.elements if self.plan.recurrence.nest.starts else 0
-        return (tiles + others + started + self.plan.recurrence.elements) * self.machine.operand_bytes
+        return (tiles + others + started + self.written) * self.machine.operand_bytes
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
         """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,
@@ -140,6 +150,6 @@ class Memories:
     @cached_property
     def energy_j(self) -> dict[str, float]:
         """By component, of those that the machine's table has."""
-        amounts = dict.fromkeys(("multiply", "add"), self.plan.recurrence.instances)
+        amounts = dict.fromkeys(OPERATIONS, self.plan.recurrence.instances)
         amounts |= {"buffer": self.buffer_bytes, "accumulators": self.accumulator_bytes, "memory": self.memory_bytes}
         return {name: amounts[name] * figure.value for name, figure in self.machine.energies.known()}

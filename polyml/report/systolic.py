@@ -14,7 +14,7 @@ from polyml.hardware import DATAFLOWS, LINKS, Figure, Systolic
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
-from polyml.report.memories import Memories, operands
+from polyml.report.memories import Memories, operands, written
 from polyml.schedule import mapping_text
 from polyml.schedule.dataflows import Plan, plans
 from polyml.schedule.ranking import ranked
@@ -25,11 +25,12 @@ CHOICES = ("auto", "all", *DATAFLOWS)
 
 @dataclass(frozen=True)
 class NestReport:
-    """plans: the nest's mappings, the best first. operands: as Memories has them. seconds: to find them."""
+    """plans: the nest's mappings, the best first. operands, written: as Memories has them. seconds: to find them."""
 
     nest: Nest
     plans: tuple[Plan, ...]
     operands: Mapping[str, tuple[str, int]]
+    written: int
     seconds: float = field(compare=False)
 
     @property
@@ -102,7 +103,7 @@ class SystolicReport:
 
     def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
         """Of one of the nest's mappings; None where no machine is known."""
-        return self.machine and Memories(self.machine, plan, nest.operands)
+        return self.machine and Memories(self.machine, plan, nest.operands, nest.written)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
@@ -160,28 +161,28 @@ def report(
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
     every = nests(problem.scop, problem.dependences, problem.reductions)
-    written, found = mapping_text.by_nest(mapping, [nest.name for nest in every]), []
-    if dataflow != "auto" and len(written) == len(every):
+    given, found = mapping_text.by_nest(mapping, [nest.name for nest in every]), []
+    if dataflow != "auto" and len(given) == len(every):
         raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")
     for nest in every:
         if polyhedra.fix(nest.domain, sizes).is_empty():
             continue
         began = time.perf_counter()
-        if nest.name in written:
-            known = [mapping_text.plan(nest, sizes, shape, links, written[nest.name])]
+        if nest.name in given:
+            known = [mapping_text.plan(nest, sizes, shape, links, given[nest.name])]
         else:
             known = plans(nest, sizes, shape, links, dataflow)
-        read = operands(problem.scop, nest, sizes)
-        known = ranked(known, rank, partial(_energy_j, machine, read))
-        found.append(NestReport(nest, tuple(known), read, time.perf_counter() - began))
+        read, wrote = operands(problem.scop, nest, sizes), written(nest, sizes)
+        known = ranked(known, rank, partial(_energy_j, machine, read, wrote))
+        found.append(NestReport(nest, tuple(known), read, wrote, time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start
     return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, rank, machine, tuple(found), bound, seconds)
 
 
-def _energy_j(machine: Systolic | None, operands: Mapping[str, tuple[str, int]], plan: Plan) -> float | None:
+def _energy_j(machine: Systolic | None, operands: Mapping[str, tuple[str, int]], written: int, plan: Plan) -> float | None:
     """None where no part of it is known."""
-    known = machine and Memories(machine, plan, operands).energy_j
+    known = machine and Memories(machine, plan, operands, written).energy_j
     return sum(known.values()) if known else None
 
 

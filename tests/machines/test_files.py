@@ -237,6 +237,8 @@ WRONG = [
     (TPU.replace('buffer = "12.5 pJ/B"', 'buffer = "12.5 pJ"'),
      "33:1: error: `pJ` is no unit of an energy per byte (did you mean pJ/B?)"),
     (TPU.replace('multiply = "0.2 pJ"', 'multiplies = "0.2 pJ"'), "31:1: error: there is no `multiplies` in [energy] (did you mean `multiply`?)"),
+    (TPU.replace('multiply = "0.2 pJ"', 'multiply_add = "0.3 pJ"'),
+     "31:1: error: `multiply_add` is of both, `multiply` and `add` (expected it, or these)"),
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import polyml
 from polyml.hardware import Energies
 from polyml.machines import find
 from tests.model.modelling import events
+from tests.schedule.joint import JOINT, cholesky, fdtd, lu, trsm
 from tests.schedule.systolic import CALLS, fir, history, seidel, subsequence, triangular, zeros
 
 TPU = find.find("tpu-v1")
@@ -80,6 +81,21 @@ def test_energies_are_bytes_and_operations_of_the_table():
     assert found.energy_j["accumulators"] == pytest.approx(2 * 200 * 600 * 3 * 4 / 8 * 100e-12)
 
 
+def test_gemmini_has_energies_of_its_sizes():
+    """As Hong et al. fit them, by the scratchpad's and the accumulators' KiB and the array's columns."""
+    gemmini = find.find("gemmini")
+    found = of_product(20, 30, 40, machine=gemmini, dataflow="ws")
+    scratchpad = 0.49 + 0.02513 * gemmini.buffer_bytes / 1024
+    accumulators = (1.94 + 0.1005 * gemmini.accumulator_bytes / 1024 / gemmini.columns) / gemmini.accumulator_word_bytes
+    expected = {
+        "multiply_add": 20 * 30 * 40 * 0.5608,
+        "buffer": found.buffer_bytes * scratchpad,
+        "accumulators": found.accumulator_bytes * accumulators,
+        "memory": found.memory_bytes * 100,
+    }
+    assert found.energy_j == pytest.approx({name: value * 1e-12 for name, value in expected.items()}, rel=1e-3)
+
+
 def test_results_that_stay_take_all_operands_from_the_buffer():
     """512 bytes a cycle, of which it delivers 256: half as fast."""
     found = of_product(512, 4000, 512, dataflow="os")
@@ -121,6 +137,19 @@ def test_elements_come_from_memory_that_no_instance_made_before(function):
                     read[name].add(cell)
             written.add(write)
     assert {name: number for name, (_, number) in found.operands.items()} == {name: len(cells) for name, cells in read.items()}
+
+
+@pytest.mark.parametrize("function", [lu, trsm, fdtd, cholesky], ids=lambda f: f.__name__)
+def test_each_element_that_a_nest_writes_goes_to_memory_once(function):
+    """Whichever of its statements writes it, as a trace tells."""
+    args = JOINT[function]
+    report = polyml.kernel(function, cache=False).report(*args, target="systolic", machine=TPU, array=(4, 4))
+    for nest in report.nests:
+        lines = {place.statement.loc.line for place in nest.nest.places}
+        written = {write for (at, _), _, write in events(function, args) if at in lines}
+        found = report.memories(nest, nest.best)
+        assert found.memory_bytes - replace(found, written=0).memory_bytes == len(written) * TPU.operand_bytes
+    assert any(len(nest.nest.places) > 1 for nest in report.nests)
 
 
 def test_a_machine_without_energies_has_none():
