@@ -7,6 +7,7 @@ from itertools import zip_longest
 from math import inf
 
 from polyml.report.simulation import SimulationReport, Trial
+from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import classical, entries
 from polyml.schedule.folds import stays
 from polyml.simulate import Run
@@ -51,9 +52,9 @@ def _run(run: Run, trace: bool, listing: str | None) -> dict[str, object]:
         "dataflow": plan.dataflow,
         "design": classical(recurrence, mapping),
         "mapping": recurrence.text(mapping),
-        "outer": [recurrence.nest.loops[loop] for loop in recurrence.outer],
+        "outer": [axis_names(recurrence.nest)[loop] for loop in recurrence.outer],
         "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
-        "stays": [s.use.text for s in recurrence.streams if stays(mapping, s)],
+        "stays": [recurrence.label(s.use) for s in recurrence.streams if stays(mapping, s)],
         "folds": plan.folds.number,
         "cycles": run.cycles,
         "instances": recurrence.instances,

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyml.report.html import page
 from polyml.report.simulation import Agreement, SimulationReport, Trial
-from polyml.report.systolic_text import mapping_text, moves_text, name_text
+from polyml.report.systolic_text import heading, mapping_text, moves_text, name_text
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.schedule.dataflows import Plan, entries
 from polyml.simulate import Run
@@ -68,8 +68,8 @@ def rate_text(trial: Trial) -> str:
 
 
 def _run(run: Run) -> Iterator[str | Table]:
-    plan, nest = run.plan, run.plan.recurrence.nest
-    yield f"── {nest.name}[{', '.join(nest.loops)}] ".ljust(WIDTH, "─")
+    plan = run.plan
+    yield from heading(plan.recurrence.nest)
     yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
     folds = plan.folds.number
     yield f"cycles   {run.cycles:,} in {folds:,} fold{'' if folds == 1 else 's'}; {plan.recurrence.instances:,} instances"
@@ -82,10 +82,10 @@ def _streams(run: Run) -> Iterator[tuple[str, ...]]:
     plan, enters = run.plan, entries(run.plan.recurrence, run.plan.mapping)
     reads = [number for _, number in run.reads]
     for stream, number in zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0):
-        use = stream.use
-        at = f"t = {enters[use.text]}" if use.text in enters else ""
+        use, label = stream.use, plan.recurrence.label(stream.use)
+        at = f"t = {enters[label]}" if label in enters else ""
         writes = f"{run.writes:,}" if use.kind == "result" else "0"
-        yield use.text, use.kind, moves_text(plan, stream), at, f"{number:,}", writes
+        yield label, use.kind, moves_text(plan, stream), at, f"{number:,}", writes
 
 
 def _result(plan: Plan) -> tuple:

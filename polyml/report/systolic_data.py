@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
+from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import Folds, Traffic, stays
 from polyml.schedule.ranking import wires
@@ -69,7 +70,7 @@ def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, obj
         "dataflow": plan.dataflow,
         "design": classical(recurrence, mapping),
         "mapping": recurrence.text(mapping),
-        "outer": [recurrence.nest.loops[loop] for loop in recurrence.outer],
+        "outer": [axis_names(recurrence.nest)[loop] for loop in recurrence.outer],
         "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
         "streams": [
             {

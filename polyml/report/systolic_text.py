@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyml.hardware import OPERATIONS
 from polyml.machines.units import shown
 from polyml.report.html import page
 from polyml.report.memories import Memories
 from polyml.report.systolic import NestReport, SystolicReport
 from polyml.report.systolic_data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
 from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.schedule.axes import axis_names, turns
 from polyml.schedule.dataflows import Plan, classical, entries
 from polyml.schedule.folds import preloaded, stays
 from polyml.schedule.ranking import wires
-from polyml.schedule.recurrence import Stream
+from polyml.schedule.recurrence import Nest, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime
 
 LONGEST_FORMULA = 100  # characters of one that is shown
@@ -52,7 +54,7 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
 
 
 def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
-    yield f"── {nest.nest.heading} ".ljust(WIDTH, "─")
+    yield from heading(nest.nest)
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
@@ -97,7 +99,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
 
 def _memories(memories: Memories) -> Iterator[str | Table]:
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
-    parts = [name for name in (*sizes, "multiply", "add") if name in sizes or name in memories.energy_j]
+    parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
     yield Table(("of the best", "bytes", "energy"), tuple((n, _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
     if joules:
@@ -123,6 +125,11 @@ def _sums(memories: Memories) -> str:
     return f"{sums.waiting:,} wait between folds{first}: they {place}; read back they move {2 * sums.moved * word:,} bytes more{slower}"
 
 
+def heading(nest: Nest) -> Iterator[str]:
+    yield f"── {nest.heading} ".ljust(WIDTH, "─")
+    yield from turns(nest)
+
+
 def _count(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
@@ -139,7 +146,7 @@ def name_text(plan: Plan) -> str:
 
 
 def mapping_text(plan: Plan) -> str:
-    outer = [plan.recurrence.nest.loops[loop] for loop in plan.recurrence.outer]
+    outer = [axis_names(plan.recurrence.nest)[loop] for loop in plan.recurrence.outer]
     return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
 
 

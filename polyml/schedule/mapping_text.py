@@ -1,7 +1,8 @@
 """Space-time mappings as users write them: `t = i + j + k, x = i, y = j`, of a nest's loops.
 
 Of a nest with more loops than an array and time have dimensions, those that are not named run one after another around the
-others, or several go together as one axis of `recurrence.layouts`: `t = 9*c + 3*r + s + i + f`.
+others, or several go together as one axis of `recurrence.layouts`: `t = 9*c + 3*r + s + i + f`. A loop along which statements
+take turns is called as `axes` has it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from polyml.errors import ConfigError, IllegalSchedule
+from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan, name, prove
 from polyml.schedule.folds import fold, obstacle
 from polyml.schedule.recurrence import Nest, Recurrence, layouts
@@ -104,7 +106,7 @@ def plan(nest: Nest, sizes: Mapping[str, int], shape: Sequence[int], links: str,
 
     Raises IllegalSchedule, with a pair of instances, where it is not legal, ConfigError where it is none of this nest.
     """
-    rows, loc = parse(text, nest.loops), nest.statement.loc
+    rows, loc = parse(text, axis_names(nest)), nest.statement.loc
     dims = len(rows) - 1
     if dims > len(shape):
         raise ConfigError(f"`{text}` is of an array of two dimensions, this one has one", notes=["expected t and x"])
@@ -146,7 +148,7 @@ def _by_axes(recurrence: Recurrence, row: Vector) -> Vector | None:
 
 
 def _axes(recurrence: Recurrence) -> str:
-    loops = recurrence.nest.loops
+    loops = axis_names(recurrence.nest)
     axes = ", ".join(linear(axis.coefficients, loops) for axis in recurrence.axes)
     around = ", ".join(loops[loop] for loop in recurrence.outer)
     return f"{axes} for each {around}" if around else axes

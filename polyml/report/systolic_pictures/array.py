@@ -14,6 +14,7 @@ from html import escape
 from polyml.report.svg import Svg, path, rect, text
 from polyml.report.systolic_pictures.style import CHARACTER, PHASES, heading, heading_width, lane, picture
 from polyml.report.systolic_text import mapping_text, moves_text
+from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan
 from polyml.simulate.frames import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
 
@@ -238,7 +239,7 @@ class Scene:
         words = {"preload": "what stays is shifted in", "compute": f"t = {frame.t}", "drain": "results are shifted out"}
         if plan.folds.number == 1:
             return words[frame.phase]
-        outer = [f"{plan.recurrence.nest.loops[loop]} = {v}" for loop, v in zip(plan.recurrence.outer, frame.number)]
+        outer = [f"{axis_names(plan.recurrence.nest)[loop]} = {v}" for loop, v in zip(plan.recurrence.outer, frame.number)]
         blocks = frame.number[len(outer) :]
         where = ", ".join([*outer, f"block {', '.join(map(str, blocks))}"])
         return f"{words[frame.phase]}, fold {frame.fold + 1} of {plan.folds.number} ({where})"

@@ -12,6 +12,7 @@ from polyml import polyhedra
 from polyml.report.svg import Svg, path, text
 from polyml.report.systolic_pictures.style import heading, heading_width, picture
 from polyml.report.systolic_text import mapping_text
+from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan
 from polyml.schedule.spacetime import Vector, linear
 
@@ -99,17 +100,17 @@ def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None,
     bounds = " and ".join(f"{n} < {end}" for n, end in cut.items()) or "true"
     shown = polyhedra.points(inside.intersect(isl.Set(f"{{ [{', '.join(names)}] : {bounds} }}")))
     points = {(p[outer + across], 0 if down is None else p[outer + down]): p[outer:] for _, p in shown}
-    said = [*(recurrence.nest.loops[loop] for loop in recurrence.outer), *_names(plan)]
+    said = [*(axis_names(recurrence.nest)[loop] for loop in recurrence.outer), *_names(plan)]
     fixed = {text: ranges[n][0] for text, n in zip(said, names) if n not in chosen}
     return Slice(across, down, points, fixed, bool(cut))
 
 
 def _names(plan: Plan) -> list[str]:
-    return [linear(axis.coefficients, plan.recurrence.nest.loops) for axis in plan.recurrence.axes]
+    return [linear(axis.coefficients, axis_names(plan.recurrence.nest)) for axis in plan.recurrence.axes]
 
 
 def _time(plan: Plan) -> str:
-    return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), plan.recurrence.nest.loops)}"
+    return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), axis_names(plan.recurrence.nest))}"
 
 
 def _where(found: Slice, names: Sequence[str]) -> str:
