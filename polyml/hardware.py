@@ -11,7 +11,6 @@ VERSION = 1  # of `data`
 ORIGINS = ("measured", "manual", "estimate")
 # of a systolic array's units: to four neighbours, or to eight, or to four and wires along rows and columns; in a row to two
 LINKS = ("manhattan", "diagonal", "broadcast")
-SIMULATED_LINKS = LINKS[:2]
 DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs stay in their units
 
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.hardware import DATAFLOWS, SIMULATED_LINKS, Systolic
+from polyml.hardware import DATAFLOWS, LINKS, Systolic
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Target:
         machine: Systolic | str | os.PathLike | None = None,
     ) -> Target:
         """rows, cols: of the array, the machine's if left out; rows alone: an array of one dimension. dataflow: "os", "ws", "is",
-        which results, weights or inputs stay, or "auto", the fastest. links: of units, "manhattan" or "diagonal". machine: of
-        `polyml machine --list`, a TOML file, or as `polyml.machines.find.find` gives it.
+        which results, weights or inputs stay, or "auto", the fastest. links: of units, "manhattan", "diagonal" or "broadcast".
+        machine: of `polyml machine --list`, a TOML file, or as `polyml.machines.find.find` gives it.
 
         >>> Target.systolic(rows=16, cols=8).array, Target.systolic(machine="gemmini").array
         ((16, 8), (16, 16))
@@ -48,7 +48,7 @@ class Target:
         if any(type(length) is not int or length < 1 for length in array):
             expected = "expected positive numbers, as in rows=16, cols=16"
             raise ConfigError(f"there is no array of {' x '.join(map(str, array))}", notes=[expected])
-        for name, value, known in (("dataflow", dataflow, ("auto", *DATAFLOWS)), ("links", links, SIMULATED_LINKS)):
+        for name, value, known in (("dataflow", dataflow, ("auto", *DATAFLOWS)), ("links", links, LINKS)):
             if value not in known:
                 expected = f"expected {name}= one of {', '.join(known)}"
                 raise ConfigError(f"Target.systolic has no {name} {value!r}", notes=[expected])

@@ -5,10 +5,12 @@ Units are numbered row by row. Every read of a statement has a register in each 
     advance    registers take what others had `cycles` before, `offset` units away: all units in the same way
     transfer   some take it from elsewhere
     load       some take an element of a memory
-    compute    every unit makes every statement's value of its registers; without an instance it makes one that nobody takes
+    broadcast  all units of a row or a column take what one of them has now
+    compute    every unit makes every statement's value of its registers; without an instance it makes one that nobody takes.
+               Sums along a wire go on in no cycle: each unit takes what the one before it has just made
     store      some put the value into a memory
 
-Values come by wires in all instances but those where chains begin, so that what is listed unit by unit is what goes in and out.
+Values come by links and wires in all instances but those where chains begin, so that what is listed unit by unit is what goes in and out.
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.dtypes import DType
-from polyml.errors import IllegalSchedule
 from polyml.codegen.between import Between
 from polyml.model.dependence import Order
 from polyml.model.lattice import affine, lattice, row_value
@@ -52,12 +53,24 @@ class _Source:
 
 @dataclass(frozen=True)
 class Wire:
-    """What `source` had so many cycles before, at the unit `steps` back: `offset` by number."""
+    """What `source` had so many cycles before, at the unit `steps` back: `offset` by number. cycles: 0 of sums that are added up along
+    a row or a column.
+    """
 
     source: Register
     cycles: int
     steps: tuple[int, ...]
     offset: int
+
+    @property
+    def along(self) -> int:
+        """0 for wires down a column, 1 along a row."""
+        return line(self.steps)
+
+
+def line(steps: Sequence[int]) -> int:
+    """0 of steps down a column, 1 of those along a row, which an array of one dimension is."""
+    return int(len(steps) == 1 or not steps[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,14 +194,30 @@ def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray,
 
 
 @dataclass(frozen=True, eq=False)
+class Broadcast:
+    """A line's units all take what its driver has. along: 0 down columns, 1 along rows. drivers: by cycle, at most one of a line;
+    in lines that have none nothing changes.
+    """
+
+    along: int
+    drivers: Places
+
+    def lines(self, columns: int) -> Places:
+        """Numbers of the rows or columns, of an array of so many columns."""
+        units = self.drivers.units
+        return Places(self.drivers.starts, units // columns if self.along else units % columns)
+
+
+@dataclass(frozen=True, eq=False)
 class Operand:
     """Where a register's values come from. wire: in all units, None where it only has what is loaded. Transfers and loads count
-    where they are.
+    where they are, broadcasts after them.
     """
 
     wire: Wire | None
     transfers: tuple[tuple[Wire, Places], ...]
     loads: tuple[Events | Runs, ...]
+    broadcasts: tuple[Broadcast, ...] = ()
 
     @property
     def wires(self) -> list[Wire]:
@@ -291,6 +320,7 @@ class NestProgram:
         self.folds, self._between, self._scop = folds, between, between.scop
         self._recurrence, self._sizes = folds.recurrence, dict(folds.recurrence.sizes)
         self.units = prod(folds.shape)
+        self.grid = folds.shape if len(folds.shape) == 2 else (1, *folds.shape)
         self._steps = (folds.shape[-1], 1) if len(folds.shape) == 2 else (1,)
         statements = [self._scop.statements[name] for name in self._recurrence.statements]
         self.cells = {s.name: cell(self._scop, s) for s in statements}
@@ -375,19 +405,30 @@ class NestProgram:
             return Operand(None, (), (self._numbers(name, index, instances, fold),))
         if register not in self._sources:
             return self._everywhere(register, fold)
-        wire, transfers, rest = None, [], instances
+        wire, transfers, wired, rest = None, [], [], instances
         for source in self._sources[register]:
-            coming = source.pairs.intersect_domain(fold.instances[source.register[0]]).intersect_range(rest).range()
+            pairs = source.pairs.intersect_domain(fold.instances[source.register[0]]).intersect_range(rest)
+            coming = pairs.range()
             if coming.is_empty():
                 continue
             rest = rest.subtract(coming)
             cycles, *steps = self.folds.mapping.steps(source.vector)
             found = Wire(source.register, cycles, tuple(steps), sum(map(mul, steps, self._steps)))
-            if wire is None:
+            if cycles == 0 and source.register == register:
+                wired.append((found.along, pairs))
+            elif wire is None:
                 wire = found
             else:
                 transfers.append((found, self._places(name, lattice(coming), fold)[0]))
-        return Operand(wire, tuple(transfers), tuple(self._loads(register, rest.coalesce(), fold)))
+        loads = tuple(self._loads(register, rest.coalesce(), fold))
+        return Operand(wire, tuple(transfers), loads, tuple(self._broadcasts(name, wired, fold)))
+
+    def _broadcasts(self, name: str, wired: Sequence[tuple[int, isl.Map]], fold: _Fold) -> Iterator[Broadcast]:
+        """wired: (along, { p -> q : q takes what p has in the same cycle }). What takes from none of its line drives it."""
+        for along in sorted({along for along, _ in wired}):
+            pairs = [each for other, each in wired if other == along]
+            driving = polyhedra.without(polyhedra.union([p.domain() for p in pairs], None), [p.range() for p in pairs])
+            yield Broadcast(along, self._places(name, lattice(driving.coalesce()), fold)[0])
 
     def _everywhere(self, register: Register, fold: _Fold) -> Operand:
         """An element that every unit has from the first cycle on."""
@@ -473,19 +514,22 @@ class NestProgram:
         """Instances by cycle: of chains from their first to their last."""
         instances = fold.instances[name]
         chain = min(
-            (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name),
-            key=lambda s: self.folds.mapping.steps(s.vector)[0],
+            (s for own, found in self._sources.items() if own[0] == name for s in found if s.register[0] == name and self._cycles(s)),
+            key=self._cycles,
             default=None,
         )
         if chain is None:
             return self._by_cycle(name, instances, fold)
         inside = chain.pairs.intersect_domain(instances).intersect_range(instances)
-        apart = self.folds.mapping.steps(chain.vector)[0]
+        apart = self._cycles(chain)
         begin, end = (self._by_cycle(name, instances.subtract(others).coalesce(), fold) for others in (inside.range(), inside.domain()))
         changes = np.pad(begin, (0, apart)) - np.pad(end, (apart, 0))
         for phase in range(apart):
             np.cumsum(changes[phase::apart], out=changes[phase::apart])
         return changes[: fold.cycles]
+
+    def _cycles(self, source: _Source) -> int:
+        return self.folds.mapping.steps(source.vector)[0]
 
     def _by_cycle(self, name: str, instances: isl.Set, fold: _Fold) -> np.ndarray:
         """How many run in each cycle."""
@@ -562,13 +606,8 @@ class NestProgram:
             parts = []
             for source in sources:
                 vector, pairs = source.vector, source.pairs
-                if source.free and self.folds.mapping.steps(vector)[0] < 0:
+                if self.folds.mapping.sense(source) < 0:
                     vector, pairs = tuple(-v for v in vector), pairs.reverse()
-                if self.folds.mapping.steps(vector)[0] == 0:
-                    what = self.streams[name, read]
-                    message = f"{what} goes along a wire to several units in one cycle: an array with wires is not simulated"
-                    notes = ["expected a mapping onto manhattan or diagonal links", f"mapping {self._recurrence.text(self.folds.mapping)}"]
-                    raise IllegalSchedule(message, loc=self._scop.statements[name].loc, notes=notes)
                 register = source.statement, RESULT if source.read is None else source.read
                 parts.append(_Source(register, vector, pairs.apply_domain(back[source.statement]).apply_range(back[name])))
             found[name, read] = tuple(parts)

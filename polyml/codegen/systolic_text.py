@@ -11,6 +11,7 @@ from polyml.codegen.systolic import RESULT, Events, FoldProgram, NestProgram, Re
 from polyml.model.text import access_text
 
 MOST_LINES = 400
+_LINES = ("column", "row")
 
 
 def listing(program: NestProgram, fold: FoldProgram, units: Sequence[tuple[int, ...]] = ()) -> str:
@@ -36,6 +37,8 @@ def _alike(program: NestProgram, fold: FoldProgram) -> Iterator[str]:
     for register, operand in fold.operands.items():
         if operand.wire is not None:
             yield f"{_name(program, register)} <- {_along(program, operand.wire)}"
+        for each in operand.broadcasts:
+            yield f"{_name(program, register)} <- what is on the wire of its {_LINES[each.along]}"
     for name, cell in program.cells.items():
         inputs = ", ".join(_name(program, (name, read)) for read in range(len(cell.types)))
         yield f"{access_text(cell.statement.write)} <- {name}({inputs})"
@@ -55,6 +58,9 @@ def _by_unit(program: NestProgram, fold: FoldProgram) -> dict[int, dict[int, lis
             note(places.starts, places.units, [f"take {name} from {_along(program, wire)}"] * len(places.units))
         for events in (each.listed() for each in operand.loads):
             note(events.places.starts, events.places.units, [f"load {name} = {element}" for element in _elements(program, events)])
+        for each in operand.broadcasts:
+            drivers = each.drivers
+            note(drivers.starts, drivers.units, [f"put {name} on the wire of its {_LINES[each.along]}"] * len(drivers.units))
     for name, events in ((name, each.listed()) for name, each in fold.stores):
         note(events.places.starts, events.places.units, [f"drain {element} = {name}" for element in _elements(program, events)])
     return found
@@ -83,4 +89,5 @@ def _name(program: NestProgram, register: Register) -> str:
 def _along(program: NestProgram, wire: Wire) -> str:
     """Whose, from how far and how long before."""
     place = f"unit [{', '.join(f'{-step:+d}' if step else '0' for step in wire.steps)}]" if any(wire.steps) else "here"
-    return f"{_name(program, wire.source)} of {place}, {wire.cycles} cycle{'s' * (wire.cycles > 1)} before"
+    when = f"{wire.cycles} cycle{'s' * (wire.cycles > 1)} before" if wire.cycles else "of the same cycle"
+    return f"{_name(program, wire.source)} of {place}, {when}"

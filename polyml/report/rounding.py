@@ -49,9 +49,11 @@ def _steps(statement: Statement, plan: Plan | None) -> int:
     own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
     if plan is None:
         return own
-    cycles = plan.folds.cycles
-    if any(stream.use.kind == "value" for stream in plan.recurrence.streams):
+    cycles, streams = plan.folds.cycles, plan.recurrence.streams
+    if any(stream.use.kind == "value" for stream in streams):
         return own * cycles
+    if any(plan.mapping.moved(d)[0] == 0 for stream in streams if stream.use.kind == "result" for d in stream.directions):
+        cycles *= max(plan.folds.shape)  # units of a line add up at once
     written = plan.recurrence.nest.written
     along = [loop for loop in range(len(plan.recurrence.nest.loops)) if not written.depends_on(loop)]
     domain = polyhedra.at_sizes(statement.domain, dict(plan.recurrence.sizes))

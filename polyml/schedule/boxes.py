@@ -137,10 +137,7 @@ class Boxes:
 
     def _entering(self, stream: Stream) -> int:
         """Instances that get the value from none before them in the fold."""
-        vectors = []
-        for direction in stream.directions:
-            forward = self._mapping.steps(direction.vector)[0] > 0
-            vectors.append(tuple(v if forward else -v for v in direction.vector))
+        vectors = [tuple(self._mapping.sense(direction) * v for v in direction.vector) for direction in stream.directions]
         return sum(number * (prod(e) - _reached(e, vectors)) for fold, number in self._folds() for e in [self._extents(fold)])
 
 

@@ -438,8 +438,8 @@ class _Folded:
 
     def _step(self, direction: Direction) -> isl.Map:
         """From an instance to the one that gets the value next, as if in the same fold."""
-        forward = self._mapping.steps(direction.vector)[0] > 0
-        there = [f"{axis} + {step if forward else -step}" for axis, step in zip(self._axes, direction.vector)]
+        sense = self._mapping.sense(direction)
+        there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
         return _map([*self._numbers, *self._axes], [*self._numbers, *there])
 
 

@@ -71,6 +71,10 @@ class SpaceTime:
         found = self.steps(direction.vector)
         return found if found[0] >= 0 else tuple(-v for v in found)
 
+    def sense(self, direction: Direction) -> int:
+        """1 where a value goes on along the vector, -1 where it goes against it."""
+        return -1 if direction.free and _dot(self.time, direction.vector) < 0 else 1
+
     @property
     def density(self) -> int:
         """A unit runs an instance in one of so many cycles: the greatest common divisor of the minors of all axes."""

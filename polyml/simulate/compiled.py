@@ -1,8 +1,8 @@
 """Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`.
 
     for each cycle
-        for each register      where its vector is now; what others have there; what memory gives
-        for each statement     the values of all units
+        for each register      where its vector is now; what others have there; what memory gives; what is on wires
+        for each statement     the values of all units; of sums along a wire of one after another
         for each store         what leaves
 
 Code is made for how registers hang together; cycles, places, elements and memories come as words.
@@ -14,6 +14,7 @@ import ctypes
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -22,10 +23,10 @@ from polyml.codegen import ir
 from polyml.codegen.ir import Function, Unit
 from polyml.codegen.systolic import RESULT, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
 from polyml.codegen.values import memory_type
-from polyml.dtypes import DType
+from polyml.dtypes import I64, DType
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.load import assemble_together, load
-from polyml.simulate.stepped import ROOM, in_place, remembered
+from polyml.simulate.stepped import ROOM, added_up, in_place, remembered
 from polyml.simulate.vectors import TOGETHER, values
 
 ENTRY = "polyml_fold"
@@ -35,23 +36,23 @@ class Compiled:
     """Runs the folds of one nest. arguments: numbers by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
-        self._cells, self._units, self._arguments = program.cells, program.units, arguments
+        self._cells, self._grid, self._arguments = program.cells, program.grid, arguments
         self._codes: dict[tuple, _Code] = {}
 
     def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
         """The fold's cycles; changes elements of the memories."""
-        operands = ((own, each.wire, tuple(wire for wire, _ in each.transfers), *map(_form, each.loads)) for own, each in fold.operands.items())
+        operands = ((own, each.wire, _ways(each), *map(_form, each.loads)) for own, each in fold.operands.items())
         key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
         if key not in self._codes:
-            self._codes[key] = _Code(self._cells, fold, self._units, self._arguments)
+            self._codes[key] = _Code(self._cells, fold, self._grid, self._arguments)
         self._codes[key].run(fold, memories)
 
 
 class _Code:
     """The machine code for folds whose registers hang together in one way."""
 
-    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, units: int, arguments: Mapping[str, object]):
-        emitter = _Emitter(cells, fold, units, arguments)
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
+        emitter = _Emitter(cells, fold, grid, arguments)
         host = machine.host()
         objects = assemble_together([ir.text(emitter.units)], cpu=host.cpu_name, features=host.features)
         self._vectors, self._code = emitter.vectors, load(objects, ENTRY)
@@ -62,6 +63,8 @@ class _Code:
         for operand in fold.operands.values():
             for _, places in operand.transfers:
                 words += [places.starts, places.units]
+            for each in operand.broadcasts:
+                words += [each.drivers.starts, each.drivers.units]
             for events in operand.loads:
                 words += _words(events, memories)
         for _, events in fold.stores:
@@ -69,6 +72,10 @@ class _Code:
         words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
         pointers = np.array([fold.cycles, *(word.ctypes.data for word in words)], np.int64)
         self._call(pointers.ctypes.data)
+
+
+def _ways(operand: Operand) -> tuple[object, ...]:
+    return tuple(wire for wire, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
 
 
 def _form(events: Events | Runs) -> tuple[int, ...]:
@@ -96,16 +103,18 @@ class _Vector:
 class _Emitter:
     """Writes `i64 @polyml_fold(ptr %words)`: the number of cycles, then pointers in the order in which `_Code.run` has them."""
 
-    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, units: int, arguments: Mapping[str, object]):
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
         host = machine.host()
-        self._cells, self._fold, self.vectors = cells, fold, []
+        self._cells, self._fold, self._grid, self.vectors = cells, fold, grid, []
         self._fn, self._words, self._declared = Function(f"i64 @{ENTRY}(ptr %words)"), 1, {}
         self.units: list[Unit] = []
         step = TOGETHER * max(host.vector_bytes, 16)
-        self._length = -(-units // step) * step  # of vectors, whatever the lanes
+        self._length = -(-prod(grid) // step) * step  # of vectors, whatever the lanes
+        self._summed = added_up(fold)
         for name, cell in cells.items():
             widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
-            self.units += values(f"values_{name}", cell, arguments, max(1, host.vector_bytes // widest), self._length)
+            own = (1, 1, 1) if name in self._summed else (max(1, host.vector_bytes // widest), self._length)
+            self.units += values(f"values_{name}", cell, arguments, *own)
         self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
         self._held = in_place(fold)
         depths, self._reach = remembered(fold, cells, self._held)
@@ -138,8 +147,12 @@ class _Emitter:
         fn, fold = self._fn, self._fold
         cycles = fn.emit("load i64, ptr %words")
         bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
+        begun = {name: self._vector(self._length, None, -1) for name in self._summed}  # by unit, the last cycle in which a sum began
         events = {
-            own: [[self._word() for _ in range(2)] for _ in operand.transfers] + [[self._word() for _ in range(4)] for _ in operand.loads]
+            own: [
+                *([self._word() for _ in range(2)] for _ in (*operand.transfers, *operand.broadcasts)),
+                *([self._word() for _ in range(4)] for _ in operand.loads),
+            ]
             for own, operand in fold.operands.items()
         }
         stores = [[self._word() for _ in range(4)] for _ in fold.stores]
@@ -153,6 +166,9 @@ class _Emitter:
         for name, cell in self._cells.items():
             registers = [now[name, read] for read in range(len(cell.types))]
             out = results[name]
+            if name in self._summed:
+                self._added_up(name, registers, out, begun[name], events[name, self._summed[name]])
+                continue
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
         for (name, events_), words in zip(fold.stores, stores):
             kind, memory, out = self._cells[name].result, words[3], results[name]
@@ -167,7 +183,7 @@ class _Emitter:
     def _base(self, own: Register, operand: Operand) -> list[str]:
         """Vectors of the register itself."""
         kind, wire = self._type(own), operand.wire
-        if wire is None:
+        if wire is None or wire.cycles == 0:
             return [self._vector(self._length, kind)]
         if wire.source == own or own in self._held:
             room, begin = self._room(wire)
@@ -182,7 +198,7 @@ class _Emitter:
     def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
         """Its vector in this cycle."""
         wire, kind = operand.wire, self._type(own)
-        if wire is None:
+        if wire is None or wire.cycles == 0:
             vector = base[0]
         elif wire.source == own or own in self._held:
             vector = self._moved(wire, kind, *base)
@@ -192,9 +208,12 @@ class _Emitter:
                 vector = self._copied(vector, base[0], kind)
         for (along, _), (starts, units) in zip(operand.transfers, events):
             self._events(starts, lambda k: self._copy(kind, self._along(along), self._get(units, k), vector, self._get(units, k)))
-        for loads, words in zip(operand.loads, events[len(operand.transfers) :]):
+        transfers, wired = len(operand.transfers), len(operand.broadcasts)
+        for loads, words in zip(operand.loads, events[transfers + wired :]):
             memory = words[3]
             self._each(loads, words, lambda unit, element: self._copy(kind, memory, element, vector, unit))
+        for each, words in zip(operand.broadcasts, events[transfers:]):
+            self._spread(kind, vector, each.along, *words)
         if own in self._histories:
             self._copied(vector, self._at(own, "0", 0), kind)
         return vector
@@ -219,6 +238,56 @@ class _Emitter:
         on.phis.append(f"{place} = phi i64 [ {there}, %{before.label} ], [ {begin - wire.offset}, %{back.label} ]")
         fn.do(f"store i64 {place}, ptr {slot}")
         return self._element(kind, vector, place)
+
+    def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
+        """What drivers have to all of their lines; memory is written in its order."""
+        fn, (rows, columns) = self._fn, self._grid
+
+        def to_row(k: str) -> None:
+            unit = self._get(drivers, k)
+            first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
+            value = fn.emit(f"load {memory_type(kind)}, ptr {self._element(kind, vector, unit)}")
+
+            def put(column: str) -> None:
+                there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
+                fn.do(f"store {memory_type(kind)} {value}, ptr {there}")
+
+            self._loop("0", str(columns), put)
+
+        def to_columns(row: str) -> None:
+            first = fn.emit(f"mul i64 {row}, {columns}")
+
+            def put(k: str) -> None:
+                unit = self._get(drivers, k)
+                there = fn.emit(f"add i64 {first}, {fn.emit(f'urem i64 {unit}, {columns}')}")
+                self._copy(kind, vector, unit, vector, there)
+
+            self._events(starts, put)
+
+        if along:
+            self._events(starts, to_row)
+        else:
+            self._loop("0", str(rows), to_columns)
+
+    def _added_up(self, name: str, registers: list[str], out: str, begun: str, events: list[list[str]]) -> None:
+        """The values of all units one after another, each of what the one before it has made unless its sum begins."""
+        fn, read = self._fn, self._summed[name]
+        operand, (*types, result) = self._fold.operands[name, read], (*self._cells[name].types, self._cells[name].result)
+        for loads, words in zip(operand.loads, events):
+            self._each(loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, begun, unit)}"))
+        sums, offset, last = registers[read], operand.wire.offset, prod(self._grid) - 1
+
+        def make(k: str) -> None:
+            unit = k if offset > 0 else fn.emit(f"sub i64 {last}, {k}")
+            before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
+            begins = fn.emit(f"icmp eq i64 {self._get(begun, unit)}, {self._cycle}")
+            own = self._element(types[read], sums, unit)
+            value = fn.emit(f"load {memory_type(result)}, ptr {fn.emit(f'select i1 {begins}, ptr {own}, ptr {before}')}")
+            fn.do(f"store {memory_type(result)} {value}, ptr {own}")
+            places = [self._element(kind, each, unit) for kind, each in zip((*types, result), (*registers, out))]
+            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in places)})")
+
+        self._loop("0", str(last + 1), make)
 
     def _along(self, wire: Wire) -> str:
         """What comes by the wire."""

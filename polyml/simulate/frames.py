@@ -68,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Move:
-    """An element that is `step` of `cycles` on its way from one unit to another."""
+    """An element that is `step` of `cycles` on its way from one unit to another; along a wire it takes none."""
 
     lane: int
     element: str
@@ -242,14 +242,11 @@ class _Fold:
         first = self._outer
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
-    def _forward(self, vector: Vector) -> int:
-        return 1 if self._plan.mapping.steps(vector)[0] > 0 else -1
-
     def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, Point]:
         """By instance the one of the fold that has the element before."""
         found: dict[Point, Point] = {}
         for source in sources:
-            pairs = source.pairs if not source.free or self._forward(source.vector) > 0 else source.pairs.reverse()
+            pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
             for (_, before), (_, after) in polyhedra.points(pairs.intersect_domain(points).intersect_range(points)):
                 found.setdefault(after, before)
         return found
@@ -261,7 +258,8 @@ class _Fold:
         recurrence, last = self._plan.recurrence, set(self._instances)
         if recurrence.is_sum:
             for direction in self._lanes[self._result].directions:
-                last -= {p for p in last if self._step(p, direction.vector, self._forward(direction.vector)) in self._instances}
+                sense = self._plan.mapping.sense(direction)
+                last -= {p for p in last if self._step(p, direction.vector, sense) in self._instances}
             return last
         last = {point for _, point in polyhedra.points(recurrence.kept.intersect(points))}
         for stream in (s for s in self._lanes if s.use.kind == "value"):
@@ -332,7 +330,7 @@ class _Fold:
             if source is None or self._unit[source] == self._unit[point]:
                 continue
             start, cycles = self._t[source], self._t[point] - self._t[source]
-            for step in range(cycles):
+            for step in range(max(cycles, 1)):
                 way = self._unit[source], self._unit[point]
                 found[start + step].append(Move(lane, self._elements[lane][point], *way, step, cycles))
         return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}

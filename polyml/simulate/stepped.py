@@ -2,6 +2,7 @@
 
 A register of all units is one vector. Values that go on along a wire of their own keep their places in a longer vector, along
 which the units move instead, against the wire: what they leave behind is gone, what lies ahead has not been loaded.
+Sums that are added up along rows or columns in no time take as many steps in a cycle as a line has units, with all lines at once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
-from polyml.codegen.systolic import RESULT, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
+from polyml.codegen.systolic import RESULT, Broadcast, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.simulate.values import Vector, evaluator
 
@@ -24,7 +25,7 @@ class Stepped:
     """Runs the folds of one nest. arguments: numbers by name."""
 
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
-        self._cells, self._units = program.cells, program.units
+        self._cells, self._units, self._grid, self._arguments = program.cells, program.units, program.grid, arguments
         self._evaluators = {name: evaluator(cell, arguments, program.units) for name, cell in program.cells.items()}
 
     def run(self, fold: FoldProgram, memories: Memories) -> None:
@@ -36,7 +37,7 @@ class Stepped:
         registers = {own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()}
         results = {name: histories.get((name, RESULT)) for name in self._cells} | {own[0]: registers[own] for own in held}
         parts = [
-            (self._evaluators[name], [registers[name, read] for read in range(len(cell.types))], results[name])
+            (self._evaluating(name, fold), [registers[name, read] for read in range(len(cell.types))], results[name])
             for name, cell in self._cells.items()
         ]
         stores = [_Store(events, memories[events.memory], results[name]) for name, events in fold.stores]
@@ -44,9 +45,16 @@ class Stepped:
             for cycle in range(fold.cycles):
                 for evaluate, own, made in parts:
                     vectors = [register.next(cycle) for register in own]
-                    evaluate(vectors, made.at(cycle))
+                    evaluate(cycle, vectors, made.at(cycle))
                 for store in stores:
                     store.at(cycle)
+
+    def _evaluating(self, name: str, fold: FoldProgram) -> Callable[[int, list[Vector], Vector], None]:
+        """In a cycle, from registers to results."""
+        if (read := added_up(fold).get(name)) is not None:
+            return _AddedUp(self._cells[name], self._arguments, self._grid, read, fold.operands[name, read])
+        evaluate = self._evaluators[name]
+        return lambda cycle, vectors, made: evaluate(vectors, made)
 
     def _type(self, register: Register) -> np.dtype:
         name, read = register
@@ -57,7 +65,7 @@ class Stepped:
         memories: Memories,
     ) -> _Held:  # fmt: skip
         kind, wire = self._type(own), operand.wire
-        if wire is None:
+        if wire is None or wire.cycles == 0:
             base = _Still(self._units, kind)
         elif wire.source == own or is_in_place:
             base = _Moving(wire, self._units, kind)
@@ -65,14 +73,20 @@ class Stepped:
             base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
         loads = [(_RunOfLoads if isinstance(events, Runs) else _Load)(events, memories) for events in operand.loads]
         transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
-        return _Held(base, [*transfers, *loads], histories.get(own))
+        wired = [_Wired(each, self._grid) for each in operand.broadcasts]
+        return _Held(base, [*transfers, *loads], wired, histories.get(own))
 
 
 def in_place(fold: FoldProgram) -> set[Register]:
     """Registers that alone take what their own statement made: it goes on where they have it."""
     users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
-    made = ((own, operand.wire.source) for own, operand in fold.operands.items() if operand.wire)
-    return {own for own, source in made if source == (own[0], RESULT) and users[source] == 1}
+    made = ((own, operand.wire) for own, operand in fold.operands.items() if operand.wire)
+    return {own for own, wire in made if wire.source == (own[0], RESULT) and users[wire.source] == 1 and wire.cycles}
+
+
+def added_up(fold: FoldProgram) -> dict[str, int]:
+    """Statements whose sums go on to other units in the same cycle, with the number of the read."""
+    return {name: read for (name, read), operand in fold.operands.items() if operand.wire and not operand.wire.cycles}
 
 
 def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
@@ -198,11 +212,57 @@ class _Transfer:
         return self._along(cycle)[where]
 
 
+class _Wired:
+    """Lines of which each takes what one of its units has."""
+
+    def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
+        self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
+        self._lines = broadcast.lines(grid[1]).slices
+
+    def spread(self, cycle: int, vector: Vector) -> None:
+        values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
+        if self._along:
+            field[self._lines[cycle]] = values[:, None]
+        else:
+            field[:, self._lines[cycle]] = values
+
+
+class _AddedUp:
+    """Values of the units of a line one after another, each of what the one before it has made, where nothing else comes."""
+
+    def __init__(self, cell: Cell, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
+        rows, columns = grid
+        wire, self._read = operand.wire, read
+        step = wire.steps[-1] if wire.along else wire.steps[0]
+        if wire.along:
+            places = [slice(column, None, columns) for column in range(columns)]
+        else:
+            places = [slice(row * columns, (row + 1) * columns) for row in range(rows)]
+        order = range(len(places)) if step > 0 else reversed(range(len(places)))
+        self._places = [(places[p], places[p - step] if 0 <= p - step < len(places) else None) for p in order]
+        self._evaluate = evaluator(cell, arguments, rows if wire.along else columns)
+        self._begins = np.zeros(rows * columns, bool)
+        self._loads = [_slices(e.units, e.unit_step, e.counts) if isinstance(e, Runs) else e.places.slices for e in operand.loads]
+
+    def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
+        begins, sums = self._begins, vectors[self._read]
+        begins[:] = False
+        for where in (slices[cycle] for slices in self._loads):
+            if where is not None:
+                begins[where] = True
+        for here, before in self._places:
+            if before is not None:
+                sums[here] = np.where(begins[here], sums[here], made[before])
+            self._evaluate([vector[here] for vector in vectors], made[here])
+
+
 class _Held:
     """A register: what comes to all units, but for some of them something else. history: where others find it."""
 
-    def __init__(self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], history: _History | None):
-        self._base, self._others, self._history = base, others, history
+    def __init__(
+        self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], wired: list[_Wired], history: _History | None
+    ):
+        self._base, self._others, self._wired, self._history = base, others, wired, history
         self._now = np.empty(0)
 
     def next(self, cycle: int) -> Vector:
@@ -214,6 +274,11 @@ class _Held:
                 if not is_own:
                     vector, is_own = vector.copy(), True
                 vector[where] = other.values(cycle, where)
+        for each in self._wired:
+            if each.slices[cycle] is not None:
+                if not is_own:
+                    vector, is_own = vector.copy(), True
+                each.spread(cycle, vector)
         if self._history is not None:
             np.copyto(self._history.at(cycle), vector)
         self._now = vector

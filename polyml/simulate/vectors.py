@@ -37,8 +37,8 @@ class _Values(Numbered):
         return f"%{array}"
 
 
-def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, length: int) -> list[Unit]:
-    """`i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * TOGETHER.
+def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER) -> list[Unit]:
+    """`i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
     arguments: numbers by name.
     """
     registers = [f"r{k}" for k in range(len(cell.types))]
@@ -51,8 +51,8 @@ def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, l
         name=name, params=(), types=(), parameters=(), arrays=arrays, statements={"S": statement}, context=isl.Set("{ : }"),
         schedule=isl.Schedule.from_domain(isl.UnionSet.from_set(statement.domain)), checks=(), results=(), result_is_tuple=False,
     )  # fmt: skip
-    together = Jam("v", var("u"), TOGETHER, lanes, None, (Instance("S", (var("v"),)),))
-    loop = Loop("u", (Lin(),), (Lin((), length - 1),), TOGETHER * lanes, (together,))
+    jam = Jam("v", var("u"), together, lanes, None, (Instance("S", (var("v"),)),))
+    loop = Loop("u", (Lin(),), (Lin((), length - 1),), together * lanes, (jam,))
     places = {each: _Place((array.element.size_bytes,)) for each, array in arrays.items()}
     signature = f"i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)})"
     return _Values(Program(scop, (loop,)), {}, places, name, signature).define((loop,))

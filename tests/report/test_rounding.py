@@ -12,7 +12,7 @@ from polyml.report.forms import Call, source_schedule
 from polyml.report.rounding import NoBound, eps, magnitudes, roundings
 from polyml.report.systolic import report
 from polyml.runtime.sizes import Sizes
-from tests.schedule.systolic import matmul, subsequence, triangular
+from tests.schedule.systolic import dot, matmul, subsequence, triangular
 
 
 def call_of(function, args, fp="reassociate"):
@@ -120,9 +120,9 @@ def test_where_errors_do_not_add_up_there_is_no_bound(function, args, reason):
     assert str(refused.value) == reason
 
 
-def planned(function, args, fp="reassociate"):
+def planned(function, args, fp="reassociate", array=(4, 4), links="manhattan"):
     call, arguments = call_of(function, args, fp)
-    plans = [nest.best for nest in report(call, arguments, "", None, (4, 4)).nests]
+    plans = [nest.best for nest in report(call, arguments, "", None, array, links=links).nests]
     return source_schedule(call).problem.scop, plans
 
 
@@ -133,6 +133,11 @@ def test_sums_have_as_many_roundings_as_terms():
     assert roundings(scop, plans) == 7 + 3
     scop, plans = planned(matmul, (random(7, 9), random(9, 5), random(7, 5)), "strict")
     assert roundings(scop, plans) == 3 * plans[0].folds.cycles
+
+
+def test_sums_of_a_line_have_as_many_terms_in_fewer_cycles():
+    scop, plans = planned(dot, (random(40), random(40)), array=(16,), links="broadcast")
+    assert plans[0].folds.cycles == 3 and roundings(scop, plans) >= 40 + 3
 
 
 def test_values_made_of_each_other_have_no_more_than_cycles():

@@ -11,11 +11,13 @@ import pytest
 import polyml
 from polyml.errors import ConfigError
 from polyml.report.systolic_pictures.make import array_svg
+from polyml.report.systolic_pictures.spacetime import spacetime_svg
 from polyml.report.systolic_pictures.style import DARK, LIGHT, PHASES
+from polyml.schedule.dataflows import classical
 from polyml.simulate.frames import frames
 from tests.cli.running import run
 from tests.schedule.joint import JOINT, fdtd, jacobi_2d, lu, trsv
-from tests.schedule.systolic import CALLS, cross, fir, history, matmul, seidel, subsequence, zeros
+from tests.schedule.systolic import CALLS, cross, fir, history, matmul, matvec, seidel, strided, subsequence, triangular, zeros
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS, COLUMNS, DEPTH = 3, 4, 5
@@ -108,30 +110,76 @@ def test_a_report_s_pictures_are_well_formed_and_named(report):
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
 def test_every_kernel_s_pictures_fit_their_frame(function, shape):
-    """No text and no unit is outside of the picture; one text is not upon another."""
-    found = reported(function, ARGUMENTS[function], array=shape).pictures()
+    check_fits(reported(function, ARGUMENTS[function], array=shape))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
+@pytest.mark.parametrize("function", [fir, matmul, matvec, strided, triangular], ids=lambda f: f.__name__)
+def test_pictures_with_wires_fit_their_frame(function, shape):
+    found = reported(function, CALLS[function], array=shape, links="broadcast", dataflow="all")
+    check_fits(found)
+    for plan in found.nests[0].plans[1:4]:
+        check_drawing(array_svg(frames(plan), 0))
+
+
+def test_what_a_wire_carries_is_drawn_in_its_cycle():
+    """t = k: A[i, t] comes to its row at once and B[t, j] to its column, from links on to all units."""
+    args = zeros(ROWS, DEPTH), zeros(DEPTH, COLUMNS), zeros(ROWS, COLUMNS)
+    plan = reported(matmul, args, array=(ROWS, COLUMNS), links="broadcast", dataflow="os").nests[0].best
+    assert plan.recurrence.text(plan.mapping) == "t = k, x = i, y = j"
+    shown = frames(plan)
+    for t in range(DEPTH):
+        root = ElementTree.fromstring(array_svg(shown, t))
+        units = {f"{i},{j}": (f"{i},{j},{t}", {f"A[{i},{t}]", f"B[{t},{j}]", f"C[{i},{j}]"}) for i in range(ROWS) for j in range(COLUMNS)}
+        assert active(cells(root)) == units
+        on = [n for n in of_class(root, "wire") if "on" in classes(n)]
+        assert len(on) == ROWS * (COLUMNS - 1) + COLUMNS * (ROWS - 1) + ROWS + COLUMNS  # and what comes in, once for a line
+        rows = [f"A[{i},{k}]" for i in range(ROWS) for k in range(t + 1, DEPTH)]
+        columns = [f"B[{k},{j}]" for k in range(t + 1, DEPTH) for j in range(COLUMNS)]
+        assert sorted(map(words, of_class(root, "token"))) == sorted(rows + columns)
+
+
+def test_a_wire_is_level_where_time_goes_down():
+    """Kung's B1, F: as many level ways as units take an element or a sum in the cycle in which another one has it."""
+    found = reported(fir, CALLS[fir], array=(4,), links="broadcast", dataflow="all").nests[0].plans
+    for plan in found:
+        if classical(plan.recurrence, plan.mapping) not in ("B1", "B2", "F"):
+            continue
+        shown = frames(plan)
+        wires = sum(not m.cycles for f in shown.frames if f.fold == 0 and f.phase == "compute" for m in f.moves)
+        ways = re.findall(r'd="M[\d.]+,([\d.]+) L[\d.]+,([\d.]+)"', spacetime_svg(shown))
+        assert wires == sum(y == to_y for y, to_y in ways) > 0
+
+
+def check_fits(report):
+    found = report.pictures()
     assert {"wavefronts", "array", "utilisation"} <= {name.partition("-")[0] for name in found}
     for text in found.values():
-        root = ElementTree.fromstring(text)
-        _, _, width, height = map(float, root.get("viewBox").split())
-        boxes, parents = [], {child: parent for parent in root.iter() for child in parent}
-        for node in root.iter(f"{SVG}text"):
-            x, y, size = float(node.get("x")), float(node.get("y")), float(node.get("font-size", 12))
-            length = len(words(node)) * size * 0.61
-            left = x - {"middle": length / 2, "end": length}.get(anchor(parents, node), 0)
-            assert size >= 11
-            if words(node):
-                assert -1 <= left and left + 0.9 * length <= width + 1 and 8 <= y <= height, words(node)
-                boxes.append((left, y - size * 0.7, left + length * 0.85, y, words(node)))
-        for rect in root.iter(f"{SVG}rect"):
-            assert 0 <= float(rect.get("x", 0)) and float(rect.get("x", 0)) + float(rect.get("width")) <= width + 0.1
-            assert float(rect.get("y", 0)) + float(rect.get("height")) <= height + 0.1
-        boxes.sort()
-        for number, (left, top, right, bottom, words_) in enumerate(boxes):
-            for other_left, other_top, _, other_bottom, other in boxes[number + 1 :]:
-                if other_left >= right:
-                    break
-                assert other_top >= bottom or top >= other_bottom, (words_, other)
+        check_drawing(text)
+
+
+def check_drawing(text):
+    """No text and no unit is outside of the picture; one text is not upon another."""
+    root = ElementTree.fromstring(text)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    boxes, parents = [], {child: parent for parent in root.iter() for child in parent}
+    for node in root.iter(f"{SVG}text"):
+        x, y, size = float(node.get("x")), float(node.get("y")), float(node.get("font-size", 12))
+        length = len(words(node)) * size * 0.61
+        left = x - {"middle": length / 2, "end": length}.get(anchor(parents, node), 0)
+        assert size >= 11
+        if words(node):
+            assert -1 <= left and left + 0.9 * length <= width + 1 and 8 <= y <= height, words(node)
+            boxes.append((left, y - size * 0.7, left + length * 0.85, y, words(node)))
+    for rect in root.iter(f"{SVG}rect"):
+        assert 0 <= float(rect.get("x", 0)) and float(rect.get("x", 0)) + float(rect.get("width")) <= width + 0.1
+        assert float(rect.get("y", 0)) + float(rect.get("height")) <= height + 0.1
+    boxes.sort()
+    for number, (left, top, right, bottom, words_) in enumerate(boxes):
+        for other_left, other_top, _, other_bottom, other in boxes[number + 1 :]:
+            if other_left >= right:
+                break
+            assert other_top >= bottom or top >= other_bottom, (words_, other)
 
 
 @pytest.mark.parametrize("function", [seidel, cross, subsequence], ids=lambda f: f.__name__)

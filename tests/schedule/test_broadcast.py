@@ -13,13 +13,11 @@ from polyml.schedule.folds import stays
 from polyml.schedule.ranking import wires
 from polyml.schedule.recurrence import layouts
 from polyml.schedule.spacetime import Direction, SpaceTime, check, mappings
-from polyml.simulate import ENGINES
 from tests.report.test_systolic import gemm, reported
 from tests.schedule.systolic import (
     CALLS, Run, batched, dot, fir, layer, matmul, matvec, nests_of, picture, seidel, strided, subsequence, syrk, triangular, zeros,
 )  # fmt: skip
 from tests.schedule.test_ranking import unit
-from tests.simulate.simulating import Simulated, filled
 
 SUMS = (matmul, batched, matvec, triangular, syrk, fir, strided, picture, layer, dot)
 DOMAIN = "[K] -> { S[i, j, k] : 0 <= i, j < 4 and 0 <= k < K }"
@@ -198,18 +196,6 @@ def test_wires_need_no_registers():
     (nest,), sizes = nests_of(fir)
     plan = next(p for p in plans(nest, sizes, (5,), "broadcast") if classical(p.recurrence, p.mapping) == "B1")
     assert {w.stream.use.array: w.registers for w in wires(plan.folds)} == {"x": 0, "h": 2, "y": 1}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_wires_are_not_simulated(engine):
-    args = filled(CALLS[fir])
-    simulated = Simulated(fir, args)
-    refused = 0
-    for chosen in simulated.plans((5,), "broadcast"):
-        with pytest.raises(IllegalSchedule, match="goes along a wire to several units in one cycle: an array with wires is not simulated"):
-            simulated.run(args, chosen, engine)
-        refused += 1
-    assert refused == 6
 
 
 def test_the_report_names_wires():

@@ -1,6 +1,6 @@
 """Every mapping of every kernel of the tests on random arrays:  python -m tests.simulate.sweep --seconds 600 --seed 0
 
-Units 1 x 1 to 32 x 32 or a row of up to 32, manhattan or diagonal links, both engines; values as Python has them, cycles and traffic
+Units 1 x 1 to 32 x 32 or a row of up to 32, every kind of links, both engines; values as Python has them, cycles and traffic
 as the closed forms. Exit status 1 when one differs.
 """
 
@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from polyml.hardware import SIMULATED_LINKS
+from polyml.hardware import LINKS
 from polyml.simulate import ENGINES
 from tests.schedule.joint import JOINT, REORDERED
 from tests.schedule.systolic import CALLS, seidel
@@ -32,7 +32,7 @@ def main() -> int:
         function = chance.choice([*CALLS, *JOINT])
         side = chance.choice((2, 4, 8, 16, 32))
         shape = (chance.randint(1, side), chance.randint(1, side)) if chance.random() < 0.8 else (chance.randint(1, side),)
-        links = chance.choice(SIMULATED_LINKS)
+        links = chance.choice(LINKS)
         found, message = check(function, shape, links, chance.choice(ENGINES))
         calls, runs = calls + 1, runs + found
         if message:

@@ -11,18 +11,26 @@ from polyml.schedule.dataflows import plans
 from polyml.schedule.folds import preloaded, stays
 from polyml.simulate.frames import frames
 from tests.schedule.joint import JOINT, Arrivals
-from tests.schedule.systolic import CALLS, Run, fir, matmul, matvec, nests_of, subsequence, triangular, zeros
+from tests.schedule.systolic import (
+    CALLS, Run, batched, dot, fir, matmul, matvec, nests_of, strided, subsequence, syrk, triangular, zeros,
+)  # fmt: skip
 from tests.simulate.simulating import Simulated
 
 SHAPES = ((3, 2), (4, 4), (5,))
 ARGUMENTS = {**CALLS, **JOINT}
+WIRED = (matmul, batched, matvec, triangular, syrk, fir, strided, dot)  # with wires along rows and columns too
+CASES = [*((function, "manhattan") for function in ARGUMENTS), *((function, "broadcast") for function in WIRED)]
+
+
+def named(value):
+    return value if isinstance(value, str) else value.__name__
 
 
 @cache
-def drawn(function, shape):
+def drawn(function, shape, links="manhattan"):
     """Of each nest the best mapping of each dataflow, and the last one of all."""
     nests, sizes = nests_of(function, ARGUMENTS[function])
-    every = [plans(nest, sizes, shape) for nest in nests]
+    every = [plans(nest, sizes, shape, links) for nest in nests]
     return [frames(plan) for found in every for plan in (*{p.dataflow: p for p in reversed(found)}.values(), found[-1])]
 
 
@@ -37,9 +45,9 @@ def text(cell):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
-def test_units_run_the_source_s_instances_with_its_elements(function, shape):
-    for shown in drawn(function, shape):
+@pytest.mark.parametrize("function, links", [*((f, "manhattan") for f in CALLS), *((f, "broadcast") for f in WIRED)], ids=named)
+def test_units_run_the_source_s_instances_with_its_elements(function, links, shape):
+    for shown in drawn(function, shape, links):
         plan = shown.plan
         run = Run(function, CALLS[function], plan)
         assert shown.is_whole
@@ -87,9 +95,9 @@ def test_units_run_the_instances_of_several_statements(function, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
-def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
-    for shown in drawn(function, shape):
+@pytest.mark.parametrize("function, links", CASES, ids=named)
+def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
+    for shown in drawn(function, shape, links):
         plan = shown.plan
         assert [f.cycle for f in shown.frames] == list(range(plan.folds.cycles + plan.folds.drain_cycles))
         active = tuple(f.active for f in shown.frames if f.fold == 0 and f.phase == "compute")
@@ -106,18 +114,22 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
-def test_no_element_appears_from_nowhere(function, shape):
-    """It entered, stayed, came over links, a link a cycle at most, or is a sum that starts."""
-    for shown in drawn(function, shape):
+@pytest.mark.parametrize("function, links", CASES, ids=named)
+def test_no_element_appears_from_nowhere(function, links, shape):
+    """It entered, stayed, came over links, a link a cycle at most, or along the wire of a line, or is a sum that starts."""
+    for shown in drawn(function, shape, links):
         for before, frame in zip((None, *shown.frames), shown.frames):
             arrived, had = defaultdict(set), {}
             if before is not None and before.fold == frame.fold:
                 for move in before.moves:
                     if move.step == move.cycles - 1:
                         arrived[move.target].add(move.element)
-                    assert sum(abs(a - b) for a, b in zip(move.source, move.target)) <= move.cycles
+                    assert move.cycles == 0 or sum(abs(a - b) for a, b in zip(move.source, move.target)) <= move.cycles
                 had = {unit: {r.element for r in cell.registers} for unit, cell in before.cells.items()}
+            entering = {(unit, r.element) for unit, cell in frame.cells.items() for r in cell.registers if r.enters}
+            for move in wired_from(entering | {(unit, e) for where in (arrived, had) for unit, held in where.items() for e in held}, frame):
+                assert sum(a != b for a, b in zip(move.source, move.target)) == 1
+                arrived[move.target].add(move.element)
             for unit, cell in frame.cells.items():
                 for register in cell.registers:
                     known = register.element in arrived[unit] | had.get(unit, set())
@@ -125,10 +137,19 @@ def test_no_element_appears_from_nowhere(function, shape):
                     assert known or register.enters or made, (frame.cycle, unit, register)
 
 
+def wired_from(held, frame):
+    """Moves that take no time, each after the one that brings its element."""
+    waiting = [move for move in frame.moves if not move.cycles]
+    while ready := [move for move in waiting if (move.source, move.element) in held]:
+        held |= {(move.target, move.element) for move in ready}
+        waiting = [move for move in waiting if move not in ready]
+        yield from ready
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
-def test_moves_begin_with_the_element_and_end_with_it(function, shape):
-    for shown in drawn(function, shape):
+@pytest.mark.parametrize("function, links", CASES, ids=named)
+def test_moves_begin_with_the_element_and_end_with_it(function, links, shape):
+    for shown in drawn(function, shape, links):
         at = {(f.fold, f.t): f for f in shown.frames if f.phase == "compute"}
         for (fold, t), frame in at.items():
             for move in frame.moves:

@@ -92,8 +92,9 @@ class Scene:
         self._paths: dict[Key, str] = {}
         for frame in every:
             for move in frame.moves:
-                if self._wire(move) not in self._paths:
-                    self._paths[self._wire(move)] = self._path(move)
+                for key in self._wires_of(move):
+                    if key not in self._paths:
+                        self._paths[key] = self._path(key)
             for each in frame.outside:
                 key = _stub(each.lane, each.unit, each.cycles > 0)
                 if key not in self._paths:
@@ -137,27 +138,29 @@ class Scene:
     def _gap(self, move: Move) -> Key:
         """The lane and the unit behind which an element is on its way."""
         delta = _delta(move.source, move.target)
-        links, way = max(map(abs, delta)), tuple((v > 0) - (v < 0) for v in delta)
-        along = move.step * links // move.cycles
-        return move.lane, tuple(x + along * step for x, step in zip(move.source, way)), way
+        return move.lane, _further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), _signs(delta)
 
-    def _wire(self, move: Move) -> Key:
-        """What a move goes along; along one coordinate link by link."""
+    def _wires_of(self, move: Move) -> list[Key]:
+        """What a move goes along; along one coordinate link by link, all of them where that takes no time."""
         delta = _delta(move.source, move.target)
-        return ("across", move.lane, move.source, delta) if _is_across(delta) else ("along", *self._gap(move))
+        if _is_across(delta):
+            return [("across", move.lane, move.source, delta)]
+        if move.cycles:
+            return [("along", *self._gap(move))]
+        return [("along", move.lane, _further(move.source, delta, links), _signs(delta)) for links in range(max(map(abs, delta)))]
 
-    def _path(self, move: Move) -> str:
-        if _is_across(_delta(move.source, move.target)):
-            (x, y), (to_x, to_y) = self._corners(move.source, move.target)
+    def _path(self, key: Key) -> str:
+        kind, number, here, way = key
+        if kind == "across":
+            (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
             return f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}" + _head(to_x - x, to_y - y)
-        _, here, way = self._gap(move)
         x, y = self._at(here)
         if _vertical(way):
             down = way[0]
-            x, y = x + self._width / 2 + self._aside(move.lane), y + (self._height if down > 0 else 0)
+            x, y = x + self._width / 2 + self._aside(number), y + (self._height if down > 0 else 0)
             return f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + _head(0, down)
         right = way[-1]
-        x, y = x + (self._width if right > 0 else 0), y + self._line(move.lane)
+        x, y = x + (self._width if right > 0 else 0), y + self._line(number)
         return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
 
     def _corners(self, source: Unit, target: Unit) -> tuple[Place, Place]:
@@ -225,7 +228,7 @@ class Scene:
             cells[self._number[unit]] = phase, self._head(cell), lines
             wires += [_stub(r.lane, unit, False) for r in cell.registers if r.enters]
             wires += [_stub(r.lane, unit, True) for r in cell.registers if r.leaves]
-        wires += map(self._wire, frame.moves)
+        wires += (key for move in frame.moves for key in self._wires_of(move))
         texts = [*filter(None, map(self._between, frame.moves)), *map(self._waiting, frame.outside)]
         on = sorted({self._wires[key] for key in wires if key in self._wires})
         return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
@@ -322,6 +325,15 @@ def _joined(registers: tuple[Register, ...], number: int) -> tuple[str, str]:
 
 def _delta(source: Unit, target: Unit) -> tuple[int, ...]:
     return tuple(b - a for a, b in zip(source, target))
+
+
+def _signs(delta: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple((v > 0) - (v < 0) for v in delta)
+
+
+def _further(unit: Unit, delta: tuple[int, ...], links: int) -> Unit:
+    """So many links towards the unit that is `delta` away."""
+    return tuple(x + links * step for x, step in zip(unit, _signs(delta)))
 
 
 def _is_across(delta: tuple[int, ...]) -> bool:

@@ -88,7 +88,8 @@ class _Diagram:
     def _way(self, number: int, element: str, source: tuple[Unit, int], target: tuple[Unit, int]) -> str:
         (x, y), (to_x, to_y) = self._at(*source), self._at(*target)
         aside = self._aside(number)
-        way = f"M{x + aside:.1f},{y:.1f} L{to_x + aside:.1f},{to_y:.1f}"
+        right, down = (0.0, aside) if y == to_y else (aside, 0.0)  # along a wire, in one cycle
+        way = f"M{x + right:.1f},{y + down:.1f} L{to_x + right:.1f},{to_y + down:.1f}"
         return path(way, f"wire on w{lane(number)}", hint=element)
 
     def _instance(self, unit: Unit, t: int, cell: Cell) -> Iterator[str]:
