@@ -14,7 +14,7 @@ from polyml.simulate import ENGINES
 from polyml.simulate.activity import activity
 from polyml.simulate.compiled import Compiled
 from polyml.simulate.stepped import Stepped
-from tests.schedule.joint import JOINT, fdtd, lu, trisolv, trmm, trsm
+from tests.schedule.joint import fdtd, lu, trisolv, trmm, trsm
 from tests.schedule.systolic import (
     CALLS, Run, batched, channels, dot, fir, layer, matmul, matvec, picture, strided, syrk, triangular, zeros,
 )  # fmt: skip
