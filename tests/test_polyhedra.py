@@ -5,6 +5,7 @@ from fractions import Fraction
 import islpy as isl
 import pytest
 
+from polyml.model.lattice import lattice
 from polyml.polyhedra import (
     BudgetExceeded,
     Frame,
@@ -14,6 +15,7 @@ from polyml.polyhedra import (
     iterator_coefficients,
     parameter_names,
     points,
+    ranges,
     text,
     used_parameters,
     witness,
@@ -137,3 +139,16 @@ def test_values_whose_ends_are_quotients_may_be_apart():
     assert not is_within(values, 100)
     short = values.intersect(isl.Set("[C, B, A] -> { [i] : C <= 20 }"))
     assert is_within(short, 16) and not is_within(short, 10)
+
+
+def test_ranges_are_those_of_the_points():
+    """Of a set for which isl's minimum of one dimension, by search, is 2 in place of 1."""
+    constraints = [
+        "5*i1 + i2 + 6*i3 + 2*i4 + i5 = 12", "i0 <= 4", "i1 >= 0", "i2 >= 0", "i3 >= 0", "i3 <= 1", "i4 >= 0", "i4 <= 2",
+        "12 - 5*i1 - i2 - 6*i3 - 2*i4 >= 0", "5*i1 + i2 + 6*i3 + 2*i4 >= 11", "i0 - 5*i1 - i2 >= 0", "5*i1 + i2 >= 1",
+        "12 - 5*i1 - i2 >= 0",
+    ]  # fmt: skip
+    domain = isl.Set(f"{{ [i0, i1, i2, i3, i4, i5] : {' and '.join(constraints)} }}")
+    found = {point for _, point in points(isl.Set(str(domain)))}
+    assert ranges(domain) == [(min(values), max(values)) for values in zip(*found)]
+    assert set(map(tuple, lattice(domain).tolist())) == found
