@@ -129,6 +129,20 @@ def test_diagonal_links_have_more_mappings():
     assert len(many["simulations"]) > len(few["simulations"])
 
 
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+def test_wires_bring_operands_at_once(engine):
+    words = ["sized.py:product", "--array", "4x4", "--links", "broadcast", "--engine", engine]
+    data = simulated(*words, "--dataflow", "os")
+    (nest,) = data["simulations"][0]["nests"]
+    assert data["links"] == "broadcast" and data["agree"] and nest["mapping"] == "t = k, x = i, y = j"
+    assert nest["cycles"] == 9 * 10  # folds of 4 x 4 and of 4 x 1 units, a term of each result in a cycle
+    assert {each["text"]: each["elements"] for each in nest["reads"]}["A[i, k]"] == 12 * 10 * 3  # once for a row of units
+    every = simulated(*words, "--dataflow", "all", "-D", "M=5", "-D", "N=6", "-D", "K=7")
+    assert every["agree"] and len(every["simulations"]) > 20
+    out, _ = run("simulate", *words, "--dataflow", "os", "--listing")
+    assert "A[i, k] <- what is on the wire of its row" in out and "put A[i, k] on the wire of its row" in out
+
+
 def test_a_mapping_may_be_written():
     data = simulated("sized.py:product", "--array", "4x4", "--mapping", "t = 2*i + j + k, x = i, y = j")
     ((nest,),) = ([s["nests"] for s in data["simulations"]],)
