@@ -30,6 +30,7 @@ from polyml.simulate.stepped import ROOM, added_up, in_place, remembered
 from polyml.simulate.vectors import TOGETHER, values
 
 ENTRY = "polyml_fold"
+WIDE_BYTES = 64  # that a wire's value is written to at once
 
 
 class Compiled:
@@ -108,12 +109,15 @@ class _Emitter:
         self._cells, self._fold, self._grid, self.vectors = cells, fold, grid, []
         self._fn, self._words, self._declared = Function(f"i64 @{ENTRY}(ptr %words)"), 1, {}
         self.units: list[Unit] = []
-        step = TOGETHER * max(host.vector_bytes, 16)
-        self._length = -(-prod(grid) // step) * step  # of vectors, whatever the lanes
+        self._step = TOGETHER * max(host.vector_bytes, 16)
         self._summed = added_up(fold)
+        units = prod(grid) + (self._step if self._summed else 0)  # values of the last row are made for some units behind it
+        self._length = -(-units // self._step) * self._step  # of vectors, whatever the lanes
         for name, cell in cells.items():
             widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
-            own = (1, 1, 1) if name in self._summed else (max(1, host.vector_bytes // widest), self._length)
+            units = self._together(fold.operands[name, self._summed[name]]) if name in self._summed else self._length
+            lanes = max(1, host.vector_bytes // widest)
+            own = (1, 1, 1) if units == 1 else (lanes, self._padded(units))
             self.units += values(f"values_{name}", cell, arguments, *own)
         self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
         self._held = in_place(fold)
@@ -240,54 +244,83 @@ class _Emitter:
         return self._element(kind, vector, place)
 
     def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
-        """What drivers have to all of their lines; memory is written in its order."""
-        fn, (rows, columns) = self._fn, self._grid
+        """What drivers have to all of their lines."""
+        fn, (rows, columns), type_ = self._fn, self._grid, memory_type(kind)
+        size_bytes = numpy_dtype(kind).itemsize
+        lanes = WIDE_BYTES // size_bytes
+        whole = columns // lanes
 
         def to_row(k: str) -> None:
             unit = self._get(drivers, k)
             first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
-            value = fn.emit(f"load {memory_type(kind)}, ptr {self._element(kind, vector, unit)}")
+            value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
+            one = fn.emit(f"insertelement <{lanes} x {type_}> poison, {type_} {value}, i32 0")
+            every = fn.emit(f"shufflevector <{lanes} x {type_}> {one}, <{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer")
 
-            def put(column: str) -> None:
+            def put(stored: str, column: str) -> None:
                 there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
-                fn.do(f"store {memory_type(kind)} {value}, ptr {there}")
+                fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
 
-            self._loop("0", str(columns), put)
-
-        def to_columns(row: str) -> None:
-            first = fn.emit(f"mul i64 {row}, {columns}")
-
-            def put(k: str) -> None:
-                unit = self._get(drivers, k)
-                there = fn.emit(f"add i64 {first}, {fn.emit(f'urem i64 {unit}, {columns}')}")
-                self._copy(kind, vector, unit, vector, there)
-
-            self._events(starts, put)
+            self._loop("0", str(whole), lambda n: put(f"<{lanes} x {type_}> {every}", fn.emit(f"mul i64 {n}, {lanes}")))
+            self._loop(str(whole * lanes), str(columns), lambda column: put(f"{type_} {value}", column))
 
         if along:
             self._events(starts, to_row)
-        else:
-            self._loop("0", str(rows), to_columns)
+            return
+        row = fn.emit(f"alloca [{columns} x {type_}]", fn.blocks[0])
+
+        def column_of(k: str) -> str:
+            return fn.emit(f"urem i64 {self._get(drivers, k)}, {columns}")
+
+        def to_rows(each: str) -> str:
+            return fn.emit(f"mul i64 {each}, {columns}")
+
+        self._events(starts, lambda k: self._copy(kind, vector, self._get(drivers, k), row, column_of(k)))
+        count = fn.emit(f"sub i64 {self._get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._get(starts, self._cycle)}")
+        every = fn.emit(f"icmp eq i64 {count}, {columns}")  # then each column has one driver
+        together, single = (fn.emit(f"select i1 {every}, i64 {a}, i64 {b}") for a, b in ((rows, 0), (0, rows)))
+        self._loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
+
+        def some(n: str) -> None:
+            first = to_rows(n)
+            self._events(starts, lambda k: self._copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}")))
+
+        self._loop("0", single, some)
 
     def _added_up(self, name: str, registers: list[str], out: str, begun: str, events: list[list[str]]) -> None:
-        """The values of all units one after another, each of what the one before it has made unless its sum begins."""
+        """The values of all units one after another, each of what the one before it has made unless its sum begins; of those that
+        lie side by side and are added up down their columns together.
+        """
         fn, read = self._fn, self._summed[name]
         operand, (*types, result) = self._fold.operands[name, read], (*self._cells[name].types, self._cells[name].result)
         for loads, words in zip(operand.loads, events):
             self._each(loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, begun, unit)}"))
-        sums, offset, last = registers[read], operand.wire.offset, prod(self._grid) - 1
+        sums, offset, together = registers[read], operand.wire.offset, self._together(operand)
+        last = prod(self._grid) // together - 1
+        made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
 
-        def make(k: str) -> None:
-            unit = k if offset > 0 else fn.emit(f"sub i64 {last}, {k}")
+        def take(unit: str) -> None:
             before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
             begins = fn.emit(f"icmp eq i64 {self._get(begun, unit)}, {self._cycle}")
             own = self._element(types[read], sums, unit)
             value = fn.emit(f"load {memory_type(result)}, ptr {fn.emit(f'select i1 {begins}, ptr {own}, ptr {before}')}")
             fn.do(f"store {memory_type(result)} {value}, ptr {own}")
-            places = [self._element(kind, each, unit) for kind, each in zip((*types, result), (*registers, out))]
-            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in places)})")
+
+        def make(k: str) -> None:
+            first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
+            self._loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
+            places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
+            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*places, made))})")
+            self._moved_on(made, self._element(result, out, first), together * numpy_dtype(result).itemsize)
 
         self._loop("0", str(last + 1), make)
+
+    def _together(self, operand: Operand) -> int:
+        """How many units' sums go on at once."""
+        return 1 if operand.wire.along else self._grid[1]
+
+    def _padded(self, units: int) -> int:
+        return 1 if units == 1 else -(-units // self._step) * self._step
 
     def _along(self, wire: Wire) -> str:
         """What comes by the wire."""
@@ -314,8 +347,10 @@ class _Emitter:
 
     def _copied(self, here: str, there: str, kind: DType) -> str:
         """A whole vector."""
+        return self._moved_on(here, there, self._length * numpy_dtype(kind).itemsize)
+
+    def _moved_on(self, here: str, there: str, size_bytes: int) -> str:
         self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
-        size_bytes = self._length * numpy_dtype(kind).itemsize
         self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
         return there
 
