@@ -13,8 +13,12 @@ from polyml.polyhedra import (
     fix,
     is_within,
     iterator_coefficients,
+    least,
+    length,
     parameter_names,
+    parameter_range,
     points,
+    range_of_dimension,
     ranges,
     text,
     used_parameters,
@@ -141,7 +145,7 @@ def test_values_whose_ends_are_quotients_may_be_apart():
     assert is_within(short, 16) and not is_within(short, 10)
 
 
-def test_ranges_are_those_of_the_points():
+def test_least_and_greatest_values_are_those_of_the_points():
     """Of a set for which isl's minimum of one dimension, by search, is 2 in place of 1."""
     constraints = [
         "5*i1 + i2 + 6*i3 + 2*i4 + i5 = 12", "i0 <= 4", "i1 >= 0", "i2 >= 0", "i3 >= 0", "i3 <= 1", "i4 >= 0", "i4 <= 2",
@@ -150,5 +154,9 @@ def test_ranges_are_those_of_the_points():
     ]  # fmt: skip
     domain = isl.Set(f"{{ [i0, i1, i2, i3, i4, i5] : {' and '.join(constraints)} }}")
     found = {point for _, point in points(isl.Set(str(domain)))}
-    assert ranges(domain) == [(min(values), max(values)) for values in zip(*found)]
+    ends = [(min(values), max(values)) for values in zip(*found)]
+    assert ranges(domain) == [range_of_dimension(domain, dim) for dim in range(6)] == ends
+    assert [length(domain, dim) for dim in range(6)] == [last - first + 1 for first, last in ends]
+    assert [least(domain, {dim: 1}) for dim in range(6)] == [first for first, _ in ends]
+    assert parameter_range(isl.Set(f"[i0, i1, i2, i3, i4, i5] -> {{ : {' and '.join(constraints)} }}"), "i2") == ends[2]
     assert set(map(tuple, lattice(domain).tolist())) == found

@@ -9,7 +9,9 @@ from polyml.polyhedra.affs import (
     iterator_coefficients, members, offset_dimension, on_domain, on_piece, only_value, plus, single, subscripts_of,
     union_of_functions, used_iterators, value_at, value_onto, values_onto, weighted,
 )
-from polyml.polyhedra.bounds import NoNumber, bounded, ends, extremes, is_within, least, least_values, length, ranges, value_range
+from polyml.polyhedra.bounds import (
+    NoNumber, bounded, ends, extremes, is_within, least, least_values, length, range_of_dimension, ranges, value_range,
+)
 from polyml.polyhedra.constraints import (
     LinearRow, Quotient, bounding, has_integers, integer_rows, is_in, linear_row, rows_by_piece, set_of_rows,
 )
@@ -52,8 +54,8 @@ __all__ = [
     "joined", "last_before", "last_of", "last_walk", "leads_both_ways", "least", "least_values", "length", "linear_row",
     "members", "middle", "multiples", "of_name", "offset_dimension", "on_domain", "on_parameters", "on_piece", "only_value",
     "onto", "outer", "outer_of", "parameter_names", "parameter_range", "parameters_as_set", "pieces", "plus", "points", "ragged",
-    "range_by_domain", "range_name", "range_of", "ranges", "rational_image", "relation", "rename_domain", "renamed", "rows",
-    "rows_by_piece", "set_names", "set_of_rows", "sides", "single", "some_parameters", "strictly_between", "strides",
+    "range_by_domain", "range_name", "range_of", "range_of_dimension", "ranges", "rational_image", "relation", "rename_domain",
+    "renamed", "rows", "rows_by_piece", "set_names", "set_of_rows", "sides", "single", "some_parameters", "strictly_between", "strides",
     "subscripts_of", "telling_dimensions", "text", "translated", "union", "union_of_functions", "unstrided", "used_iterators",
     "used_parameters", "value_at", "value_onto", "value_range", "values_of", "values_onto", "weighted", "where", "with_condition",
     "with_iterators", "with_last", "with_parameter", "within_bounds", "without", "without_parameter", "without_parameters",

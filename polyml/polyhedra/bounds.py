@@ -24,10 +24,8 @@ def length(domain: isl.Set, dim: int) -> int | None:
     """How far apart the least and the greatest value of a dimension of a set without parameters are, both counted; None
     where there is none.
     """
-    if domain.is_empty():
-        return None
-    first, last = domain.dim_min_val(dim), domain.dim_max_val(dim)
-    return last.sub(first).to_python() + 1 if first.is_int() and last.is_int() else None
+    found = None if domain.is_empty() else _range(domain, dim)
+    return None if found is None else found[1] - found[0] + 1
 
 
 class NoNumber(Exception):
@@ -44,8 +42,20 @@ def least_values(domain: isl.Set) -> list[int]:
 
 def ranges(domain: isl.Set) -> list[tuple[int, int]]:
     """(least, greatest) value of each dimension of a bounded set without parameters that has points."""
-    dims = range(domain.dim(_D.set))  # isl's dim_min_val is faster, and misses the least value of some sets
-    return [(domain.dim_min(dim).min_val().to_python(), domain.dim_max(dim).max_val().to_python()) for dim in dims]
+    return [range_of_dimension(domain, dim) for dim in range(domain.dim(_D.set))]
+
+
+def range_of_dimension(domain: isl.Set, dim: int) -> tuple[int, int]:
+    """Of one of them."""
+    return domain.dim_min(dim).min_val().to_python(), domain.dim_max(dim).max_val().to_python()
+
+
+def _range(domain: isl.Set, dim: int) -> tuple[int, int] | None:
+    """The same, None where the dimension has no ends. isl's search for a least value misses that of some sets; it serves to tell
+    whether there is one, which parametric programming, that finds it, expects.
+    """
+    bounded_ = domain.dim_min_val(dim).is_int() and domain.dim_max_val(dim).is_int()
+    return range_of_dimension(domain, dim) if bounded_ else None
 
 
 def extremes(values: isl.Set) -> tuple[int, int] | None:
@@ -56,9 +66,7 @@ def extremes(values: isl.Set) -> tuple[int, int] | None:
     """
     if values.is_empty():
         return 0, 0
-    values = values.coalesce()  # of alternatives that turn out to be empty isl takes 0
-    first, last = values.dim_min_val(0), values.dim_max_val(0)
-    return (first.to_python(), last.to_python()) if first.is_int() and last.is_int() else None
+    return _range(values.coalesce(), 0)  # of alternatives that turn out to be empty isl takes 0
 
 
 def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
@@ -70,8 +78,9 @@ def least(value: isl.Set, weights: Mapping[int, int]) -> int | None:
     sum_ = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(value.get_space()))
     for dim, weight in weights.items():
         sum_ = sum_.set_coefficient_val(_D.in_, dim, weight)
-    found = value.min_val(sum_)
-    return found.to_python() if found.is_int() else None
+    if not value.min_val(sum_).is_int():
+        return None
+    return value.apply(isl.Map.from_aff(sum_)).dim_min(0).min_val().to_python()
 
 
 def ends(values: isl.UnionSet) -> tuple[isl.PwAff, isl.PwAff] | None:
@@ -92,5 +101,6 @@ def is_within(values: isl.Set, length: int) -> bool:
         apart = values.dim_max(0).sub(values.dim_min(0)).max_val()
     except isl.Error:  # ends that are quotients: isl has no maximum of these
         distances = isl.Map.from_domain_and_range(values, values).deltas()
-        apart = distances.project_out_all_params().dim_max_val(0)
+        found = _range(distances.project_out_all_params(), 0)
+        return found is not None and found[1] < length
     return apart.is_int() and apart.to_python() < length

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
+from polyml.polyhedra.bounds import range_of_dimension
 from polyml.polyhedra.spaces import parameter_names
 
 _D = isl.dim_type
@@ -106,8 +107,7 @@ def condition_text(region: isl.Set) -> str:
 
 def parameter_range(region: isl.Set, name: str) -> tuple[int, int]:
     """The least and the greatest value of a parameter of { : ... }, which is not empty and has ends there."""
-    values, position = parameters_as_set(region), parameter_names(region).index(name)
-    return values.dim_min_val(position).to_python(), values.dim_max_val(position).to_python()
+    return range_of_dimension(parameters_as_set(region), parameter_names(region).index(name))
 
 
 def range_of(region: isl.Set, expression: str) -> tuple[int, int] | None:

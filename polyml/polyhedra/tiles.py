@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from polyml.polyhedra.bounds import extremes
+from polyml.polyhedra.bounds import extremes, range_of_dimension
 from polyml.polyhedra.parameters import fix
 from polyml.polyhedra.shapes import along, eliminated, is_product, onto
 from polyml.polyhedra.spaces import parameter_names
@@ -68,11 +68,11 @@ def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:
     if here.is_empty():
         return times
     for dim in range(times.dim(_D.set)):
-        low, high = here.dim_min_val(dim).to_python(), here.dim_max_val(dim).to_python()
+        low, high = range_of_dimension(here, dim)
         if low == high:
             continue
         half = isl.Val((low + high) // 2 // width * width)
-        first = here.lower_bound_val(_D.set, dim, half).dim_min_val(dim).to_python() // width * width
+        first = range_of_dimension(here.lower_bound_val(_D.set, dim, half), dim)[0] // width * width
         ends = isl.Val(first), isl.Val(first + width - 1)
         here, times = (s.lower_bound_val(_D.set, dim, ends[0]).upper_bound_val(_D.set, dim, ends[1]) for s in (here, times))
     return times
@@ -89,7 +89,7 @@ def last_walk(values: isl.Set) -> tuple[int, int]:
     pairs = isl.Map.from_domain_and_range(values, values)
     for dim in range(last):
         pairs = pairs.equate(_D.in_, dim, _D.out, dim)
-    return step, pairs.deltas().dim_max_val(last).to_python() // step + 1
+    return step, range_of_dimension(pairs.deltas(), last)[1] // step + 1
 
 
 def strides(times: isl.Set) -> list[tuple[int, int]]:

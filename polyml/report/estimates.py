@@ -131,9 +131,7 @@ class Estimates:
             members = [next(m for m in loops.pieces(loop.member) if m.domain().get_tuple_name() == statement) for loop in nest]
             iterators[statement] = [counted[0] if (counted := counted_by(member)) else None for member in members]
             domain = polyhedra.fix(self._scop.statements[statement].domain, self._sizes)
-            count_ = len(self._scop.statements[statement].iterators)
-            between = [(domain.dim_min_val(k).to_python(), domain.dim_max_val(k).to_python()) for k in range(count_)]
-            middles[statement] = [(low + high) // 2 for low, high in between]
+            middles[statement] = [(low + high) // 2 for low, high in polyhedra.ranges(domain)]
             each += walked(self._scop, statement, iterators[statement], middles[statement], self._sizes, self.places)
         return moving(self._scop, iterators, middles, self._sizes, self.places), each
 

@@ -24,7 +24,8 @@ def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.Unio
     values = [each for each in values if not each.is_empty()]
     if not values:
         return 0, -1
-    return min(v.dim_min_val(0).to_python() for v in values), max(v.dim_max_val(0).to_python() for v in values)
+    firsts, lasts = zip(*(polyhedra.range_of_dimension(each, 0) for each in values))
+    return min(firsts), max(lasts)
 
 
 @dataclass(frozen=True)
