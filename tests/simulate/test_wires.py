@@ -100,6 +100,25 @@ def test_terms_are_added_up_in_the_order_of_the_source():
         assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_element_goes_along_a_line_at_once_and_over_links_to_the_next(engine):
+    def spread(A, B, C):
+        for i in range(C.shape[0]):
+            for j in range(C.shape[1]):
+                for k in range(A.shape[1]):
+                    C[i, j] += A[i, k] * B[k]
+
+    args = filled((zeros(7, 9), zeros(9), zeros(7, 6)))
+    simulated, both = Simulated(spread, args), 0
+    for plans in simulated.plans((3, 4), "broadcast"):
+        _, (_, _, C) = simulated.run(args, plans, engine)
+        np.testing.assert_array_equal(C, args[2] + (args[0] @ args[1])[:, None])
+        (stream,) = (s for s in plans[0].recurrence.streams if s.use.array == "B")
+        moves = [plans[0].mapping.moved(d) for d in stream.directions]
+        both += any(c == 0 for c, *_ in moves) and any(c and any(links) for c, *links in moves)
+    assert both
+
+
 @pytest.mark.parametrize("engine", [Stepped, Compiled])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 4), (16, 16), (6,)], ids=str)
 def test_any_unit_of_a_line_drives_its_wire(shape, engine):
