@@ -122,6 +122,12 @@ def test_pictures_with_wires_fit_their_frame(function, shape):
         check_drawing(array_svg(frames(plan), 0))
 
 
+def at_once(t):
+    """`expected`, with wires: k = t everywhere."""
+    units = ((i, j) for i in range(ROWS) for j in range(COLUMNS))
+    return {f"{i},{j}": (f"{i},{j},{t}", {f"A[{i},{t}]", f"B[{t},{j}]", f"C[{i},{j}]"}) for i, j in units}
+
+
 def test_what_a_wire_carries_is_drawn_in_its_cycle():
     """t = k: A[i, t] comes to its row at once and B[t, j] to its column, from links on to all units."""
     args = zeros(ROWS, DEPTH), zeros(DEPTH, COLUMNS), zeros(ROWS, COLUMNS)
@@ -130,8 +136,7 @@ def test_what_a_wire_carries_is_drawn_in_its_cycle():
     shown = frames(plan)
     for t in range(DEPTH):
         root = ElementTree.fromstring(array_svg(shown, t))
-        units = {f"{i},{j}": (f"{i},{j},{t}", {f"A[{i},{t}]", f"B[{t},{j}]", f"C[{i},{j}]"}) for i in range(ROWS) for j in range(COLUMNS)}
-        assert active(cells(root)) == units
+        assert active(cells(root)) == at_once(t)
         on = [n for n in of_class(root, "wire") if "on" in classes(n)]
         assert len(on) == ROWS * (COLUMNS - 1) + COLUMNS * (ROWS - 1) + ROWS + COLUMNS  # and what comes in, once for a line
         rows = [f"A[{i},{k}]" for i in range(ROWS) for k in range(t + 1, DEPTH)]
@@ -402,6 +407,14 @@ def test_the_slider_shows_its_cycle_in_a_browser(report, tmp_path):
     assert waiting <= set(player["tokens"])
     inner = sum((j + 1 < COLUMNS) + (i + 1 < ROWS) + (j == 0) + (i == 0) for i, j, _ in product(4).values())
     assert player["wires"] == inner
+
+
+def test_wires_are_in_use_in_a_browser(tmp_path):
+    args = zeros(ROWS, DEPTH), zeros(DEPTH, COLUMNS), zeros(ROWS, COLUMNS)
+    found = reported(matmul, args, array=(ROWS, COLUMNS), links="broadcast", dataflow="os")
+    player, *_ = after(tmp_path, found, MOVED.format(2))
+    assert player["text"]["output"] == ["cycle 2"] and shown_in(player) == at_once(2)
+    assert player["wires"] == ROWS * (COLUMNS - 1) + COLUMNS * (ROWS - 1) + ROWS + COLUMNS
 
 
 def test_keys_step_through_the_cycles_in_a_browser(report, tmp_path):
