@@ -14,6 +14,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.dependence import Dependences, flow_into
+from polyml.model.dependence import dependences as dependences_of
 from polyml.model.scop import Scop
 from polyml.schedule.recurrence import Nest
 
@@ -22,10 +23,13 @@ Read = tuple[str, int]  # a statement, and the number of its read
 
 class Between:
     """makers: by read, { S[p] -> T[q] : S[p] made what T[q] reads } by S. sums: statements that are sums; live: their arrays. last: by
-    statement, instances whose elements nothing writes after them.
+    statement, instances whose elements nothing writes after them. scop: with the parts of statements that the nests have.
     """
 
     def __init__(self, scop: Scop, dependences: Dependences, nests: Sequence[Nest], sizes: Mapping[str, int]):
+        parted = next((nest.scop for nest in nests), scop)
+        if parted.statements.keys() != scop.statements.keys():
+            scop, dependences = parted, dependences_of(parted)
         self.scop, self.sizes, self._dependences = scop, sizes, dependences
         self.group = {name: name for name in scop.statements}
         self.group |= {place.statement.name: nest.name for nest in nests for place in nest.places}

@@ -33,7 +33,7 @@ from polyml.model.nest import children, with_children
 from polyml.model.scop import Access, Index, Load, Scop, Statement, Value
 from polyml.schedule.folds import Folds, fold_points, shifts
 from polyml.schedule.recurrence import Recurrence
-from polyml.schedule.spacetime import SpaceTime, Vector
+from polyml.schedule.spacetime import SpaceTime, Vector, linear
 
 RESULT = -1  # in place of the number of a read
 
@@ -44,11 +44,14 @@ Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
 
 @dataclass(frozen=True)
 class _Source:
-    """`register` of the instance `vector` before, along the axes. pairs: { S[p] -> T[q] : T[q] has it from S[p] }."""
+    """`register` of the instance `vector` before, along the axes, or by a wire from there: 0 down a column, 1 along a row.
+    pairs: { S[p] -> T[q] : T[q] has it from S[p] }.
+    """
 
     register: Register
     vector: Vector
     pairs: isl.Map
+    along: int | None = None
 
 
 @dataclass(frozen=True)
@@ -313,6 +316,13 @@ class _Fold:
         self.rows = places[0][1] - places[0][0] + 1
 
 
+def _places(cycles: np.ndarray, units: np.ndarray, end: int) -> tuple[Places, np.ndarray]:
+    """Units in their cycles before `end`, and their order."""
+    order = np.argsort(cycles.astype(np.uint16) if end < 1 << 16 else cycles, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=end))])
+    return Places(starts, units[order]), order
+
+
 class NestProgram:
     """The folds of a plan in their order. units: of an array of its shape; cells: by statement."""
 
@@ -405,7 +415,7 @@ class NestProgram:
             return Operand(None, (), (self._numbers(name, index, instances, fold),))
         if register not in self._sources:
             return self._everywhere(register, fold)
-        wire, transfers, wired, rest = None, [], [], instances
+        wire, transfers, wired, driven, rest = None, [], [], [], instances
         for source in self._sources[register]:
             pairs = source.pairs.intersect_domain(fold.instances[source.register[0]]).intersect_range(rest)
             coming = pairs.range()
@@ -413,6 +423,10 @@ class NestProgram:
                 continue
             rest = rest.subtract(coming)
             cycles, *steps = self.folds.mapping.steps(source.vector)
+            if source.along is not None:
+                here = Wire(source.register, cycles, (0,) * len(steps), 0)
+                driven.append((here, source.along, self._driving(name, source.register[0], pairs, fold)))
+                continue
             found = Wire(source.register, cycles, tuple(steps), sum(map(mul, steps, self._steps)))
             if cycles == 0 and source.register == register:
                 wired.append((found.along, pairs))
@@ -421,7 +435,17 @@ class NestProgram:
             else:
                 transfers.append((found, self._places(name, lattice(coming), fold)[0]))
         loads = tuple(self._loads(register, rest.coalesce(), fold))
-        return Operand(wire, tuple(transfers), loads, tuple(self._broadcasts(name, wired, fold)))
+        transfers += [(here, drivers) for here, _, drivers in driven]
+        broadcasts = (*self._broadcasts(name, wired, fold), *(Broadcast(along, drivers) for _, along, drivers in driven))
+        return Operand(wire, tuple(transfers), loads, broadcasts)
+
+    def _driving(self, name: str, maker: str, pairs: isl.Map, fold: _Fold) -> Places:
+        """Units with values { S[p] }, in the cycles in which { T[q] } take them."""
+        row, start = self._times[name]
+        loops = [f"i{k}" for k in range(len(row))]
+        times = pairs.apply_range(isl.Map(f"{{ {name}[{', '.join(loops)}] -> [{linear(row, loops, start - fold.start)}] }}"))
+        found = lattice(polyhedra.flat(times))
+        return _places(found[:, -1], affine(*self._unit(maker, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wired: Sequence[tuple[int, isl.Map]], fold: _Fold) -> Iterator[Broadcast]:
         """wired: (along, { p -> q : q takes what p has in the same cycle }). What takes from none of its line drives it."""
@@ -514,7 +538,7 @@ class NestProgram:
         """Instances by cycle: of chains from their first to their last."""
         instances = fold.instances[name]
         chain = min(
-            (s for own, found in self._sources.items() if own[0] == name for s in found if s.register[0] == name and self._cycles(s)),
+            (s for own, found in self._sources.items() if own[0] == name for s in found if s.register[0] == name and self._cycles(s) and s.along is None),
             key=self._cycles,
             default=None,
         )
@@ -571,10 +595,7 @@ class NestProgram:
     def _places(self, name: str, points: np.ndarray, fold: _Fold) -> tuple[Places, np.ndarray]:
         """Where and when these instances run, and the order in which they do."""
         cycles = affine(*self._times[name], points) - fold.start
-        units = affine(*self._unit(name, fold), points)
-        order = np.argsort(cycles.astype(np.uint16) if fold.cycles < 1 << 16 else cycles, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=fold.cycles))])
-        return Places(starts, units[order]), order
+        return _places(cycles, affine(*self._unit(name, fold), points), fold.cycles)
 
     def _row(self, name: str, axes: Sequence[int]) -> Row:
         """A sum of axes as one of a statement's loops."""
@@ -609,6 +630,8 @@ class NestProgram:
                 if self.folds.mapping.sense(source) < 0:
                     vector, pairs = tuple(-v for v in vector), pairs.reverse()
                 register = source.statement, RESULT if source.read is None else source.read
-                parts.append(_Source(register, vector, pairs.apply_domain(back[source.statement]).apply_range(back[name])))
+                pairs = pairs.apply_domain(back[source.statement]).apply_range(back[name])
+                along = line(self.folds.mapping.steps(source.line)[1:]) if source.line else None
+                parts.append(_Source(register, vector, pairs, along))
             found[name, read] = tuple(parts)
         return found

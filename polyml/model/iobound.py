@@ -333,7 +333,7 @@ def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[_Flow]], dims: S
     found: dict[Space, tuple[int, tuple[int, ...], list[isl.Map]]] = {}
     for path in _paths(name, name, flows, ()):
         whole = reduce(isl.Map.apply_range, path)
-        distance = polyhedra.constant_distance(whole)
+        distance = polyhedra.only_point(whole.reverse().deltas())
         if distance is None or not any(distance[dim] for dim in dims):
             continue
         key, length = space([[distance[dim] for dim in dims]], len(dims)), sum(map(abs, distance))

@@ -16,7 +16,7 @@ from polyml.polyhedra.constraints import (
     LinearRow, Quotient, bounding, has_integers, integer_rows, is_in, linear_row, rows_by_piece, set_of_rows,
 )
 from polyml.polyhedra.context import CONTEXT, BudgetExceeded, budget
-from polyml.polyhedra.elements import Instance, Witness, constant_distance, first_image, instance_text, points, text, witness
+from polyml.polyhedra.elements import Instance, Witness, first_image, instance_text, only_point, points, text, witness
 from polyml.polyhedra.parameters import (
     at_sizes, fix, forget, from_units, in_units, on_parameters, with_parameter, without_parameter, without_parameters,
     without_sizes,
@@ -33,8 +33,8 @@ from polyml.polyhedra.relations import (
     strictly_between, values_of, where, with_last, within_bounds,
 )
 from polyml.polyhedra.shapes import (
-    along, box_around, box_of, first_dimensions, hull_dimension, is_box, is_full, is_product, is_thick, is_whole_box, onto, outer,
-    ragged, rational_image, telling_dimensions, translated,
+    along, box_around, box_of, first_dimensions, hull_dimension, is_box, is_full, is_product, is_thick, is_whole_box, modulo, onto,
+    outer, ragged, rational_image, telling_dimensions, translated,
 )
 from polyml.polyhedra.spaces import (
     Frame, dimension, dimensions, domain_name, extend, identity, parameter_names, range_name, relation, rename_domain, renamed,
@@ -45,14 +45,14 @@ from polyml.polyhedra.tiles import count_tiles, half_way, in_whole_tiles, last_w
 __all__ = [
     "CONTEXT", "BudgetExceeded", "Frame", "Instance", "LinearRow", "NoNumber", "Quotient", "Witness", "along", "alternatives",
     "as_facts", "as_parameters", "at_least", "at_sizes", "before_rounding", "between", "bounded", "bounding", "box_around",
-    "box_of", "budget", "by_first_difference", "condition_text", "conjunctions", "constant_distance", "count_tiles", "differ",
+    "box_of", "budget", "by_first_difference", "condition_text", "conjunctions", "count_tiles", "differ",
     "dimension", "dimensions", "disjoint", "divisions", "divisors", "domain_name", "earlier", "ends", "equal_first", "equalities",
     "expression_of", "expressions", "extend", "extent", "extremes", "first_dimensions", "first_image", "fix", "fixed_dimensions",
     "fixed_parameters", "flat", "fold", "forget", "freed", "from_units", "greatest", "half_way", "has_division", "has_integers",
     "has_none", "hull_dimension", "identity", "in_units", "in_whole_tiles", "instance_text", "integer_rows", "inverse_of_shifts",
     "is_affine", "is_box", "is_full", "is_in", "is_product", "is_thick", "is_whole_box", "is_within", "iterator_coefficients",
     "joined", "last_before", "last_of", "last_walk", "leads_both_ways", "least", "least_values", "length", "linear_row",
-    "members", "middle", "multiples", "of_name", "offset_dimension", "on_domain", "on_parameters", "on_piece", "only_value",
+    "members", "middle", "modulo", "multiples", "of_name", "offset_dimension", "on_domain", "on_parameters", "on_piece", "only_point", "only_value",
     "onto", "outer", "outer_of", "parameter_names", "parameter_range", "parameters_as_set", "pieces", "plus", "points", "ragged",
     "range_by_domain", "range_name", "range_of", "range_of_dimension", "ranges", "rational_image", "relation", "rename_domain",
     "renamed", "rows", "rows_by_piece", "set_names", "set_of_rows", "sides", "single", "some_parameters", "strictly_between", "strides",

@@ -123,7 +123,11 @@ def _matrix_rows(matrix: isl.Mat, names: Sequence[str | int | Quotient]) -> list
     found = []
     for row in range(matrix.rows()):
         constant, *numbers = (matrix.get_element_val(row, column).to_python() for column in range(len(names) + 1))
-        found.append(({name: c for name, c in zip(names, numbers) if c}, constant))
+        terms: dict[str | int | Quotient, int] = {}
+        for name, c in zip(names, numbers):
+            if c:  # isl may have a quotient several times
+                terms[name] = terms.get(name, 0) + c
+        found.append(({name: c for name, c in terms.items() if c}, constant))
     return found
 
 
@@ -142,7 +146,7 @@ def _numerator(aff: isl.Aff, names: Sequence[str | int | Quotient]) -> tuple[dic
             if position < len(names):
                 value = aff.get_coefficient_val(kind, k)
                 if not value.is_zero():
-                    terms[names[position]] = value.mul(divisor).to_python()
+                    terms[names[position]] = terms.get(names[position], 0) + value.mul(divisor).to_python()
             position += 1
     return terms, aff.get_constant_val().mul(divisor).to_python(), divisor
 

@@ -135,9 +135,13 @@ def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
     return _coordinates(image.sample_point(), image.dim(_D.set))
 
 
-def constant_distance(pairs: isl.Map) -> tuple[int, ...] | None:
-    """d where every pair is S[i] -> S[i - d], for all sizes; None where there are several or none."""
-    deltas = without_sizes(pairs.reverse().deltas())
-    if deltas.is_empty() or not deltas.is_singleton():
+def only_point(values: isl.Set) -> tuple[int, ...] | None:
+    """The one that a set has for all sizes; None where it has several or none.
+
+    >>> only_point(isl.Set("[N] -> { [i, j] : 0 <= i < N and i < 1 and j = 3 }")), only_point(isl.Set("[N] -> { [N] }"))
+    ((0, 3), None)
+    """
+    known = without_sizes(values)
+    if known.is_empty() or not known.is_singleton():
         return None
-    return _coordinates(deltas.sample_point(), deltas.dim(_D.set))
+    return _coordinates(known.sample_point(), known.dim(_D.set))

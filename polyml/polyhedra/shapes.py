@@ -140,3 +140,15 @@ def rational_image(values: isl.MultiUnionPwAff, context: isl.Set) -> isl.Set:
             image = isl.Set.from_basic_set(flat.eliminate(_D.set, 0, depth).project_out(_D.set, 0, depth))
             found = image if found is None else found.union(image)
     return found.intersect_params(context).coalesce()
+
+
+def modulo(steps: isl.Set, line: Sequence[int]) -> isl.Set:
+    """Steps { [d] } without their multiples of a line some coordinate of which is 1 or -1.
+
+    >>> modulo(isl.Set("{ [d, e, f] : d = 1 and e = f }"), (0, 1, 1))
+    Set("{ [d = 1, e = 0, f = 0] }")
+    """
+    one = next(k for k, v in enumerate(line) if abs(v) == 1)
+    names = [f"d{k}" for k in range(len(line))]
+    there = ", ".join(f"{name} - {v * line[one]}*{names[one]}" for name, v in zip(names, line))
+    return steps.apply(isl.Map(f"{{ [{', '.join(names)}] -> [{there}] }}"))

@@ -160,7 +160,7 @@ def report(
         raise ConfigError(f"there are no links {links!r}", notes=[f"expected one of {', '.join(LINKS)}"])
     problem = source_schedule(call).problem
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    every = nests(problem.scop, problem.dependences, problem.reductions)
+    every = nests(problem.scop, problem.dependences, problem.reductions, links)
     given, found = mapping_text.by_nest(mapping, [nest.name for nest in every]), []
     if dataflow != "auto" and len(given) == len(every):
         raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")

@@ -57,6 +57,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
         "statements": [{"name": p.statement.name, "loops": list(p.statement.iterators)} for p in nest.nest.places],
+        "parts": nest.nest.parts,
         "at_the_edge": list(nest.nest.edge),
         "instances": nest.best.recurrence.instances,
         "mappings": [_plan(report, nest, plan) for plan in nest.plans],

@@ -57,6 +57,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     yield from heading(nest.nest)
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
+    yield from (f"  {part} has {instances}" for part, instances in nest.nest.parts.items())
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
     rows = []
     for plan in compared:
@@ -157,11 +158,13 @@ def moves_text(plan: Plan, stream: Stream) -> str:
         return "stays, used once"
     at_once = "added up" if stream.use.kind == "result" else "reaches all"
     alone = "written once" if stream.use.kind == "result" else "used once"
-    return "; ".join(_move(plan.mapping, d, at_once) for d in stream.directions) or alone
+    return "; ".join(dict.fromkeys(_move(plan.mapping, d, at_once) for d in stream.directions)) or alone
 
 
 def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
     """at_once: what happens along a wire."""
+    if direction.line:
+        return f"{at_once} along {'xy'[mapping.wire(direction)]} at once"
     cycles, *links = mapping.moved(direction)
     if cycles == 0:
         return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"

@@ -18,12 +18,13 @@ from operator import add
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts
-from polyml.schedule.routing import shifted
-from polyml.schedule.spacetime import Direction, SpaceTime, check_units, check_ways, mappings
+from polyml.schedule.routing import Source, shifted
+from polyml.schedule.spacetime import Direction, SpaceTime, check_drivers, check_units, check_ways, check_wires, mappings
 
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
@@ -129,7 +130,7 @@ def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     if not recurrence.is_injective:
         raise IllegalSchedule(f"instances of {recurrence.nest.name} share a point of its axes")
     together = [(stream, direction) for stream in recurrence.streams for direction in _at_once(mapping, stream)]
-    if recurrence.box is not None:
+    if recurrence.box is not None and not any(d.line for d in recurrence.directions):
         directions = dict.fromkeys((*recurrence.directions, *(direction for _, direction in together)))
         if _holds_on_boxes(mapping, tuple(directions), links):
             return
@@ -137,12 +138,42 @@ def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
     order = recurrence.embedding.apply_range(isl.UnionMap.from_map(mapping.relation(outer)))
     check_units(order)
     back = recurrence.embedding.reverse()
-    ways = [(s, source.pairs, source.vector, source.free) for s in recurrence.streams for source in recurrence.sources_of(s)]
+    sources = [(s, source) for s in recurrence.streams for source in recurrence.sources_of(s)]
+    wired = next((s for s, source in sources if source.line), None)
+    if wired is not None and links != "broadcast":
+        raise IllegalSchedule(f"{wired.use.text} goes along wires", notes=["expected broadcast links"])
+    ways = [(s, source.pairs, source.vector, source.free) for s, source in sources if not source.line]
     ways += [(s, shifted(recurrence.points, d.vector, outer), d.vector, True) for s, d in together]
     for stream, pairs, vector, free in ways:
         between = isl.UnionMap.from_map(pairs).apply_domain(back).apply_range(back)
         forward = between if not free or mapping.steps(vector)[0] > 0 else between.reverse()
         check_ways(order, forward, _wired(links, free), what=stream.use.text, outer=outer)
+    _prove_wires(recurrence, mapping, order, back, [(s, source) for s, source in sources if source.line])
+    for stream, source in sources:
+        cycles, *places = mapping.steps(source.vector)
+        if stream.use.kind == "value" and cycles == 0:
+            begin = isl.UnionSet.from_set(recurrence.users(stream).subtract(source.pairs.range())).apply(back)
+            check_drivers(order, next(k for k, step in enumerate(places) if step), begin, what=stream.use.text, outer=outer)
+
+
+def _prove_wires(
+    recurrence: Recurrence, mapping: SpaceTime, order: isl.UnionMap, back: isl.UnionMap, sources: Sequence[tuple[Stream, Source]]
+) -> None:
+    """The parts of a statement share the wires of its reads."""
+    wires: dict[tuple[str, int | None, int], list[tuple[Stream, isl.UnionMap]]] = {}
+    for stream, source in sources:
+        use = stream.use
+        along = mapping.wire(Direction(source.vector, False, source.line))
+        if along is None:
+            message = f"no wire brings {use.text} to all units that use it in one cycle: they are along {source.line}"
+            raise IllegalSchedule(message, notes=[f"mapping {recurrence.text(mapping)}"])
+        pairs = isl.UnionMap.from_map(source.pairs).apply_domain(back).apply_range(back)
+        wires.setdefault((recurrence.nest.origins[use.statement], use.read, along), []).append((stream, pairs))
+    for (_, _, along), found in wires.items():
+        drivers = polyhedra.union([pairs for _, pairs in found], None)
+        parts = dict.fromkeys(stream.use.statement for stream, _ in found)
+        users = polyhedra.union([isl.UnionSet.from_set(recurrence.embedding_of(part).domain()) for part in parts], None)
+        check_wires(order, along, drivers, users, what=found[0][0].use.text, outer=len(recurrence.outer))
 
 
 def _at_once(mapping: SpaceTime, stream: Stream) -> list[Direction]:

@@ -52,7 +52,7 @@ class Overlap:
 
 def stays(mapping: SpaceTime, stream: Stream) -> bool:
     """Whether its values stay in the unit where they are."""
-    return bool(stream.directions) and not any(any(mapping.steps(d.vector)[1:]) for d in stream.directions)
+    return bool(stream.directions) and not any(d.line or any(mapping.steps(d.vector)[1:]) for d in stream.directions)
 
 
 def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:

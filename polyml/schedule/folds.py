@@ -237,17 +237,25 @@ class _Folded:
             if not back.is_empty():
                 source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
                 message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
-                raise IllegalSchedule(message, notes=notes)
+                raise IllegalSchedule(message, notes=[*notes, self._expected()])
             cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._handed(stream))
             if not cut.is_empty():
                 (_, source), _ = polyhedra.witness(cut).instances
                 message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
                 raise IllegalSchedule(message, notes=notes)
 
+    def _expected(self) -> str:
+        lengths = (last - first + 1 for first, last in polyhedra.ranges(self._image)[len(self._outer) + 1 :])
+        return f"expected an array of at least {' x '.join(map(str, lengths))} units, on which the instances are in one fold"
+
     def _ways(self, stream: Stream) -> isl.Map:
         """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
+        return self._within(self._recurrence.made(stream))
+
+    def _within(self, pairs: isl.Map) -> isl.Map:
+        """{ [o, a] -> [o', a'] } as { [o, f, a] -> [o', f', a'] }"""
         bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
-        return bare.apply_range(self._recurrence.made(stream)).apply_range(bare.reverse())
+        return bare.apply_range(pairs).apply_range(bare.reverse())
 
     def classes(self, padded: bool) -> Iterator[FoldClass]:
         units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
@@ -368,13 +376,15 @@ class _Folded:
         """{ [o, f, a] } that get the value from one before them in the fold."""
         users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
         for direction in stream.directions:
-            there, users_there = self._points, users
-            if stream.use.sources:
-                led = [s.pairs.range() for s in self._recurrence.sources_of(stream) if s.vector == direction.vector]
-                users_there = self._lifted(polyhedra.union(led, None))
+            led = [s.pairs for s in self._recurrence.sources_of(stream) if (s.vector, s.line) == (direction.vector, direction.line)]
+            if direction.line:
+                inside = self._within(polyhedra.union(led, None)).intersect(self._same_fold())
+                found.append(inside.range())
+            elif stream.use.sources:
+                users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led], None))
+                found.append(self._points.apply(self._step(direction)).intersect(users_there))
             else:
-                there = users
-            found.append(there.apply(self._step(direction)).intersect(users_there))
+                found.append(users.apply(self._step(direction)).intersect(users))
         return polyhedra.union(found, None)
 
     def _lifted(self, points: isl.Set) -> isl.Set:

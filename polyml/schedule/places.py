@@ -69,27 +69,33 @@ def own(statement: Statement) -> Place:
 
 def arrangements(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Place, ...]]:
     """Ways to place all statements, each in the source's order; those in which they take turns last."""
-    deepest = max(statements, key=lambda s: len(s.iterators))
-    others = sorted((s for s in statements if s is not deepest), key=lambda s: -len(s.iterators))
     sharing = []
-    for placed in islice(_placed({deepest.name: own(deepest)}, others, deepest, flows), MOST_TOGETHER):
-        places = tuple(placed[s.name] for s in statements)
-        if any(_share(a, b) for a, b in combinations(places, 2)):
+    for places in together(statements, flows):
+        if any(share(a, b) for a, b in combinations(places, 2)):
             sharing.append(places)
         else:
             yield places
-    turns = (_in_turns(places, axis) for places in sharing for axis in range(len(deepest.iterators)))
+    turns = (_in_turns(places, axis) for places in sharing for axis in range(len(places[0].rows)))
     yield from islice(turns, MOST_TOGETHER)
 
 
-def _share(a: Place, b: Place) -> bool:
+def together(statements: Sequence[Statement], flows: Flows) -> Iterator[tuple[Place, ...]]:
+    """Ways to place all statements, whether they share points or not."""
+    deepest = max(statements, key=lambda s: len(s.iterators))
+    others = sorted((s for s in statements if s is not deepest), key=lambda s: -len(s.iterators))
+    for placed in islice(_placed({deepest.name: own(deepest)}, others, deepest, flows), MOST_TOGETHER):
+        yield tuple(placed[s.name] for s in statements)
+
+
+def share(a: Place, b: Place) -> bool:
+    """Whether they have a point in common."""
     return not a.map.range().is_disjoint(b.map.range())
 
 
 def _in_turns(places: Sequence[Place], axis: int) -> tuple[Place, ...]:
     turns: list[int] = []
     for number, place in enumerate(places):
-        before = (turns[k] for k in range(number) if _share(places[k], place))
+        before = (turns[k] for k in range(number) if share(places[k], place))
         turns.append(1 + max(before, default=-1))
     count = max(turns) + 1
     return tuple(place.spread(axis, count, turn) for place, turn in zip(places, turns))

@@ -43,7 +43,7 @@ def registers(recurrence: Recurrence, mapping: SpaceTime, stream: Stream) -> int
     if stream not in recurrence.streams:
         return 0
     before = stream in preloaded(recurrence, mapping)
-    held = sum(mapping.moved(direction)[0] for direction in stream.directions) or int(before)
+    held = sum(mapping.moved(direction)[0] for direction in stream.directions if not direction.line) or int(before)
     after = stream.use.kind == "result" and stays(mapping, stream)
     return held * (2 if before or after else 1)
 

@@ -6,7 +6,8 @@ An element that many instances read is not read by each: it goes on from one to 
 on (routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may
 come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance, or go
 on from there by equal steps (`routing`). Elements are values that move, so that nothing is overwritten: only flow dependences
-count. Statements that need each other's values are one nest, among the same points (`places`).
+count. Statements that need each other's values are one nest, among the same points (`places`). Where values are used on both sides
+of where they are made, wires bring them, phase by phase (`phases`).
 
 Arrays have two dimensions, or one, and time; nests have more loops. So `layouts` joins loops that move the same accesses to one
 axis (of a convolution the rows and columns of a picture, of channels and filters), or leaves some outside, which run one after
@@ -27,11 +28,13 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.counting import count
 from polyml.model.dependence import Dependences, flow_into
+from polyml.model.dependence import dependences as dependences_of
 from polyml.model.exponents import kernel
 from polyml.model.nest import subvalues
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Gather, Scop, Statement
 from polyml.model.text import access_text
+from polyml.schedule.phases import Parted, parted
 from polyml.schedule.places import Flows, Place, arrangements
 from polyml.schedule.routing import Key, Read, Source, hops, read_of, routes, shifted
 from polyml.schedule.spacetime import Direction, SpaceTime, Vector, linear
@@ -73,7 +76,8 @@ class Nest:
 
     places: of all of them among the points of its loops. uses: statement by statement. results: the elements that each of them
     writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
-    arrays. order: of sums. edge: other statements whose instances make one of its values from another as they come and go.
+    arrays. order: of sums. scop: whose statements they are, the kernel's or one with some of these in parts; origins: by part, its
+    statement. edge: other statements whose instances make one of its values from another as they come and go.
     """
 
     statement: Statement = field(repr=False)
@@ -83,6 +87,8 @@ class Nest:
     kept: isl.Set = field(repr=False, compare=False)
     order: Order = field(repr=False, compare=False)
     starts: bool
+    scop: Scop = field(repr=False, compare=False)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     edge: tuple[str, ...] = ()
 
     @property
@@ -93,6 +99,23 @@ class Nest:
     def written(self) -> Use:
         """The elements that `statement` writes."""
         return next(use for use in self.results if use.statement == self.statement.name)
+
+    @property
+    def is_wired(self) -> bool:
+        """Whether values go along wires."""
+        return any(source.line for use in self.uses for source in use.sources)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The instances of each part of a statement: `S0[k, i, j] : i <= k and j <= k`."""
+        domains = {place.statement.name: place.statement.domain for place in self.places}
+        found = {}
+        for part, name in self.origins.items():
+            alike = [domains[other].set_tuple_name(name) for other, origin in self.origins.items() if origin == name]
+            if len(alike) > 1:
+                whole = polyhedra.union(alike, None).coalesce()
+                found[part] = polyhedra.text(domains[part].set_tuple_name(name).gist(whole))
+        return found
 
     @property
     def heading(self) -> str:
@@ -177,9 +200,9 @@ class Recurrence:
     def _sources(self, stream: Stream) -> Iterator[Source]:
         use = stream.use
         for source in use.sources:
-            steps = _steps(source.vector, self.outer, self.axes)
-            if steps is not None:
-                yield replace(source, vector=steps, pairs=self.among(source.pairs))
+            direction = _direction(source, self.outer, self.axes)
+            if direction is not None:
+                yield replace(source, vector=direction.vector, line=direction.line, pairs=self.among(source.pairs))
         for direction in () if use.sources else stream.directions:
             pairs = shifted(self.users(stream), direction.vector, len(self.outer))
             kind, read = ("made", None) if use.kind == "result" else ("hop", use.read)
@@ -275,14 +298,39 @@ class Recurrence:
         return _fixed(self.nest.kept, self.sizes).apply(self.placing)
 
 
-def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> tuple[Nest, ...]:
+def nests(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str = "manhattan"
+) -> tuple[Nest, ...]:
     """Statements that have loops and hand values on, those together that need each other's values, in the source's order; those
-    that only make one value from another belong to a nest that they give values to or take them from. Raises IllegalSchedule, with
-    the dependence, for a nest that is no uniform recurrence.
+    that only make one value from another belong to a nest that they give values to or take them from. links: with broadcast ones,
+    statements that are no uniform recurrence may come in parts. Raises IllegalSchedule, with the dependence, for a nest that is none.
     """
+    return _nests(scop, dependences, reductions, links, ())
+
+
+def _nests(
+    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str, known: tuple[Parted, ...]
+) -> tuple[Nest, ...]:
+    """known: the statements that are in parts."""
     flows = {name: _flows(scop, statement) for name, statement in scop.statements.items()}
     made_of = {name: {s for flow in of.values() for s in flow} for name, of in flows.items()}
-    found = [_nest(scop, names, flows, dependences, reductions) for names in _circles(made_of)]
+    found = []
+    for names in _circles(made_of, [tuple(each.origins) for each in known]):
+        cut = next((each for each in known if names == tuple(each.origins)), None)
+        if cut is not None:
+            found.append(_wired(scop, cut, flows, dependences))
+            continue
+        try:
+            found.append(_nest(scop, names, flows, dependences, reductions))
+        except IllegalSchedule as refused:
+            cut = _parted(scop, names, flows)
+            if cut is None:
+                raise
+            if links != "broadcast":
+                notes = [*refused.notes, "on links with wires, broadcast, values reach the units on both sides at once"]
+                raise IllegalSchedule(refused.message, loc=refused.loc, notes=notes) from None
+            rest = {name: each for name, each in reductions.items() if name not in names}
+            return _nests(cut.scop, dependences_of(cut.scop), rest, links, (*known, cut))
     inner = [nest for nest in found if _hands_on(nest)]
     if not inner:
         names = ", ".join(scop.statements)
@@ -302,14 +350,35 @@ def _flows(scop: Scop, statement: Statement) -> dict[int, dict[str, isl.Map]]:
     return {k: flow_into(scop, statement, access) for k, access in enumerate(statement.reads)}
 
 
-def _circles(made_of: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
-    """The statements, those together that need each other's values."""
+def _parted(scop: Scop, names: Sequence[str], flows: Flows) -> Parted | None:
+    """The statements in parts whose values wires bring; None where there are none."""
+    for found in parted(scop, [scop.statements[name] for name in names], flows):
+        try:
+            made = {name: _flows(found.scop, found.scop.statements[name]) for name in found.origins}
+            _wired(found.scop, found, made, dependences_of(found.scop))
+            return found
+        except IllegalSchedule:
+            continue
+    return None
+
+
+def _wired(scop: Scop, cut: Parted, flows: Flows, dependences: Dependences) -> Nest:
+    places = tuple(replace(place, statement=scop.statements[place.statement.name]) for place in cut.places)
+    nest = _placed(scop, places, Order(flows, {}), dependences, None, wired=True)
+    return replace(nest, origins=cut.origins)
+
+
+def _circles(made_of: Mapping[str, set[str]], known: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The statements, those together that need each other's values, or are known to be."""
     reached = {name: set(made_of[name]) for name in made_of}
     for middle in reached:
         for name in reached:
             if middle in reached[name]:
                 reached[name] |= reached[middle]
-    every = [tuple(o for o in made_of if o == name or name in reached[o] and o in reached[name]) for name in made_of]
+    together = {name: names for names in known for name in names}
+    every = [
+        together.get(name) or tuple(o for o in made_of if o == name or name in reached[o] and o in reached[name]) for name in made_of
+    ]
     return list(dict.fromkeys(every))
 
 
@@ -348,9 +417,9 @@ def _nest(
 
 
 def _placed(
-    scop: Scop, places: tuple[Place, ...], order: Order, dependences: Dependences, reduction: Reduction | None
+    scop: Scop, places: tuple[Place, ...], order: Order, dependences: Dependences, reduction: Reduction | None, wired: bool = False
 ) -> Nest:
-    """reduction: of a statement alone."""
+    """reduction: of a statement alone. wired: values go along wires, too."""
     flows = order.flows
     by_name = {place.statement.name: place for place in places}
     uses: dict[Key, Use] = {}
@@ -364,7 +433,7 @@ def _placed(
         uses[summed] = replace(uses[summed], kind="result")
         starts = _reads_arrays(scop, places[0].statement, flows[summed[0]][summed[1]])
     reads = {key: read_of(scop, by_name, flows, key, use.text, use.rows) for key, use in uses.items() if key != summed}
-    for key, sources in routes(by_name, reads).items():
+    for key, sources in routes(by_name, reads, wired).items():
         pairs = [users.apply_domain(by_name[other].map) for other, users in reads[key].made.items()]
         uses[key] = replace(uses[key], sources=sources, flow=polyhedra.union(pairs, None))
     for key, use in uses.items():
@@ -374,7 +443,7 @@ def _placed(
         uses |= _with_neighbours(place, {key: use for key, use in uses.items() if key[0] == name}, reads)
     deepest = max((place.statement for place in places), key=lambda s: len(s.iterators))
     results = tuple(_use("result", scop, p.statement, p.statement.write, None) for p in places)
-    return Nest(deepest, places, tuple(uses.values()), results, _kept(places, order, dependences), order, starts)
+    return Nest(deepest, places, tuple(uses.values()), results, _kept(places, order, dependences), order, starts, scop)
 
 
 def _summed(uses: Mapping[Key, Use], reduction: Reduction | None) -> Key | None:
@@ -486,7 +555,9 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
             choices.append([tuple(group) for group in grouped.values()])
     seen = set()
     for units in choices:
-        for outside in combinations(units, max(0, len(units) - dims - 1)):
+        number = max(0, len(units) - dims - 1)
+        more = number + (number == 0 and nest.is_wired)  # an array smaller than the nest goes through it iteration by iteration
+        for outside in (each for length in range(number, more + 1) for each in combinations(units, length)):
             inside = tuple(unit for unit in units if unit not in outside)
             outer = tuple(sorted(loop for unit in outside for loop in unit))
             if (outer, inside) in seen:
@@ -519,8 +590,8 @@ def _streams(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> tuple[St
         if not use.rows and use.kind == "operand":
             continue  # a number that every unit has
         if use.sources:
-            steps = dict.fromkeys(_steps(source.vector, outer, axes) for source in use.sources)
-            found.append(Stream(use, tuple(Direction(step, False) for step in steps if step is not None)))
+            ways = dict.fromkeys(_direction(source, outer, axes) for source in use.sources)
+            found.append(Stream(use, tuple(way for way in ways if way is not None)))
             continue
         directions = _unused(nest, use if use.kind == "operand" else nest.written, outer, axes)
         if use.kind == "result" and len(directions) > 1:
@@ -529,10 +600,12 @@ def _streams(nest: Nest, outer: Sequence[int], axes: Sequence[Axis]) -> tuple[St
     return tuple(found)
 
 
-def _steps(vector: Vector, outer: Sequence[int], axes: Sequence[Axis]) -> Vector | None:
-    """A step among the nest's points along the axes; None where it leads to another iteration of the outer loops."""
-    steps = tuple(sum(a * v for a, v in zip(axis.coefficients, vector)) for axis in axes)
-    return steps if any(steps) and not any(vector[loop] for loop in outer) else None
+def _direction(source: Source, outer: Sequence[int], axes: Sequence[Axis]) -> Direction | None:
+    """Of a step among the nest's points; None where it leads to another iteration of the outer loops."""
+    if any(way[loop] for way in (source.vector, source.line) if way for loop in outer):
+        return None
+    steps, line = (tuple(sum(a * v for a, v in zip(axis.coefficients, way)) for axis in axes if way) for way in (source.vector, source.line))
+    return Direction(steps, source.free, line) if any(steps) else None
 
 
 def _unused(nest: Nest, use: Use, outer: Sequence[int], axes: Sequence[Axis]) -> list[Vector]:

@@ -9,6 +9,11 @@ the same everywhere (Quinton and Van Dongen, "The mapping of linear recurrence e
     A[i, j] -= A[i, k] * A[k, j] at (k, i, j)      A[i, k] is made at (k, i, k), and hops along j from (k, i, k + 1) on
 
 Two instances use one value where one instance made it, or where it is one element that none of the nest made.
+
+Where there are wires along rows and columns a value also goes at once to all that use it along what the access does not depend on,
+on both sides of where it is made:
+
+    P[i, k] of P[i, j] = min(P[i, j], P[i, k] + P[k, j]) at (k, i, j)       made at (k, i, k), for all j > k; before, for all j <= k
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from polyml.source import Loc
 MOST_ROUTES = 8  # of one read that are tried
 
 Key = tuple[str, int]  # a statement, and which of its reads
+Steps = frozenset[tuple[Vector, bool]]  # of values, and whether that is along a wire
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Source:
     """Where a read gets what it uses, at the point q: at p = q - vector, from a statement's read ("hop"), or what the statement
     made there ("made", read None).
 
-    free: q may as well be the one from which p gets it. pairs: { p -> q }.
+    free: q may as well be the one from which p gets it. line: of a wire, along which q = p + vector + n * line, for any n; else ().
+    pairs: { p -> q }.
     """
 
     kind: str
@@ -47,6 +54,7 @@ class Source:
     vector: Vector
     free: bool
     pairs: isl.Map = field(repr=False, compare=False)
+    line: Vector = ()
 
 
 @dataclass(frozen=True)
@@ -98,18 +106,19 @@ def _elements(access: Access, domain: isl.Set, flow: Mapping[str, isl.Map], plac
     return isl.UnionMap.from_map(polyhedra.rename_domain(elements, f"element_{access.array}"))
 
 
-def routes(places: Mapping[str, Place], reads: Mapping[Key, Read]) -> dict[Key, tuple[Source, ...]]:
-    """Of each read of values that the nest makes; all of them go forward in some time that is linear. Raises IllegalSchedule,
-    with the dependence, where there are none.
+def routes(places: Mapping[str, Place], reads: Mapping[Key, Read], wired: bool = False) -> dict[Key, tuple[Source, ...]]:
+    """Of each read of values that the nest makes; all of them go forward in some time that is linear. wired: along wires, too.
+    Raises IllegalSchedule, with the dependence, where there are none.
     """
-    open_ = {key: (r for r in _routes(read, reads, places) if has_time(_vectors(r))) for key, read in reads.items() if read.made}
+    made = {key: _routes(read, reads, places, wired) for key, read in reads.items() if read.made}
+    open_ = {key: (route for route in found if has_time(_steps_of(route))) for key, found in made.items()}
     first: dict[Key, tuple[Source, ...]] = {}
     for key, found in open_.items():
         route = next(found, None)
         if route is None:
             raise _refusal(reads[key], places)
         first[key] = route
-    if has_time(frozenset().union(*map(_vectors, first.values()))):
+    if has_time(frozenset().union(*map(_steps_of, first.values()))):
         return first
     options = {key: [first[key], *islice(found, MOST_ROUTES - 1)] for key, found in open_.items()}
     chosen = _together(sorted(options.items(), key=lambda item: len(item[1])), frozenset())
@@ -118,8 +127,8 @@ def routes(places: Mapping[str, Place], reads: Mapping[Key, Read]) -> dict[Key, 
     return chosen
 
 
-def _vectors(route: Sequence[Source]) -> frozenset[Vector]:
-    return frozenset(source.vector for source in route)
+def _steps_of(route: Sequence[Source]) -> Steps:
+    return frozenset((vector, at_once) for s in route if not s.free for vector, at_once in ((s.vector, False), (s.line, True)) if vector)
 
 
 def hops(read: Read, other: Read, vector: Vector) -> isl.Map:
@@ -146,7 +155,7 @@ def _arriving(holders: isl.UnionMap, users: isl.UnionMap, step: isl.Map) -> isl.
     return found[0].coalesce() if found else isl.Set.empty(step.range().get_space())
 
 
-def _routes(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place]) -> Iterator[tuple[Source, ...]]:
+def _routes(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place], wired: bool) -> Iterator[tuple[Source, ...]]:
     """Those of the fewest steps first: from where a value is made; then along what the access does not depend on; then by other
     steps to neighbours, from any read that has the value.
     """
@@ -154,6 +163,12 @@ def _routes(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place]) 
     alone = _made(read, targets, places)
     if alone is not None:
         yield alone
+        return
+    if wired:
+        for way in (way for way in read.ways if 1 in map(abs, way)):
+            made = _made(read, targets, places, way)
+            if made is not None:  # what comes from memory reaches all, too
+                yield (*made, Source("hop", *read.key, way, True, hops(read, read, way)))
         return
     holders = _holders(read, reads, places)
     along = []
@@ -189,16 +204,21 @@ def _neighbours(places: Mapping[str, Place]) -> list[Vector]:
     return sorted((v for v in every if any(v)), key=lambda v: sum(map(abs, v)))
 
 
-def _made(read: Read, targets: isl.Set, places: Mapping[str, Place]) -> tuple[Source, ...] | None:
-    """From where the values of the targets are made; None where that is at several distances from one statement."""
+def _made(read: Read, targets: isl.Set, places: Mapping[str, Place], line: Vector = ()) -> tuple[Source, ...] | None:
+    """From where the values of the targets are made; None where that is at several distances from one statement. line: of wires
+    that bring them from any distance along it.
+    """
     found = []
     for name, users in read.made.items():
         pairs = users.intersect_range(targets).apply_domain(places[name].map)
         if not pairs.is_empty():
-            distance = polyhedra.constant_distance(pairs.reverse())
+            distance = polyhedra.only_point(pairs.deltas())
+            wire = line if distance is None else ()
+            if wire:
+                distance = polyhedra.only_point(polyhedra.modulo(pairs.deltas(), line))
             if distance is None:
                 return None
-            found.append(Source("made", name, None, distance, False, pairs))
+            found.append(Source("made", name, None, distance, False, pairs, wire))
     return tuple(found)
 
 
@@ -227,13 +247,13 @@ def _without(targets: isl.Set, sources: Sequence[Source]) -> isl.Set:
     return targets
 
 
-def _together(options: Sequence[tuple[Key, Sequence]], vectors: frozenset[Vector]) -> dict[Key, tuple[Source, ...]] | None:
+def _together(options: Sequence[tuple[Key, Sequence]], steps: Steps) -> dict[Key, tuple[Source, ...]] | None:
     """One of each read's routes, so that some time goes forward along all of their steps."""
     if not options:
         return {}
     (key, alternatives), *others = options
     for route in alternatives:
-        more = vectors | _vectors(route)
+        more = steps | _steps_of(route)
         found = _together(others, more) if has_time(more) else None
         if found is not None:
             return {key: route, **found}
@@ -241,12 +261,13 @@ def _together(options: Sequence[tuple[Key, Sequence]], vectors: frozenset[Vector
 
 
 @lru_cache(maxsize=4096)
-def has_time(vectors: frozenset[Vector]) -> bool:
-    """Whether some sum of the coordinates grows along all of them."""
-    dims = len(next(iter(vectors), ()))
+def has_time(steps: Steps) -> bool:
+    """Whether some sum of the coordinates grows along all of them, and not along wires."""
+    dims = len(next((vector for vector, _ in steps), ()))
     names = [f"t{k}" for k in range(dims)]
-    grows = (" + ".join(f"{v}*{name}" for v, name in zip(vector, names)) + " >= 1" for vector in vectors)
-    return not vectors or not isl.BasicSet(f"{{ [{', '.join(names)}] : {' and '.join(grows)} }}").is_empty()
+    sums = ((" + ".join(f"{v}*{name}" for v, name in zip(vector, names)), at_once) for vector, at_once in steps)
+    grows = (f"{sum_} = 0" if at_once else f"{sum_} >= 1" for sum_, at_once in sums)
+    return not steps or not isl.BasicSet(f"{{ [{', '.join(names)}] : {' and '.join(grows)} }}").is_empty()
 
 
 def _refusal(read: Read, places: Mapping[str, Place]) -> IllegalSchedule:

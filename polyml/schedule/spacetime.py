@@ -13,6 +13,12 @@ these have is added up (fan-in). Dependences through operands and sums may then 
 
     causal      { p -> q : t(q) < t(p) }            wired       { p -> q : t(q) = t(p), and they are in no row or column }
 
+Values of the nest go along wires, too, from wherever in a row or column they are made: in a later cycle the unit that made one drives
+its line, and all units there take it at once. Instead of near
+
+    in line     { p -> q in dependences : p and q are in other rows (columns) }             a wire goes from one to the other
+    alone       { p -> q not in dependences : p drives the row in which and when q runs }   it has one value, which all take
+
 (Karp, Miller and Winograd, "The organization of computations for uniform recurrence equations", JACM 1967; Quinton, "Automatic
 synthesis of systolic arrays from uniform recurrent equations", ISCA 1984; Kung, "Why systolic architectures?", 1982.)
 """
@@ -39,10 +45,13 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Direction:
-    """A value that the instance at p uses goes on to the one at p + vector; or to p - vector where that is free."""
+    """A value that the instance at p uses goes on to the one at p + vector; or to p - vector where that is free. line: of wires, by
+    which it goes to all of p + vector + n * line at once; else ().
+    """
 
     vector: Vector
     free: bool
+    line: Vector = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,15 @@ class SpaceTime:
     def sense(self, direction: Direction) -> int:
         """1 where a value goes on along the vector, -1 where it goes against it."""
         return -1 if direction.free and _dot(self.time, direction.vector) < 0 else 1
+
+    def wire(self, direction: Direction) -> int | None:
+        """The coordinate along which the units are that a wire brings a value to at once; None where there are several or none, or
+        where it goes another way, too.
+        """
+        cycles, *places = self.steps(direction.line)
+        along = [k for k, step in enumerate(places) if step]
+        off = (step for k, step in enumerate(self.steps(direction.vector)[1:]) if k not in along)
+        return along[0] if cycles == 0 and len(along) == 1 and not any(off) else None
 
     @property
     def density(self) -> int:
@@ -140,7 +158,7 @@ def check_units(order: isl.UnionMap) -> None:
 
 def check_ways(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, what: str = "", outer: int = 0) -> None:
     """That it is causal and near."""
-    dims = polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
+    dims = _dims(order, outer)
     through = f"dependence through {what}" if what else "dependence"
     broken = _pairs(order, dependences, _between(dims, outer, ["u < t" if links == "broadcast" else "u <= t"]))
     if not broken.is_empty():
@@ -154,6 +172,45 @@ def check_ways(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, wh
     broken = _pairs(order, dependences, _between(dims, outer, _farther(dims, links)))
     if not broken.is_empty():
         raise _illegal(broken, "a value cannot come from {0} to {1} in time", f"{through}, {links} links", _shown(order))
+
+
+def check_wires(
+    order: isl.UnionMap, along: int, drivers: isl.UnionMap, users: isl.UnionSet, *, what: str = "", outer: int = 0
+) -> None:
+    """That values which go along wires of one coordinate are there when they are used, in line, and alone. drivers: { S[p] -> T[q] }:
+    T[q] uses by a wire what S[p] made. users: { T[q] } that take what is on these wires when they run.
+    """
+    dims, through = _dims(order, outer), f"dependence through {what}"
+    broken = _pairs(order, drivers, _between(dims, outer, ["u <= t"]))
+    if not broken.is_empty():
+        raise _illegal(broken, "{1} must run after {0}", through, _shown(order))
+    others = [f"v{k} != w{k}" for k in range(dims) if k != along]
+    broken = _pairs(order, drivers, _between(dims, outer, others)) if others else isl.UnionMap("{ }")
+    if not broken.is_empty():
+        raise _illegal(broken, "no wire goes from {0} to {1}, which run in different " + ("rows", "columns")[1 - along], through, _shown(order))
+    lines = _lines(order, along, dims, outer)
+    taken = drivers.apply_range(lines).apply_range(lines.intersect_domain(users).reverse())
+    broken = taken.subtract(drivers)
+    if not broken.is_empty():
+        raise _illegal(broken, "{1} would have the value of {0} on its wire, and needs another one", through, _shown(order))
+
+
+def check_drivers(order: isl.UnionMap, along: int, drivers: isl.UnionSet, *, what: str = "", outer: int = 0) -> None:
+    """That at most one of some instances is in a line in a cycle: what each has goes along its wire then."""
+    lines = _lines(order.intersect_domain(drivers), along, _dims(order, outer), outer)
+    twice = lines.apply_range(lines.reverse()).subtract(drivers.identity())
+    if not twice.is_empty():
+        raise _illegal(twice, "{0} and {1} would drive one wire in one cycle", f"dependence through {what}", _shown(order))
+
+
+def _lines(order: isl.UnionMap, along: int, dims: int, outer: int) -> isl.UnionMap:
+    """{ S[p] -> [o, t, x] }: when instances run, and in which line along a coordinate"""
+    places = [*(f"o{k}" for k in range(outer)), "t", *(f"v{k}" for k in range(dims))]
+    return order.apply_range(isl.UnionMap(f"{{ [{', '.join(places)}] -> [{', '.join(p for p in places if p != f'v{along}')}] }}"))
+
+
+def _dims(order: isl.UnionMap, outer: int) -> int:
+    return polyhedra.dimensions(polyhedra.pieces(order.range())[0]) - 1 - outer
 
 
 def _pairs(order: isl.UnionMap, dependences: isl.UnionMap, places: isl.UnionMap) -> isl.UnionMap:
@@ -234,13 +291,14 @@ def _plain(mapping: SpaceTime, directions: Sequence[Direction]) -> tuple:
 
 def _times(axes: int, directions: Sequence[Direction], dims: int, links: str, dense: bool, slower: int) -> Iterator[Vector]:
     """Times of which none is slower than another one in every direction; the smallest coefficients that do."""
-    reach = max((abs(v) for d in directions for v in d.vector), default=1) + 1 + slower
+    reach = max((abs(v) for d in directions for v in (*d.vector, *d.line)), default=1) + 1 + slower
     found: dict[Vector, list[Vector]] = {}
     while reach > 1 and (reach > MOST_STEPS or (2 * reach + 1) ** axes > MOST_TIMES):
         reach -= 1
     for time in product(range(-reach, reach + 1), repeat=axes):
         cycles = [_dot(time, d.vector) for d in directions]
-        if all(c > 0 or d.free and (c or links == "broadcast") for c, d in zip(cycles, directions)):
+        at_once = not any(_dot(time, d.line) for d in directions)
+        if at_once and all(c > 0 or d.free and (c or links == "broadcast") for c, d in zip(cycles, directions)):
             found.setdefault(tuple(map(abs, cycles)), []).append(time)
     if links == "broadcast":  # no time at all would be the least, and have no mapping
         found = {c: times for c, times in found.items() if any(_has_mapping(t, directions, dims, links, dense) for t in times)}
@@ -268,6 +326,7 @@ def _spaces(time: Vector, directions: Sequence[Direction], dims: int, links: str
     """Coordinates that links reach: each alone at most a link per cycle, with Manhattan links all together. Without permutations
     and reflections of each other.
     """
+    wires, directions = [d for d in directions if d.line], [d for d in directions if not d.line]
     cycles = [abs(_dot(time, d.vector)) for d in directions]
     most = min(max([1, *cycles]), MOST_STEPS)
     reach = [most if any(d.vector[axis] for d in directions) else 1 for axis in range(len(time))]
@@ -275,10 +334,12 @@ def _spaces(time: Vector, directions: Sequence[Direction], dims: int, links: str
     for row in product(*(range(end, -end - 1, -1) for end in reach)):
         taken = tuple(abs(_dot(row, d.vector)) for d in directions)
         near = all(n <= c or c == 0 for n, c in zip(taken, cycles))
-        if row >= tuple(-v for v in row) and near and (dims == 1 or any(row)):
+        aside = any(_dot(row, d.vector) and not _dot(row, d.line) for d in wires)  # another line
+        if row >= tuple(-v for v in row) and near and not aside and (dims == 1 or any(row)):
             rows[row] = taken
     for space in combinations(rows, dims):
-        if all(_reached(c, taken, links) for c, *taken in zip(cycles, *(rows[row] for row in space))):
+        near = all(_reached(c, taken, links) for c, *taken in zip(cycles, *(rows[row] for row in space)))
+        if near and all(SpaceTime(time, space).wire(d) is not None for d in wires):
             yield space
 
 

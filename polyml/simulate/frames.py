@@ -225,8 +225,12 @@ class _Fold:
         self._resting = [lane for each in self._loads for lane in each]
         self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
         self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
+        self._at_once: set[tuple[Point, int]] = set()  # what comes by a wire from where it was kept
         for lane, found in enumerate(sources):
-            self._source |= {(point, lane): other for point, other in self._from(found, points).items()}
+            for point, (source, other) in self._from(found, points).items():
+                self._source[point, lane] = other
+                if source.line:
+                    self._at_once.add((point, lane))
         self._gone = self._leaving(points)
         self._new = self._entering(before)
         self._rows = [unit[0] for unit in self._unit.values()]
@@ -242,13 +246,13 @@ class _Fold:
         first = self._outer
         return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
 
-    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, Point]:
+    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, tuple[Source, Point]]:
         """By instance the one of the fold that has the element before."""
-        found: dict[Point, Point] = {}
+        found: dict[Point, tuple[Source, Point]] = {}
         for source in sources:
             pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
             for (_, before), (_, after) in polyhedra.points(pairs.intersect_domain(points).intersect_range(points)):
-                found.setdefault(after, before)
+                found.setdefault(after, (source, before))
         return found
 
     def _leaving(self, points: isl.Set) -> set[Point]:
@@ -330,6 +334,8 @@ class _Fold:
             if source is None or self._unit[source] == self._unit[point]:
                 continue
             start, cycles = self._t[source], self._t[point] - self._t[source]
+            if (point, lane) in self._at_once:
+                start, cycles = self._t[point], 0
             for step in range(max(cycles, 1)):
                 way = self._unit[source], self._unit[point]
                 found[start + step].append(Move(lane, self._elements[lane][point], *way, step, cycles))

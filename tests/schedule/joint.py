@@ -258,11 +258,14 @@ class Arrivals:
             self.writers.append([self.last.get(cell) for cell in reads])
             self.last[write] = number
         lower = run.__code__.co_firstlineno - function.__code__.co_firstlineno
-        lines = {place.statement.loc.line + lower: place for place in recurrence.nest.places}
+        places = {}
+        for place in recurrence.nest.places:
+            own = polyhedra.points(place.statement.domain, **dict(recurrence.sizes))
+            places |= {(place.statement.loc.line + lower, loops): place for _, loops in own}
         self.points, self.names = {}, {}  # of events of the nest
         for number, ((line, loops), _, _) in enumerate(self.trace):
-            if line in lines:
-                place = lines[line]
+            if (line, loops) in places:
+                place = places[line, loops]
                 point = [sum(c * v for c, v in zip(row, loops)) + start for row, start in zip(place.rows, place.constants)]
                 axes = [sum(c * v for c, v in zip(axis.coefficients, point)) for axis in recurrence.axes]
                 self.points[number] = (*(point[k] for k in recurrence.outer), *axes)
@@ -280,7 +283,7 @@ class Arrivals:
 
     def _led(self, source):
         """(source, by the point that gets it, the point that it gets it from)"""
-        forward = not source.free or self.plan.mapping.steps(source.vector)[0] > 0
+        forward = self.plan.mapping.sense(source) > 0
         pairs = [(p, q) for (_, p), (_, q) in polyhedra.points(source.pairs)]
         return source, {q: p for p, q in pairs} if forward else {p: q for p, q in pairs}
 
@@ -289,16 +292,22 @@ class Arrivals:
         assert len(self.at) == len(self.points)
         assert len({(self.fold[n], self.t[n], self.unit[n]) for n in self.points}) == len(self.points)
         self.read = defaultdict(int)  # by statement and read, how often from memory
+        self.driven = defaultdict(set)  # by read, fold, cycle and line: whose values are on the wire
         sums = {(use.statement, use.read) for use in self.plan.recurrence.nest.uses if use.kind == "result"}
         for number in self.points:
             for read, made in enumerate(self.writers[number]):
                 key = self.names[number], read
                 if key in self.sources and key not in sums:
                     self._check(number, read, made)
+        for (read, fold, t, along, line), makers in self.driven.items():
+            assert len(makers) == 1
+            here = [n for n in self.points if (self.fold[n], self.t[n], _line(self.unit[n], along)) == (fold, t, line)]
+            users = [n for n in here if (self.trace[n][0][0], read[1]) == read]
+            assert {(self.writers[n][read[1]], self.trace[n][1][read[1]]) for n in users} == makers
 
     def _check(self, number, read, made) -> None:
         key = self.names[number], read
-        leading = [source.vector for source, led in self.sources[key] if self.points[number] in led]
+        leading = [(source.vector, source.line) for source, led in self.sources[key] if self.points[number] in led]
         assert len(set(leading)) == len(leading)
         for source, led in self.sources[key]:
             before = self.at.get(led.get(self.points[number]))
@@ -312,8 +321,15 @@ class Arrivals:
                 if made is None:
                     assert self.trace[before][1][source.read] == self.trace[number][1][read]
             cycles = self.t[number] - self.t[before]
-            links = sum(abs(a - b) for a, b in zip(self.unit[before], self.unit[number]))
-            assert cycles > 0 and links <= cycles
+            assert cycles > 0 or source.free and cycles == 0
+            if source.line or cycles == 0:
+                way = source.line or source.vector
+                (along,) = (k for k, step in enumerate(self.plan.mapping.steps(way)[1:]) if step)
+                assert _line(self.unit[before], along) == _line(self.unit[number], along)
+                wire = (self.trace[number][0][0], read), self.fold[number], self.t[number], along, _line(self.unit[number], along)
+                self.driven[wire].add((made, self.trace[number][1][read]))
+            else:
+                assert sum(abs(a - b) for a, b in zip(self.unit[before], self.unit[number])) <= cycles
             return
         self.read[key] += 1
         if made in self.points:  # through memory
@@ -337,6 +353,10 @@ class Arrivals:
             times = [t for t, _ in instances]
             found.append((len(instances), len({unit for _, unit in instances}), max(times) - min(times) + 1))
         return sorted(found)
+
+
+def _line(unit, along) -> tuple[int, ...]:
+    return (*unit[:along], *unit[along + 1 :])
 
 
 def _dot(row, point) -> int:

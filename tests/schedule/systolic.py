@@ -164,13 +164,13 @@ CALLS = {
 }
 
 
-def nests_of(function, args=None):
+def nests_of(function, args=None, links="manhattan"):
     """(nests, sizes) of a function for the arguments, those of CALLS if left out."""
     args = CALLS[function] if args is None else args
     scop = model_for(function, args)
     sizes = sizes_of(scop, args)
     scop = expand(scop)
-    return nests(scop, dependences(scop), reductions(scop, "reassociate")), sizes
+    return nests(scop, dependences(scop), reductions(scop, "reassociate"), links), sizes
 
 
 class Run:

@@ -19,12 +19,12 @@ from tests.model.modelling import model_for, sizes_of
 class Simulated:
     """A function's nests, for arguments like these."""
 
-    def __init__(self, function, args: Sequence[object]):
+    def __init__(self, function, args: Sequence[object], links: str = "manhattan"):
         self.function = function
         self.scop = expand(model_for(function, args))
         self.dependences = dependences(self.scop)
         self.sizes = sizes_of(self.scop, args)
-        self.nests = nests(self.scop, self.dependences, reductions(self.scop, self.dependences))
+        self.nests = nests(self.scop, self.dependences, reductions(self.scop, self.dependences), links)
 
     @property
     def between(self) -> Between:
