@@ -5,7 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from polyml.schedule.dataflows import plans
 from polyml.simulate import ENGINES
+from polyml.simulate.frames import frames
+from tests.schedule.joint import Arrivals
+from tests.schedule.systolic import nests_of
 from tests.schedule.wired import WIRED, closure, floyd_warshall
 from tests.simulate.simulating import Simulated, expected, filled
 
@@ -36,3 +40,29 @@ def test_values_are_exact(function, shape, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_closures_of_booleans(engine):
     check(closure, [np.random.default_rng(1).random((7, 7)) < 0.2], (7, 7), engine)
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (3, 4)], ids=str)
+def test_frames_show_wires(shape):
+    """Each instance with its elements; on each line at most one element of a read in a cycle, from one unit."""
+    (nest,), sizes = nests_of(floyd_warshall, WIRED[floyd_warshall], "broadcast")
+    plan = plans(nest, sizes, shape, "broadcast")[0]
+    arrivals, shown = Arrivals(floyd_warshall, WIRED[floyd_warshall], plan), frames(plan)
+    assert len(shown.frames) == plan.folds.cycles + plan.folds.drain_cycles
+    at = {(arrivals.fold[n], arrivals.t[n]): [] for n in arrivals.points}
+    for n in arrivals.points:
+        unit = tuple((x - start) % length for x, start, length in zip(arrivals.unit[n], arrivals.starts, shape))
+        (_, values), reads, _ = arrivals.trace[n]
+        at[arrivals.fold[n], arrivals.t[n]].append((unit, values, {f"P[{i},{j}]" for _, (i, j) in reads}))
+    wires = 0
+    for frame in (frame for frame in shown.frames if frame.phase == "compute"):
+        ran = {unit: cell for unit, cell in frame.cells.items() if cell.instance is not None}
+        found = [(u, c.instance.values, {r.element for r in c.registers if r.used}) for u, c in ran.items()]
+        assert sorted(found, key=str) == sorted(at[frame.number, frame.t], key=str)
+        driven = {}
+        for move in (move for move in frame.moves if move.cycles == 0):
+            (along,) = (k for k in (0, 1) if move.source[k] != move.target[k])
+            assert driven.setdefault((move.lane, along, move.source[1 - along]), (move.element, move.source))[0] == move.element
+            wires += 1
+    assert wires
+    assert sum(r.enters for frame in shown.frames for cell in frame.cells.values() for r in cell.registers) == plan.folds.reads
