@@ -83,16 +83,18 @@ class Between:
         return prod(last - first + 1 for first, last in self._boxes[name])
 
     def in_order(self) -> Iterator[str]:
-        """Names of nests, and of statements of none, each after those that it takes from. Raises IllegalSchedule for those that have
-        to take turns.
+        """Names of nests, and of statements of none, that have instances, each after those that it takes from. Raises IllegalSchedule
+        for those that have to take turns.
         """
-        groups = dict.fromkeys(self.group[name] for name in self.scop.statements)
-        before: dict[str, set[str]] = {group: set() for group in groups}
+        groups = {name: self.group[name] for name in self.scop.statements if not self.domain(name).is_empty()}
+        before: dict[str, set[str]] = {group: set() for group in groups.values()}
         for (user, _), makers in self.makers.items():
-            before[self.group[user]] |= {self.group[maker] for maker in makers}
+            if user in groups:
+                before[groups[user]] |= {groups[maker] for maker in makers if maker in groups}
         for source, sink in self._in_turn():
-            before[self.group[sink]].add(self.group[source])
-        waiting = list(groups)
+            if source in groups and sink in groups:
+                before[groups[sink]].add(groups[source])
+        waiting = list(before)
         while waiting:
             ready = next((group for group in waiting if before[group] <= {group}), None)
             if ready is None:

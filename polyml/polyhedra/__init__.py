@@ -16,7 +16,7 @@ from polyml.polyhedra.constraints import (
     LinearRow, Quotient, bounding, has_integers, integer_rows, is_in, linear_row, rows_by_piece, set_of_rows,
 )
 from polyml.polyhedra.context import CONTEXT, BudgetExceeded, budget
-from polyml.polyhedra.elements import Instance, Witness, first_image, instance_text, only_point, points, text, witness
+from polyml.polyhedra.elements import Instance, Witness, few_points, first_image, instance_text, only_point, points, text, witness
 from polyml.polyhedra.parameters import (
     at_sizes, fix, forget, from_units, in_units, on_parameters, with_parameter, without_parameter, without_parameters,
     without_sizes,
@@ -47,7 +47,7 @@ __all__ = [
     "as_facts", "as_parameters", "at_least", "at_sizes", "before_rounding", "between", "bounded", "bounding", "box_around",
     "box_of", "budget", "by_first_difference", "condition_text", "conjunctions", "count_tiles", "differ",
     "dimension", "dimensions", "disjoint", "divisions", "divisors", "domain_name", "earlier", "ends", "equal_first", "equalities",
-    "expression_of", "expressions", "extend", "extent", "extremes", "first_dimensions", "first_image", "fix", "fixed_dimensions",
+    "expression_of", "expressions", "extend", "extent", "extremes", "few_points", "first_dimensions", "first_image", "fix", "fixed_dimensions",
     "fixed_parameters", "flat", "fold", "forget", "freed", "from_units", "greatest", "half_way", "has_division", "has_integers",
     "has_none", "hull_dimension", "identity", "in_units", "in_whole_tiles", "instance_text", "integer_rows", "inverse_of_shifts",
     "is_affine", "is_box", "is_full", "is_in", "is_product", "is_thick", "is_whole_box", "is_within", "iterator_coefficients",

@@ -145,3 +145,19 @@ def only_point(values: isl.Set) -> tuple[int, ...] | None:
     if known.is_empty() or not known.is_singleton():
         return None
     return _coordinates(known.sample_point(), known.dim(_D.set))
+
+
+def few_points(values: isl.Set, most: int) -> tuple[tuple[int, ...], ...]:
+    """Those that a set has for all sizes, in order; () where there are more of them, or none.
+
+    >>> few_points(isl.Set("[N] -> { [i, N - N] : 0 <= i < 2 or i = N and 3 < N < 5 }"), 3)
+    ((0, 0), (1, 0), (4, 0))
+    """
+    found, rest = [], without_sizes(values)
+    while not rest.is_empty():
+        if len(found) == most:
+            return ()
+        point = rest.sample_point()
+        found.append(_coordinates(point, rest.dim(_D.set)))
+        rest = rest.subtract(isl.Set.from_point(point))
+    return tuple(sorted(found))

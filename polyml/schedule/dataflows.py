@@ -24,7 +24,7 @@ from polyml.model.counting import Count
 from polyml.schedule.folds import Folds, cycles, fold, obstacle, preloaded, stays
 from polyml.schedule.recurrence import Nest, Recurrence, Stream, Use, layouts
 from polyml.schedule.routing import Source, shifted
-from polyml.schedule.spacetime import Direction, SpaceTime, check_drivers, check_units, check_ways, check_wires, mappings
+from polyml.schedule.spacetime import Direction, SpaceTime, check_units, check_ways, check_wires, mappings
 
 MOST_SLOWER = 4  # times that are not the fastest, where these are needed
 
@@ -149,11 +149,6 @@ def prove(recurrence: Recurrence, mapping: SpaceTime, links: str) -> None:
         forward = between if not free or mapping.steps(vector)[0] > 0 else between.reverse()
         check_ways(order, forward, _wired(links, free), what=stream.use.text, outer=outer)
     _prove_wires(recurrence, mapping, order, back, [(s, source) for s, source in sources if source.line])
-    for stream, source in sources:
-        cycles, *places = mapping.steps(source.vector)
-        if stream.use.kind == "value" and cycles == 0:
-            begin = isl.UnionSet.from_set(recurrence.users(stream).subtract(source.pairs.range())).apply(back)
-            check_drivers(order, next(k for k, step in enumerate(places) if step), begin, what=stream.use.text, outer=outer)
 
 
 def _prove_wires(

@@ -243,6 +243,26 @@ class _Folded:
                 (_, source), _ = polyhedra.witness(cut).instances
                 message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
                 raise IllegalSchedule(message, notes=notes)
+            for number, source in enumerate(self._recurrence.sources_of(stream)):
+                if source.free and self._mapping.steps(source.vector)[0] == 0:
+                    self._check_drivers(stream, number)
+
+    def _check_drivers(self, stream: Stream, number: int) -> None:
+        """Of values from memory that go along wires at most one is in a line in a cycle; number: of the source."""
+        *before, source = self._recurrence.sources_of(stream)[: number + 1]
+        takers, inside = self._lifted(self._recurrence.users(stream)), self._same_fold()
+        for each in before:
+            takers = takers.subtract(self._within(each.pairs).intersect(inside).range())
+        begin = takers.subtract(self._within(source.pairs).intersect(inside).range())
+        along = next(k for k, step in enumerate(self._mapping.steps(source.vector)[1:]) if step)
+        others = (row for k, row in enumerate(self._mapping.space) if k != along)
+        rows = [linear(row, self._axes) for row in (self._mapping.time, *others)]
+        line = _map([*self._numbers, *self._axes], [*self._numbers, *rows]).intersect_domain(begin)
+        twice = line.apply_range(line.reverse()).subtract(begin.identity())
+        if not twice.is_empty():
+            one, other = (list(point[-len(self._axes) :]) for _, point in polyhedra.witness(twice).instances)
+            message = f"{stream.use.text} would be put on one wire at {one} and at {other} in one cycle"
+            raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
 
     def _expected(self) -> str:
         lengths = (last - first + 1 for first, last in polyhedra.ranges(self._image)[len(self._outer) + 1 :])
@@ -376,10 +396,11 @@ class _Folded:
         """{ [o, f, a] } that get the value from one before them in the fold."""
         users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
         for direction in stream.directions:
-            led = [s.pairs for s in self._recurrence.sources_of(stream) if (s.vector, s.line) == (direction.vector, direction.line)]
-            if direction.line:
+            sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
+            led = [s.pairs for s in sources if (s.vector, s.line) == (direction.vector, direction.line)]
+            if led and (direction.line or direction.free):
                 inside = self._within(polyhedra.union(led, None)).intersect(self._same_fold())
-                found.append(inside.range())
+                found.append(inside.range() if self._mapping.sense(direction) > 0 else inside.domain())
             elif stream.use.sources:
                 users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led], None))
                 found.append(self._points.apply(self._step(direction)).intersect(users_there))

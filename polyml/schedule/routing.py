@@ -34,6 +34,7 @@ from polyml.schedule.spacetime import Vector
 from polyml.source import Loc
 
 MOST_ROUTES = 8  # of one read that are tried
+MOST_DISTANCES = 4  # from where one statement makes values to where wires bring them
 
 Key = tuple[str, int]  # a statement, and which of its reads
 Steps = frozenset[tuple[Vector, bool]]  # of values, and whether that is along a wire
@@ -160,13 +161,13 @@ def _routes(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place], 
     steps to neighbours, from any read that has the value.
     """
     targets = polyhedra.union([pairs.range() for pairs in read.made.values()], None).coalesce()
-    alone = _made(read, targets, places)
+    alone = _wired(read, targets, places) if wired else _made(read, targets, places)
     if alone is not None:
         yield alone
         return
     if wired:
         for way in (way for way in read.ways if 1 in map(abs, way)):
-            made = _made(read, targets, places, way)
+            made = _wired(read, targets, places, way)
             if made is not None:  # what comes from memory reaches all, too
                 yield (*made, Source("hop", *read.key, way, True, hops(read, read, way)))
         return
@@ -204,22 +205,44 @@ def _neighbours(places: Mapping[str, Place]) -> list[Vector]:
     return sorted((v for v in every if any(v)), key=lambda v: sum(map(abs, v)))
 
 
-def _made(read: Read, targets: isl.Set, places: Mapping[str, Place], line: Vector = ()) -> tuple[Source, ...] | None:
-    """From where the values of the targets are made; None where that is at several distances from one statement. line: of wires
-    that bring them from any distance along it.
-    """
+def _made(read: Read, targets: isl.Set, places: Mapping[str, Place]) -> tuple[Source, ...] | None:
+    """From where the values of the targets are made; None where that is at several distances from one statement."""
     found = []
     for name, users in read.made.items():
         pairs = users.intersect_range(targets).apply_domain(places[name].map)
         if not pairs.is_empty():
             distance = polyhedra.only_point(pairs.deltas())
-            wire = line if distance is None else ()
-            if wire:
-                distance = polyhedra.only_point(polyhedra.modulo(pairs.deltas(), line))
             if distance is None:
                 return None
-            found.append(Source("made", name, None, distance, False, pairs, wire))
+            found.append(Source("made", name, None, distance, False, pairs))
     return tuple(found)
+
+
+def _wired(read: Read, targets: isl.Set, places: Mapping[str, Place], line: Vector = ()) -> tuple[Source, ...] | None:
+    """The same where that is at a few distances from each statement, but for how far it is along a line, of wires."""
+    found = []
+    for name, users in read.made.items():
+        pairs = users.intersect_range(targets).apply_domain(places[name].map)
+        if pairs.is_empty():
+            continue
+        few = polyhedra.few_points(pairs.deltas(), MOST_DISTANCES)
+        wire = () if few else line
+        if wire:
+            few = polyhedra.few_points(polyhedra.modulo(pairs.deltas(), line), MOST_DISTANCES)
+        if not few:
+            return None
+        for distance in few:
+            led = pairs.intersect(_apart(distance, wire))
+            found.append(Source("made", name, None, distance, False, led, wire))
+    return tuple(found)
+
+
+def _apart(distance: Vector, line: Vector) -> isl.Map:
+    """{ p -> p + distance + n * line : n any number }"""
+    here, there = ([f"{letter}{k}" for k in range(len(distance))] for letter in "pq")
+    ways = line or (0,) * len(distance)
+    steps = (f"{q} = {p} + {step} + {way}*n" for p, q, step, way in zip(here, there, distance, ways))
+    return isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : exists n : {' and '.join(steps)} }}")
 
 
 def _holders(read: Read, reads: Mapping[Key, Read], places: Mapping[str, Place]) -> list[tuple]:

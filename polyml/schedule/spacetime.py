@@ -188,25 +188,13 @@ def check_wires(
     broken = _pairs(order, drivers, _between(dims, outer, others)) if others else isl.UnionMap("{ }")
     if not broken.is_empty():
         raise _illegal(broken, "no wire goes from {0} to {1}, which run in different " + ("rows", "columns")[1 - along], through, _shown(order))
-    lines = _lines(order, along, dims, outer)
+    places = [*(f"o{k}" for k in range(outer)), "t", *(f"v{k}" for k in range(dims))]
+    line = isl.UnionMap(f"{{ [{', '.join(places)}] -> [{', '.join(p for p in places if p != f'v{along}')}] }}")
+    lines = order.apply_range(line)  # { S[p] -> [o, t, x] }
     taken = drivers.apply_range(lines).apply_range(lines.intersect_domain(users).reverse())
     broken = taken.subtract(drivers)
     if not broken.is_empty():
         raise _illegal(broken, "{1} would have the value of {0} on its wire, and needs another one", through, _shown(order))
-
-
-def check_drivers(order: isl.UnionMap, along: int, drivers: isl.UnionSet, *, what: str = "", outer: int = 0) -> None:
-    """That at most one of some instances is in a line in a cycle: what each has goes along its wire then."""
-    lines = _lines(order.intersect_domain(drivers), along, _dims(order, outer), outer)
-    twice = lines.apply_range(lines.reverse()).subtract(drivers.identity())
-    if not twice.is_empty():
-        raise _illegal(twice, "{0} and {1} would drive one wire in one cycle", f"dependence through {what}", _shown(order))
-
-
-def _lines(order: isl.UnionMap, along: int, dims: int, outer: int) -> isl.UnionMap:
-    """{ S[p] -> [o, t, x] }: when instances run, and in which line along a coordinate"""
-    places = [*(f"o{k}" for k in range(outer)), "t", *(f"v{k}" for k in range(dims))]
-    return order.apply_range(isl.UnionMap(f"{{ [{', '.join(places)}] -> [{', '.join(p for p in places if p != f'v{along}')}] }}"))
 
 
 def _dims(order: isl.UnionMap, outer: int) -> int:

@@ -49,6 +49,26 @@ def eliminated(A):
                 A[i, j] -= A[i, k] * A[k, j]
 
 
+def reduced(A):
+    """Gauss and Jordan: row k is what the iteration before made."""
+    for k in range(A.shape[0]):
+        for i in range(A.shape[0]):
+            if i != k:
+                for j in range(A.shape[1]):
+                    A[i, j] = A[i, j] - A[i, k] * A[k, j]
+
+
+def scaled(A):
+    """The same, of row k scaled by its own statement."""
+    for k in range(A.shape[0]):
+        for j in range(k + 1, A.shape[0]):
+            A[k, j] = A[k, j] * 3
+        for i in range(A.shape[0]):
+            if i != k:
+                for j in range(k + 1, A.shape[0]):
+                    A[i, j] = A[i, j] - A[i, k] * A[k, j]
+
+
 def rows_alone(A):
     for k in range(A.shape[1]):
         for i in range(A.shape[0]):
@@ -86,6 +106,8 @@ WIRED = {
     by_columns: (zeros(5, 5).astype(np.int64),),
     from_the_last: (zeros(5, 5),),
     eliminated: (zeros(6, 6),),
+    reduced: (zeros(5, 6),),
+    scaled: (zeros(5, 5),),
     rows_alone: (zeros(4, 6),),
     spread: (zeros(7),),
     with_weights: (zeros(5, 5), zeros(5)),

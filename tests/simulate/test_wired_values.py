@@ -5,10 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from polyml import polyhedra
 from polyml.schedule.dataflows import plans
 from polyml.simulate import ENGINES
 from polyml.simulate.frames import frames
-from tests.schedule.joint import Arrivals
+from tests.schedule.joint import Arrivals, lu
 from tests.schedule.systolic import nests_of
 from tests.schedule.wired import WIRED, closure, floyd_warshall
 from tests.simulate.simulating import Simulated, expected, filled
@@ -40,6 +41,18 @@ def test_values_are_exact(function, shape, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_closures_of_booleans(engine):
     check(closure, [np.random.default_rng(1).random((7, 7)) < 0.2], (7, 7), engine)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+@pytest.mark.parametrize("function", [closure, lu], ids=lambda f: f.__name__)
+def test_nests_without_instances_run(function, length):
+    args = [np.ones((length, length), np.int64 if function is closure else np.float64)]
+    simulated = Simulated(function, args, "broadcast")
+    chosen = [plans(n, simulated.sizes, (2, 2), "broadcast")[0] for n in simulated.nests if not polyhedra.fix(n.domain, simulated.sizes).is_empty()]
+    for engine in ENGINES:
+        simulation, own = simulated.run(args, chosen, engine)
+        np.testing.assert_array_equal(own[0], expected(function, args)[1][0])
+        assert simulation.cycles == sum(plan.folds.cycles for plan in chosen)
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (3, 4)], ids=str)
