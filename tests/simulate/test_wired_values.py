@@ -11,12 +11,13 @@ from polyml.simulate import ENGINES
 from polyml.simulate.frames import frames
 from tests.schedule.joint import Arrivals, lu
 from tests.schedule.systolic import nests_of
-from tests.schedule.wired import WIRED, closure, floyd_warshall
+from tests.schedule.wired import WIRED, closure, floyd_warshall, reduced, scaled, spread
 from tests.simulate.simulating import Simulated, expected, filled
 
 MOST_PLANS = 2
-RUNS = [(function, shape, engine) for engine in ENGINES for function in WIRED for shape in ((8, 8), (3, 4))]
-RUNS += [(floyd_warshall, shape, "numpy") for shape in ((1, 1), (2, 7), (5,), (32, 32))]
+RUNS = [(function, (8, 8), "numpy") for function in WIRED]
+RUNS += [(function, (3, 4), engine) for engine in ENGINES for function in (floyd_warshall, reduced, spread)]
+RUNS += [(floyd_warshall, (2, 7), "numpy"), (floyd_warshall, (5,), "compiled"), (closure, (32, 32), "compiled"), (scaled, (5, 5), "compiled")]
 
 
 def check(function, args, shape, engine):
