@@ -73,17 +73,17 @@ def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
 
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
     """The row's value at each point. sizes: of its parameters."""
+    return np.broadcast_to(row_at(row, {**sizes, **dict(enumerate(points.T))}), len(points))
+
+
+def row_at(row: LinearRow, at: Mapping[str | int, np.ndarray | int]) -> np.ndarray:
+    """Where its names have these values, of shapes that fit each other."""
     terms, constant = row
-    total = np.full(len(points), constant, np.int64)
+    total = np.full((), constant, np.int64)
     for name, factor in terms.items():
-        total += factor * _term(name, points, sizes)
+        quotient = isinstance(name, Quotient)
+        total = total + factor * (row_at((dict(name.terms), name.constant), at) // name.divisor if quotient else at[name])
     return total
-
-
-def _term(name: str | int | Quotient, points: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray | int:
-    if isinstance(name, Quotient):
-        return row_value((dict(name.terms), name.constant), points, sizes) // name.divisor
-    return sizes[name] if isinstance(name, str) else points[:, name]
 
 
 def affine(row: Sequence[int], constant: int, points: np.ndarray) -> np.ndarray:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import islpy as isl
+import numpy as np
 
 from polyml import polyhedra
 from polyml.model.counting import CannotCount, Count, count
 from polyml.model.lattice import lattice
 from polyml.model.quasi import Poly
+from polyml.model.tables import counts
 
 
 def size(points: isl.Set) -> int:
@@ -37,6 +39,19 @@ def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
         return lambda values: len(lattice(polyhedra.at_sizes(points, values)))
 
 
+def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
+    """By its parameters, which have these names, in each row of values.
+
+    >>> table(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"), ["n"], np.array([[3], [10]])).tolist()
+    [6, 55]
+    """
+    try:
+        return np.broadcast_to(counts(count(points), dict(zip(names, at.T))), len(at))
+    except CannotCount:
+        by_values = sizes(points)
+        return np.array([by_values(dict(zip(names, row))) for row in at.tolist()], np.int64)
+
+
 def alike(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
     """How many values of the parameters in { : ... }, which is bounded, give each set as many points as others, and how many.
 
@@ -44,31 +59,28 @@ def alike(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tupl
     [(10, (2,))]
     """
     try:
-        found = _by_case(context, [count(each).within(context) for each in sets])
+        cases = _cases(context, [count(each).within(context) for each in sets])
     except CannotCount:
-        found = _one_by_one(context, [sizes(each) for each in sets])
+        cases = [(context, None)]
+    found: Counter[tuple[int, ...]] = Counter()
+    for region, polys in cases:
+        if polys is not None and all(poly.is_number for poly in polys):
+            found[tuple(poly.constant for poly in polys)] += size(polyhedra.parameters_as_set(region))
+            continue
+        names, at = polyhedra.parameter_names(region), lattice(polyhedra.parameters_as_set(region))
+        columns = [table(each, names, at) for each in sets]
+        keys, numbers = np.unique(np.column_stack(columns), axis=0, return_counts=True)
+        for key, number in zip(keys.tolist(), numbers.tolist()):
+            found[tuple(key)] += number
     return ((number, key) for key, number in found.items())
 
 
-def _by_case(context: isl.Set, values: Sequence[Count]) -> Counter[tuple[int, ...]]:
+def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, list[Poly]]]:
+    """Regions of the context, each with a formula of every count."""
     cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
     for each in values:
         cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
-    found: Counter[tuple[int, ...]] = Counter()
-    for region, polys in cases:
-        if all(poly.is_number for poly in polys):
-            found[tuple(poly.constant for poly in polys)] += size(polyhedra.parameters_as_set(region))
-        else:
-            found += _one_by_one(region, [poly.evaluate for poly in polys])
-    return found
-
-
-def _one_by_one(region: isl.Set, values: Sequence[Callable[[Mapping[str, int]], int]]) -> Counter[tuple[int, ...]]:
-    names, found = polyhedra.parameter_names(region), Counter()
-    for point in lattice(polyhedra.parameters_as_set(region)).tolist():
-        at = dict(zip(names, point))
-        found[tuple(value(at) for value in values)] += 1
-    return found
+    return cases
 
 
 def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
