@@ -21,13 +21,14 @@ from itertools import groupby
 from math import prod
 
 import islpy as isl
+import numpy as np
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
 from polyml.model.counting import CannotCount, Count, count
 from polyml.model.exponents import kernel
 from polyml.model.lattice import lattice
-from polyml.model.quasi import Poly
+from polyml.model.tally import alike, size, table
 from polyml.schedule import boxes
 from polyml.schedule.boxes import Boxes
 from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays
@@ -308,19 +309,18 @@ class _Folded:
         counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
         resting, leaving = shifts(self._recurrence, self._mapping), stays(self._mapping, self._recurrence.result)
         found = []
-        for more, (instances, used, rows, free) in self._in_order(counted):
-            out = rows if leaving and more else 0
-            found.append(Step(resting * rows, Fraction(instances, used), max(free, out)))
-        runs = [(step, len(list(alike))) for step, alike in groupby(found)]
-        return tuple(Repeat(number, (step,)) if number > 1 else step for step, number in runs)
+        for (more, (instances, used, rows, free)), same in groupby(self._in_order(counted)):
+            step = Step(resting * rows, Fraction(instances, used), max(free, rows if leaving and more else 0))
+            number = len(list(same))
+            found.append(Repeat(number, (step,)) if number > 1 else step)
+        return tuple(found)
 
     def _in_order(self, values: Sequence[isl.Map]) -> Iterator[tuple[bool, tuple[int, ...]]]:
         """Of each fold whether others come after it, and how many of each of { [o, f] -> values } it has."""
-        counted = [count(polyhedra.range_by_domain(each, self._numbers)).compiled for each in values]
-        folds = sorted(point for _, point in polyhedra.points(self._folds))
-        for number, fold in enumerate(folds, 1):
-            at = dict(zip(self._numbers, fold))
-            yield number < len(folds), tuple(each(at) for each in counted)
+        folds = np.unique(lattice(self._folds), axis=0)
+        columns = [table(polyhedra.range_by_domain(each, self._numbers), self._numbers, folds) for each in values]
+        for number, row in enumerate(np.column_stack(columns).tolist(), 1):
+            yield number < len(folds), tuple(row)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
         names = [*self._outer, *(self._blocks[k] for k in order)]
@@ -361,15 +361,14 @@ class _Folded:
 
     def _alike(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
         """How many of the folds { [o, f] } have as many of each of { [o, f] -> values }, and how many."""
-        context = polyhedra.as_parameters(folds, self._numbers)
-        return _alike(context, [count(polyhedra.range_by_domain(each, self._numbers)).within(context) for each in values])
+        sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
+        return alike(polyhedra.as_parameters(folds, self._numbers), sets)
 
     def active(self) -> tuple[int, ...]:
         fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
         at = _map(["t", *self._units], ["t"]).intersect_domain(fold).reverse().apply_range(_map(["t", *self._units], self._units))
         first, last = polyhedra.extremes(at.domain())
-        counted = count(polyhedra.range_by_domain(at, ["t"])).compiled
-        return tuple(counted({"t": cycle}) for cycle in range(first, last + 1))
+        return tuple(table(polyhedra.range_by_domain(at, ["t"]), ["t"], np.arange(first, last + 1)[:, None]).tolist())
 
     def traffic(self) -> Iterator[Traffic]:
         chain = None
@@ -387,7 +386,7 @@ class _Folded:
 
     def _entering(self, stream: Stream) -> int:
         """Instances that get the value from none before them in the fold."""
-        return _size(self._come(stream))
+        return size(self._come(stream))
 
     def _come(self, stream: Stream) -> isl.Set:
         return self._lifted(self._recurrence.users(stream)).subtract(self._handed(stream))
@@ -415,7 +414,7 @@ class _Folded:
         return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
 
     def _leaving(self) -> int:
-        return _size(self._leave())
+        return size(self._leave())
 
     def _leave(self) -> isl.Set:
         """Instances whose value another fold uses, or another statement, or is there at the end; of sums the last ones of an element
@@ -460,7 +459,7 @@ class _Folded:
             units[0] = "0"
         for cycles, *places in (self._mapping.steps(d.vector) for d in stream.directions):
             units = ["0" if cycles == 0 and step else unit for unit, step in zip(units, places)]
-        return _size(points.apply(_map([*self._numbers, *self._axes], units)))
+        return size(points.apply(_map([*self._numbers, *self._axes], units)))
 
     def _same_fold(self) -> isl.Map:
         """{ [o, f, a] -> [o, f, a'] }"""
@@ -482,39 +481,3 @@ def _filled(values: isl.Map) -> isl.Map:
     """{ [f] -> [t] } with everything between the first and the last value."""
     after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
     return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))
-
-
-def _size(points: isl.Set) -> int:
-    """By a formula; one by one where that would have too many cases."""
-    try:
-        return count(points.coalesce()).evaluate({})
-    except CannotCount:
-        return len(lattice(points))
-
-
-def _alike(context: isl.Set, values: Sequence[Count]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """How many folds { : parameters } have the same values, and these."""
-    cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
-    for each in values:
-        cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
-    found: Counter[tuple[int, ...]] = Counter()
-    for region, polys in cases:
-        names = polyhedra.parameter_names(region)
-        if all(poly.is_number for poly in polys):
-            found[tuple(poly.constant for poly in polys)] += _size(polyhedra.parameters_as_set(region))
-            continue
-        for _, point in polyhedra.points(polyhedra.parameters_as_set(region)):
-            at = dict(zip(names, point))
-            found[tuple(poly.evaluate(at) for poly in polys)] += 1
-    return ((number, key) for key, number in found.items())
-
-
-def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
-    """The region by the count's formulas, 0 where it has none."""
-    for where, poly in counted.pieces:
-        both = region.intersect(where)
-        if not both.is_empty():
-            yield both, poly
-            region = region.subtract(both)
-    if not region.is_empty():
-        yield region, Poly()

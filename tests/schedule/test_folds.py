@@ -10,7 +10,8 @@ import pytest
 from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.schedule.dataflows import plans, prove
-from polyml.schedule.folds import _size, cycles, fold, preloaded, stays
+from polyml.model.tally import size
+from polyml.schedule.folds import cycles, fold, preloaded, stays
 from polyml.schedule.recurrence import layouts
 from polyml.schedule.spacetime import SpaceTime, mappings
 from tests.schedule.systolic import (
@@ -253,4 +254,4 @@ def test_a_vector_s_product_uses_one_row_of_an_array():
 
 def test_sets_of_many_floors_are_counted_one_by_one():
     points = isl.Set("{ [i, j] : exists e : 0 <= 713e + 40i - 31j < 5 and 0 <= i, j < 60 }")
-    assert _size(points) == len(polyhedra.points(points)) > 0
+    assert size(points) == len(polyhedra.points(points)) > 0
