@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import islpy as isl
@@ -160,17 +160,15 @@ def refusal(schedule: isl.Schedule, scop: Scop, dependences: Dependences, reduct
     return ""
 
 
-def check_asked(
-    schedule: isl.Schedule, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction] = MappingProxyType({})
-) -> None:
+def check_asked(schedule: isl.Schedule, scop: Scop, dependences: Dependences, relaxed: Callable[[], isl.UnionMap]) -> None:
     """Raise IllegalSchedule unless loops of which iterations shall run together carry no dependence, as in `check_parallel`,
-    but that lanes may share the updates of a reduction.
+    but that lanes may share the updates of a reduction. relaxed: as `relaxed_validity` gives it.
     """
     for band, asked in _asked_bands(schedule.get_root()):
         if asked.unroll_jam:
             _refuse_carried(band, dependences.validity, scop, dependences, "unrolled and jammed")
         if asked.vectorize:
-            _refuse_carried(band, relaxed_validity(dependences, scop, reductions), scop, dependences, "run in lanes")
+            _refuse_carried(band, relaxed(), scop, dependences, "run in lanes")
 
 
 def _refuse_carried(band: isl.ScheduleNode, validity: isl.UnionMap, scop: Scop, dependences: Dependences, what: str) -> None:

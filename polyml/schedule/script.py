@@ -6,8 +6,8 @@ Each step gives a new schedule, which is proved legal at once like one of the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -19,7 +19,7 @@ from polyml import polyhedra
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.frontend.syntax import ArgType
 from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction
+from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule import file, loops, show, transform
@@ -61,13 +61,28 @@ class Problem:
     def prove(self, tree: isl.Schedule) -> None:
         """Raise IllegalSchedule with a witness unless the tree keeps every dependence, ScheduleError if it is none of loops."""
         loops.read(tree, self.scop.statements)
-        try:
-            with budget(OPERATIONS):
-                check_legal(tree, self.scop, self.dependences, self.reductions)
-                check_parallel(tree, self.scop, self.dependences, self.reductions)
-                check_asked(tree, self.scop, self.dependences, self.reductions)
-        except BudgetExceeded as problem:
-            raise ScheduleError(f"the proof takes too long ({problem})", notes=["a simpler order may be proved"]) from None
+        with _proof():
+            check_legal(tree, self.scop, self.dependences, self.reductions)
+            check_parallel(tree, self.scop, self.dependences, self.reductions)
+        self.prove_asked(tree)
+
+    def prove_asked(self, tree: isl.Schedule) -> None:
+        """Raise what `prove` does for loops of a legal order that are asked to run iterations together."""
+        with _proof():
+            check_asked(tree, self.scop, self.dependences, lambda: self._relaxed)
+
+    @cached_property
+    def _relaxed(self) -> isl.UnionMap:
+        return relaxed_validity(self.dependences, self.scop, self.reductions)
+
+
+@contextmanager
+def _proof() -> Iterator[None]:
+    try:
+        with budget(OPERATIONS):
+            yield
+    except BudgetExceeded as problem:
+        raise ScheduleError(f"the proof takes too long ({problem})", notes=["a simpler order may be proved"]) from None
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
