@@ -91,13 +91,25 @@ def dependences(scop: Scop) -> Dependences:
 
 def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
     """{ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
-    writers = [s.write.relation.intersect_domain(s.domain) for s in scop.statements.values() if s.write.array == access.array]
+    return sources_of(scop, statement, access)[0]
+
+
+def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[str, isl.Map], isl.Map]:
+    """({ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T; { S[i] -> A[e] } of values from the start)
+
+    The times of the statements that matter take isl a fraction of what the whole schedule tree does.
+    """
+    read = access.relation.intersect_domain(statement.domain)
+    writers = [s for s in scop.statements.values() if s.write.array == access.array]
     if not writers:
-        return {}
-    reads = isl.UnionMap.from_map(access.relation.intersect_domain(statement.domain))
-    written = polyhedra.union([isl.UnionMap.from_map(m) for m in writers], NONE)
-    found = isl.UnionAccessInfo.from_sink(reads).set_must_source(written).set_schedule(scop.schedule).compute_flow()
-    return {polyhedra.domain_name(m): m for m in polyhedra.pieces(found.get_must_dependence())}
+        return {}, read
+    written = polyhedra.union([isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)) for s in writers], NONE)
+    times = [isl.UnionMap.from_map(scop.times[name]) for name in dict.fromkeys((statement.name, *(s.name for s in writers)))]
+    info = isl.UnionAccessInfo.from_sink(isl.UnionMap.from_map(read)).set_must_source(written)
+    flow = info.set_schedule_map(polyhedra.union(times, NONE)).compute_flow()
+    left = polyhedra.pieces(flow.get_must_no_source())
+    made = {polyhedra.domain_name(m): m for m in polyhedra.pieces(flow.get_must_dependence())}
+    return made, left[0] if left else read.subtract(read)
 
 
 class Order:

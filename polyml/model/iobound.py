@@ -33,6 +33,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model import formulas
 from polyml.model.counting import CannotCount, Count, count
+from polyml.model.dependence import sources_of
 from polyml.model.exponents import Space, exponents, kernel, space
 from polyml.model.scop import Access, Role, Scop, Statement
 from polyml.polyhedra import BudgetExceeded
@@ -244,19 +245,8 @@ class _Flow:
 
     @staticmethod
     def of(scop: Scop, statement: Statement, access: Access) -> _Flow:
-        relation = access.relation.intersect_domain(statement.domain)
-        writers = [
-            isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain))
-            for s in scop.statements.values()
-            if s.write.array == access.array
-        ]
-        if not writers:
-            return _Flow(access, {}, relation)
-        info = isl.UnionAccessInfo.from_sink(isl.UnionMap.from_map(relation)).set_schedule(scop.schedule)
-        flow = info.set_must_source(reduce(isl.UnionMap.union, writers)).compute_flow()
-        made = {polyhedra.domain_name(m): m.reverse() for m in polyhedra.pieces(flow.get_must_dependence())}
-        left = polyhedra.pieces(flow.get_must_no_source())
-        return _Flow(access, made, left[0] if left else relation.subtract(relation))
+        made, at_start = sources_of(scop, statement, access)
+        return _Flow(access, {name: m.reverse() for name, m in made.items()}, at_start)
 
     @property
     def values(self) -> Values:

@@ -174,6 +174,11 @@ class Scop:
         return self.context if self.usual is None else self.context.intersect(self.usual)
 
     @cached_property
+    def times(self) -> dict[str, isl.Map]:
+        """{ S[i] -> [time] } in the source's order, by statement."""
+        return {polyhedra.domain_name(m): m for m in polyhedra.pieces(self.schedule.get_map())}
+
+    @cached_property
     def domain(self) -> isl.UnionSet:
         """{ S[i,j]; T[i] }: every instance of every statement, over the parameters that the domains mention."""
         empty = isl.UnionSet.empty(isl.Space.params_alloc(self.context.get_ctx(), 0))

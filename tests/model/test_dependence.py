@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyml.model.dependence import dependences
+from polyml.model.dependence import dependences, sources_of
 from polyml.polyhedra import fix, points
 from tests.model.modelling import VECTOR, events, model, model_for, pairs, sizes_of, traced_dependences
 from tests.model.polybench import NAMES, case
@@ -73,6 +73,8 @@ def _compare(function, scop, args):
     found, expected = dependences(scop), traced_dependences(function, args)
     for kind in ("flow", "anti", "output", "input", "value_flow"):
         assert pairs(fix(getattr(found, kind), sizes), scop, sizes) == expected[kind], kind
+    into = [m for s in scop.statements.values() for a in s.reads for m in sources_of(scop, s, a)[0].values()]
+    assert set().union(*(pairs(fix(m, sizes), scop, sizes) for m in into)) == expected["value_flow"]
 
 
 def test_validity_is_flow_anti_and_output_together():
