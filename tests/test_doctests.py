@@ -9,6 +9,9 @@ MODULES = (
     "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
     "polyml.hardware", "polyml.target", "polyml.schedule.mapping_text", "polyml.machines.units", "polyml.machines.find",
     "polyml.machines.measure", "polyml.caches.units", "polyml.caches.conflicts", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
+    "polyml.polyhedra.affs", "polyml.polyhedra.bounds", "polyml.polyhedra.constraints", "polyml.polyhedra.relations",
+    "polyml.polyhedra.shapes", "polyml.polyhedra.tiles", "polyml.model.counting", "polyml.model.formulas", "polyml.model.lattice",
+    "polyml.model.quasi", "polyml.model.tally", "polyml.schedule.boxes", "polyml.schedule.spacetime", "polyml.schedule.stalls",
 )  # fmt: skip
 
 

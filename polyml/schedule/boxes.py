@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import prod
 
-from polyml.schedule.foldclass import FoldClass, Traffic, preloaded, stays
+from polyml.schedule.foldclass import FoldClass, Traffic, preloaded, stays, traffic
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import SpaceTime, Vector
 from polyml.schedule.stalls import Repeat, Step
@@ -66,19 +66,8 @@ class Boxes:
         return self._steps((), self._repeats, None, padded)
 
     def traffic(self) -> Iterator[Traffic]:
-        chain = None
-        for stream in self._recurrence.streams:
-            if stream.use.kind == "result":
-                chain = stream
-            else:
-                yield Traffic(stream, self._entering(stream), 0)
-        if chain is None:
-            result = self._recurrence.result
-            yield Traffic(result, 0, self._entering(result))  # as many as leave: both are a face of the box
-        else:
-            sums = self._entering(chain)
-            started = 0 if self._recurrence.nest.starts else self._recurrence.elements
-            yield Traffic(chain, sums - started, sums)
+        """Of results that are no sums as many leave as enter: both are a face of the box."""
+        return traffic(self._recurrence, self._entering, lambda: self._entering(self._recurrence.result))
 
     def _folds(self) -> Iterator[tuple[Vector, int]]:
         for blocks in product(*self._blocks):

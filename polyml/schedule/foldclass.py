@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,3 +60,16 @@ def preloaded(recurrence: Recurrence, mapping: SpaceTime) -> list[Stream]:
     """Operands that are in their units before a fold begins."""
     operands = [s for s in recurrence.streams if s.use.kind == "operand"]
     return [s for s in operands if stays(mapping, s) or not s.directions and len(mapping.space) > 1]
+
+
+def traffic(recurrence: Recurrence, entering: Callable[[Stream], int], leaving: Callable[[], int]) -> Iterator[Traffic]:
+    """By stream; the last one's is the results'. entering: elements that come from memory, of sums those that are there in some
+    fold; leaving: results that are no sums.
+    """
+    chain = next((s for s in recurrence.streams if s.use.kind == "result"), None)
+    yield from (Traffic(stream, entering(stream), 0) for stream in recurrence.streams if stream.use.kind != "result")
+    if chain is None:
+        yield Traffic(recurrence.result, 0, leaving())
+    else:
+        sums = entering(chain)
+        yield Traffic(chain, sums - (0 if recurrence.nest.starts else recurrence.elements), sums)

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby
 from math import prod
 
 import islpy as isl
@@ -31,10 +30,10 @@ from polyml.model.lattice import lattice
 from polyml.model.tally import alike, size, table
 from polyml.schedule import boxes
 from polyml.schedule.boxes import Boxes
-from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays
+from polyml.schedule.foldclass import FoldClass, Overlap, Traffic, preloaded, stays, traffic
 from polyml.schedule.recurrence import Recurrence, Stream
 from polyml.schedule.spacetime import Direction, SpaceTime, linear
-from polyml.schedule.stalls import Repeat, Step
+from polyml.schedule.stalls import Repeat, Step, nested
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
 FORMULA_STEPS = 300  # sums for one formula
@@ -308,19 +307,15 @@ class _Folded:
         units = self._blocked(self._image).apply_range(_map(here, self._units))
         counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
         resting, leaving = shifts(self._recurrence, self._mapping), stays(self._mapping, self._recurrence.result)
+        folds, made = np.unique(lattice(self._folds), axis=0), {}
+        columns = [table(polyhedra.range_by_domain(each, self._numbers), self._numbers, folds) for each in counted]
         found = []
-        for (more, (instances, used, rows, free)), same in groupby(self._in_order(counted)):
-            step = Step(resting * rows, Fraction(instances, used), max(free, rows if leaving and more else 0))
-            number = len(list(same))
-            found.append(Repeat(number, (step,)) if number > 1 else step)
-        return tuple(found)
-
-    def _in_order(self, values: Sequence[isl.Map]) -> Iterator[tuple[bool, tuple[int, ...]]]:
-        """Of each fold whether others come after it, and how many of each of { [o, f] -> values } it has."""
-        folds = np.unique(lattice(self._folds), axis=0)
-        columns = [table(polyhedra.range_by_domain(each, self._numbers), self._numbers, folds) for each in values]
-        for number, row in enumerate(np.column_stack(columns).tolist(), 1):
-            yield number < len(folds), tuple(row)
+        for last, values in zip([*[False] * (len(folds) - 1), True], map(tuple, np.column_stack(columns).tolist())):
+            if (last, values) not in made:
+                instances, used, rows, free = values
+                made[last, values] = Step(resting * rows, Fraction(instances, used), max(free, rows if leaving and not last else 0))
+            found.append(made[last, values])
+        return nested(folds.tolist(), found)
 
     def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
         names = [*self._outer, *(self._blocks[k] for k in order)]
@@ -371,18 +366,7 @@ class _Folded:
         return tuple(table(polyhedra.range_by_domain(at, ["t"]), ["t"], np.arange(first, last + 1)[:, None]).tolist())
 
     def traffic(self) -> Iterator[Traffic]:
-        chain = None
-        for stream in self._recurrence.streams:
-            if stream.use.kind == "result":
-                chain = stream
-            else:
-                yield Traffic(stream, self._entering(stream), 0)
-        if chain is None:
-            yield Traffic(self._recurrence.result, 0, self._leaving())
-        else:
-            sums = self._entering(chain)
-            started = 0 if self._recurrence.nest.starts else self._recurrence.elements
-            yield Traffic(chain, sums - started, sums)
+        return traffic(self._recurrence, self._entering, self._leaving)
 
     def _entering(self, stream: Stream) -> int:
         """Instances that get the value from none before them in the fold."""

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import lcm
 from typing import Union
 
@@ -38,6 +39,27 @@ class Repeat:
 
     number: int
     steps: Sequence["Step | Repeat"]
+
+
+def nested(numbers: Sequence[Sequence[int]], steps: Sequence[Step]) -> tuple[Step | Repeat, ...]:
+    """Steps of folds with numbers such as (o, f, g), in order, as repetitions of what the folds of one o, and of one (o, f), do.
+
+    >>> a, b = Step(4, Fraction(10), 10), Step(4, Fraction(8), 10)
+    >>> nested([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [a, b, a, b, b]) == (Repeat(2, (a, b)), b)
+    True
+    """
+    if len(steps) <= 1:
+        return tuple(steps)
+    parts: list[tuple[list[Step], list[list[int]]]] = []  # of each first number: the steps, and the numbers of their folds
+    for _, alike in groupby(zip(numbers, steps), key=lambda each: each[0][0]):
+        inside, mine = zip(*alike)
+        parts.append((list(mine), [number[1:] for number in inside]))
+    found: list[Step | Repeat] = []
+    for mine, alike in groupby(parts, key=lambda each: each[0]):
+        (_, inside), *others = alike
+        once = nested(inside, mine)
+        found += [Repeat(1 + len(others), once)] if others else once
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -72,8 +94,8 @@ class Stalled:
 def stalled(steps: Iterable[Step | Repeat], tile_cycles: Cycles, queue: int, pace: Cycles = 1) -> Stalled:
     """queue: tiles that wait next to the array. pace: cycles that a unit takes for an instance.
 
-    >>> stalled([Repeat(8, (Step(4, Fraction(10), 10),)), Step(4, Fraction(10), 16)], 0, 4)  # 4 rows, then 9 folds of 10
-    Stalled(tile_cycles=0.0, cycles=110.0, active_cycles=90.0, stall_cycles=0.0, shift_cycles=4.0)
+    >>> stalled([Repeat(8, (Step(4, Fraction(10), 10),)), Step(4, Fraction(10), 16)], 0, 4)  # 4 rows, 8 folds of 10, one of 16
+    Stalled(tile_cycles=0.0, cycles=100.0, active_cycles=90.0, stall_cycles=0.0, shift_cycles=4.0)
     """
     steps = list(steps)
     pace, tile = Fraction(pace), Fraction(tile_cycles)

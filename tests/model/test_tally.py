@@ -3,9 +3,10 @@
 from collections import Counter
 
 import islpy as isl
+import numpy as np
 import pytest
 
-from polyml.model import counting, tally
+from polyml.model import counting, tables, tally
 from polyml.model.counting import CannotCount, count
 from polyml.polyhedra import points
 
@@ -29,6 +30,17 @@ def test_sizes_by_parameters(condition):
     found = tally.sizes(domain)
     for n, m in [(0, 39), (5, 7), (13, 2), (41, 3)]:
         assert found({"n": n, "m": m}) == len(points(domain, n=n, m=m))
+
+
+@pytest.mark.parametrize("largest", [2**62, 10])
+@pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9", "0 <= 2i <= 3j + n < 20 and (i + 2j + m) mod 3 = 1"])
+def test_tables_of_parameters(condition, largest, monkeypatch):
+    """Also where numbers may have more bits than those of NumPy."""
+    monkeypatch.setattr(tables, "LARGEST", largest)
+    domain = isl.Set(f"[n, m] -> {{ [i, j] : {condition} and n <= i and j <= m }}")
+    at = np.array([(n, m) for n in range(-2, 12, 3) for m in range(0, 9, 2)])
+    expected = [len(points(domain, n=n, m=m)) for n, m in at.tolist()]
+    assert tally.table(domain, ["n", "m"], at).tolist() == expected
 
 
 @pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from polyml.schedule.stalls import Repeat, Step, stalled
+from polyml.schedule.stalls import Repeat, Step, nested, stalled
 
 
 def clocked(steps, tile, queue):
@@ -78,3 +78,27 @@ def test_a_slow_array_hides_the_memory():
     fast, slow = (stalled([Repeat(50, (Step(256, Fraction(64), 64),))], 1349, 4, pace) for pace in (1, 2))
     assert slow.active_cycles == 2 * fast.active_cycles and slow.cycles == pytest.approx(fast.cycles, rel=0.01)
     assert slow.active_share == pytest.approx(2 * 64 / 1349, rel=0.01) and slow.shift_share == pytest.approx(256 / 1349, rel=0.01)
+
+
+def unrolled(steps):
+    for step in steps:
+        if isinstance(step, Repeat):
+            for _ in range(step.number):
+                yield from unrolled(step.steps)
+        else:
+            yield step
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repetitions_are_of_the_same_steps_in_order(seed):
+    rng = Random(seed)
+    few = [Step(shift, Fraction(7), 9) for shift in range(rng.choice((1, 2, 3)))]
+    numbers = sorted({tuple(rng.randrange(4) for _ in range(3)) for _ in range(rng.randrange(40))})
+    steps = [rng.choice(few) for _ in numbers]
+    assert list(unrolled(nested(numbers, steps))) == steps
+
+
+def test_what_outer_folds_do_alike_is_told_once():
+    steps = [Step(4, Fraction(n), n) for n in (3, 5, 5)]
+    numbers = [(o, f) for o in range(100) for f in range(3)]
+    assert nested(numbers, 100 * steps) == (Repeat(100, (steps[0], Repeat(2, (steps[1],)))),)
