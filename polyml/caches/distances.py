@@ -23,7 +23,7 @@ from polyml.caches.placement import Placed
 from polyml.caches.trace import Reference
 from polyml.caches.units import counted
 from polyml.caches.uses import Uses, uses
-from polyml.model.counting import MOST_TERMS, CannotCount, Count, count
+from polyml.model.counting import MOST_TERMS, CannotCount, Count, count, cut
 from polyml.model.quasi import Floor, Poly
 from polyml.model.scop import Scop
 
@@ -159,7 +159,7 @@ class Finder:
             if touched.is_empty():
                 continue
             for where, number in count(polyhedra.range_by_domain(touched, self.clock), self.deadline).pieces:
-                regions = [*_added(regions, where, number)]
+                regions = [case for each in regions for case in cut(*each, where, number)]
                 if len(regions) > MOST_REGIONS:
                     raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
         together: dict[Poly, isl.Set] = {}
@@ -181,19 +181,6 @@ def _clock(sizes: Iterable[str], all_uses: Sequence[Uses]) -> tuple[str, ...]:
     while any(name.startswith(prefix) for name in sizes):
         prefix = f"_{prefix}"
     return tuple(f"{prefix}{k}" for k in range(max(polyhedra.dimensions(used.times) for used in all_uses))) if all_uses else ()
-
-
-def _added(regions: Sequence[tuple[isl.Set, Poly]], where: isl.Set, number: Poly) -> Iterator[tuple[isl.Set, Poly]]:
-    """The regions, cut so that `number` is added in exactly `where`."""
-    for region, total in regions:
-        both = region.intersect(where)
-        if both.is_empty():
-            yield region, total
-            continue
-        yield both, total + number
-        rest = region.subtract(both)
-        if not rest.is_empty():
-            yield rest, total
 
 
 def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:

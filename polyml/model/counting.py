@@ -80,7 +80,7 @@ class Count:
         """The parts of a context { : ... }, each with the formula that holds there. Raises CannotCount for too many."""
         cases: list[tuple[isl.Set, Poly]] = [(context, Poly())]
         for region, value in self.pieces:
-            cases = [case for each in cases for case in _cut(*each, region, value)]
+            cases = [case for each in cases for case in cut(*each, region, value)]
             if len(cases) > MOST_CASES:
                 raise CannotCount(f"more than {MOST_CASES} cases")
         return cases
@@ -294,7 +294,7 @@ def _merged(pieces: Iterable[tuple[isl.Set, Poly]]) -> Iterator[tuple[isl.Set, P
             yield region.coalesce(), value
 
 
-def _cut(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
+def cut(where: isl.Set, total: Poly, region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
     """What holds in `where` with `value` added in the part that the region has."""
     both = where.intersect(region)
     if both.is_empty():

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from math import inf
 
 from polyml.report.simulation import SimulationReport, Trial
+from polyml.report.systolic_data import asked
 from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import classical, entries
 from polyml.schedule.folds import stays
@@ -16,16 +17,9 @@ VERSION = 1
 
 
 def data(found: SimulationReport) -> dict[str, object]:
-    report = found.report
     return {
         "version": VERSION,
-        "kernel": report.kernel,
-        "where": report.where,
-        "sizes": dict(report.sizes),
-        "machine": report.machine and report.machine.name,
-        "array": list(report.shape),
-        "links": report.links,
-        "dataflow": report.dataflow,
+        **asked(found.report),
         "engine": found.engine,
         "agree": found.ok,
         "simulations": [_trial(found, trial) for trial in found.trials],

@@ -28,13 +28,7 @@ def data(report: SystolicReport) -> dict[str, object]:
     return {
         "version": VERSION,
         "target": "systolic",
-        "kernel": report.kernel,
-        "where": report.where,
-        "sizes": dict(report.sizes),
-        "machine": report.machine and report.machine.name,
-        "array": list(report.shape),
-        "links": report.links,
-        "dataflow": report.dataflow,
+        **asked(report),
         "rank": report.rank,
         "overlapped_accuracy": OVERLAPPED,
         "cycles": {"value": report.cycles, "accuracy": CYCLES},
@@ -49,6 +43,18 @@ def data(report: SystolicReport) -> dict[str, object]:
         "memory_seconds": report.memory_seconds and asdict(report.memory_seconds),
         "nests": [_nest(report, nest) for nest in report.nests],
         "seconds": report.seconds,
+    }
+
+
+def asked(report: SystolicReport) -> dict[str, object]:
+    return {
+        "kernel": report.kernel,
+        "where": report.where,
+        "sizes": dict(report.sizes),
+        "machine": report.machine and report.machine.name,
+        "array": list(report.shape),
+        "links": report.links,
+        "dataflow": report.dataflow,
     }
 
 

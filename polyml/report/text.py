@@ -230,13 +230,17 @@ def reference_text(form: Form, reference: Reference) -> str:
     return f"{access_text(reads_and_write(statement)[reference.position])} of {reference.statement}"
 
 
-def _roofline(found: Roofline) -> Iterator[str | Table]:
+def roofline_table(found: Roofline) -> Table:
     rows = [(r.place, f"{r.amount:,} operations", "", rate_text(r, "operations"), time_text(r.seconds)) for r in found.work]
     for roof in found.traffic:
         intensity = found.intensity(roof.place)
         per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
         rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, rate_text(roof, "bandwidth"), time_text(roof.seconds)))
-    yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
+    return Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
+
+
+def _roofline(found: Roofline) -> Iterator[str | Table]:
+    yield roofline_table(found)
     if found.seconds is None:
         yield "  no time is predicted: `polyml machine --measure` measures the machine's rates"
     else:

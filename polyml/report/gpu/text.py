@@ -9,7 +9,7 @@ from polyml.gpu.launches import Access, Copy, Launches
 from polyml.gpu.registers import RULE
 from polyml.machines.units import shown
 from polyml.report.gpu.make import Form, GpuReport
-from polyml.report.text import WIDTH, Table, rate_text, time_text
+from polyml.report.text import WIDTH, Table, roofline_table, time_text
 
 AXES = "xyz"
 TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
@@ -150,12 +150,7 @@ def padding_advice(each: Launches, copy: Copy) -> str:
 
 def _roofs(each: Launches) -> Iterator[str | Table]:
     found = each.roofline
-    rows = [(r.place, f"{r.amount:,} operations", "", rate_text(r, "operations"), time_text(r.seconds)) for r in found.work]
-    for roof in found.traffic:
-        intensity = found.intensity(roof.place)
-        per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
-        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, rate_text(roof, "bandwidth"), time_text(roof.seconds)))
-    yield Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
+    yield roofline_table(found)
     if found.seconds is not None:
         yield f"  bound by {found.bound}: {time_text(found.seconds)}, an estimate: the highest roof"
     if each.is_filtered and each.sectors < each.requested:
