@@ -26,13 +26,13 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
-from polyml.model.counting import count
 from polyml.model.dependence import Dependences, flow_into
 from polyml.model.dependence import dependences as dependences_of
 from polyml.model.exponents import kernel
 from polyml.model.nest import subvalues
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Gather, Scop, Statement
+from polyml.model.tally import size
 from polyml.model.text import access_text
 from polyml.schedule.phases import Parted, parted
 from polyml.schedule.places import Flows, Place, arrangements
@@ -218,7 +218,7 @@ class Recurrence:
 
     @cached_property
     def instances(self) -> int:
-        return count(self.points).evaluate({}) if self.lengths is None else prod(self.lengths)
+        return size(self.points) if self.lengths is None else prod(self.lengths)
 
     @cached_property
     def elements(self) -> int:
@@ -228,7 +228,7 @@ class Recurrence:
             return prod(self.lengths[row[0]] for row in loops)
         statement = self.nest.statement
         written = statement.write.relation.intersect_domain(statement.domain).range()
-        return count(polyhedra.at_sizes(written, dict(self.sizes))).evaluate({})
+        return size(polyhedra.at_sizes(written, dict(self.sizes)))
 
     @property
     def is_sum(self) -> bool:
@@ -573,7 +573,7 @@ def layouts(nest: Nest, sizes: Mapping[str, int] | None, dims: int) -> Iterator[
 def _lengths(domain: isl.Set, ranges: Sequence[tuple[int, int]]) -> Vector | None:
     """Of the loops of a nest that has all points between their ends."""
     found = tuple(last - first + 1 for first, last in ranges)
-    return found if count(domain).evaluate({}) == prod(found) else None
+    return found if size(domain) == prod(found) else None
 
 
 def _axis(unit: tuple[int, ...], ranges: Sequence[tuple[int, int]] | None, loops: int) -> Axis:
