@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 
 import islpy as isl
 import numpy as np
@@ -13,6 +14,8 @@ from polyml.model.counting import CannotCount, Count, count
 from polyml.model.lattice import lattice
 from polyml.model.quasi import Poly
 from polyml.model.tables import counts
+
+MOST_POINTS = 2**24  # that are in memory at once
 
 
 def size(points: isl.Set) -> int:
@@ -24,7 +27,7 @@ def size(points: isl.Set) -> int:
     try:
         return count(points.coalesce()).evaluate({})
     except CannotCount:
-        return len(lattice(points))
+        return _one_by_one(points)
 
 
 def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
@@ -36,7 +39,14 @@ def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
     try:
         return count(points).compiled
     except CannotCount:
-        return lambda values: len(lattice(polyhedra.at_sizes(points, values)))
+        return lambda values: _one_by_one(polyhedra.at_sizes(points, values))
+
+
+def _one_by_one(points: isl.Set) -> int:
+    if points.is_empty():
+        return 0
+    around = prod(last - first + 1 for first, last in polyhedra.ranges(points))
+    return len(lattice(points)) if around <= MOST_POINTS else points.count_val().to_python()
 
 
 def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:

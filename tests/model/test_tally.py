@@ -20,7 +20,9 @@ def test_the_formula_has_too_many_cases():
 
 
 @pytest.mark.parametrize("text", [f"{{ [i, j] : {MANY} }}", "{ [i, j] : 0 <= j <= i < 9 or 3 <= i, j < 12 }", "{ [i] : 2 <= i < 1 }"])
-def test_sizes_of_sets(text):
+@pytest.mark.parametrize("most", [2**24, 10])
+def test_sizes_of_sets(text, most, monkeypatch):
+    monkeypatch.setattr(tally, "MOST_POINTS", most)
     assert tally.size(isl.Set(text)) == len(points(isl.Set(text)))
 
 
