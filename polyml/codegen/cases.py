@@ -14,7 +14,7 @@ from math import gcd
 
 from polyml.codegen.integers import Choice, Compare, Condition, FloorDiv, Lin
 from polyml.codegen.rows import negated, opposite
-from polyml.codegen.systems import Name, Row, System, is_empty
+from polyml.codegen.systems import Name, Row, System, combined, is_empty
 from polyml.polyhedra import BudgetExceeded, Quotient, budget, has_integers
 
 MOST_QUESTIONS = 6000  # of one tree
@@ -251,16 +251,7 @@ class Cases:
 
 def plus(row: Row, other: Row, factor: int) -> Row:
     """row + factor * other."""
-    if not other[0]:
-        return row[0], row[1] + factor * other[1]
-    terms = dict(row[0])
-    for name, c in other[0].items():
-        total = terms.get(name, 0) + factor * c
-        if total:
-            terms[name] = total
-        else:
-            terms.pop(name, None)
-    return terms, row[1] + factor * other[1]
+    return combined(row, 1, other, factor) if other[0] else (row[0], row[1] + factor * other[1])
 
 
 def _joined(parts: Iterable[Split]) -> Split:

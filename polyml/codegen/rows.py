@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 
-from polyml.codegen.systems import MOST_ROWS, Row, System
+from polyml.codegen.systems import MOST_ROWS, Row, System, combined
 from polyml.polyhedra import Quotient
 
 SOME_ROWS = 60  # that are kept where some do
@@ -35,14 +35,7 @@ def negated(row: Row) -> Row:
 
 def without(row: Row, by: int, other: Row, factor: int) -> Row:
     """by * row - factor * other."""
-    terms = dict(row[0]) if by == 1 else {n: by * c for n, c in row[0].items()}
-    for name, c in other[0].items():
-        total = terms.get(name, 0) - factor * c
-        if total:
-            terms[name] = total
-        else:
-            terms.pop(name, None)
-    return terms, by * row[1] - factor * other[1]
+    return combined(row, by, other, -factor)
 
 
 def innermost_loop(row: Row) -> int:

@@ -255,9 +255,9 @@ class _Rows:
                 del self._least[key]
                 (above if c > 0 else below).append((c, row))
         self._eliminated.append((name, [row for _, row in (*above, *below)]))
-        for up, (terms, constant) in above:
-            for down, (others, other) in below:
-                joined, total = _combined(terms, constant, -down, others, other, up)
+        for up, row in above:
+            for down, other in below:
+                joined, total = combined(row, -down, other, up)
                 gap = (up - 1) * (-down - 1)
                 self._is_exact &= not gap or self._is_implied(joined, total - gap)
                 self.set_least(joined, total)
@@ -275,29 +275,22 @@ def _price(above: int, below: int, wide: int) -> tuple[bool, int]:
     return wide > 1, above * below - above - below
 
 
+def combined(row: Row, factor: int, other: Row, by: int) -> Row:
+    """factor * row + by * other."""
+    terms = dict(row[0]) if factor == 1 else {n: factor * c for n, c in row[0].items()}
+    for name, c in other[0].items():
+        total = terms.get(name, 0) + by * c
+        if total:
+            terms[name] = total
+        else:
+            terms.pop(name, None)
+    return terms, factor * row[1] + by * other[1]
+
+
 def _with(row: Row, name: Name, value: Row) -> Row:
-    terms, constant = row
-    factor = terms[name]
-    result = dict(terms)
-    del result[name]
-    for n, c in value[0].items():
-        total = result.get(n, 0) + factor * c
-        if total:
-            result[n] = total
-        else:
-            result.pop(n, None)
-    return result, constant + factor * value[1]
-
-
-def _combined(terms: dict[Name, int], constant: int, factor: int, others: dict[Name, int], other: int, by: int) -> Row:
-    result = dict(terms) if factor == 1 else {n: factor * c for n, c in terms.items()}
-    for n, c in others.items():
-        total = result.get(n, 0) + by * c
-        if total:
-            result[n] = total
-        else:
-            del result[n]
-    return result, factor * constant + by * other
+    others = dict(row[0])
+    factor = others.pop(name)
+    return combined((others, row[1]), 1, value, factor)
 
 
 def at_least(terms: Mapping[Name, int], constant: int) -> System:
