@@ -48,18 +48,24 @@ def nested(numbers: Sequence[Sequence[int]], steps: Sequence[Step]) -> tuple[Ste
     >>> nested([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)], [a, b, a, b, b]) == (Repeat(2, (a, b)), b)
     True
     """
-    if len(steps) <= 1:
-        return tuple(steps)
-    parts: list[tuple[list[Step], list[list[int]]]] = []  # of each first number: the steps, and the numbers of their folds
-    for _, alike in groupby(zip(numbers, steps), key=lambda each: each[0][0]):
-        inside, mine = zip(*alike)
-        parts.append((list(mine), [number[1:] for number in inside]))
+    return _nested(list(numbers), list(steps), 0)
+
+
+def _nested(numbers: list[Sequence[int]], steps: list[Step], depth: int) -> tuple[Step | Repeat, ...]:
+    if numbers and depth == len(numbers[0]) - 1:
+        return tuple(found for step, alike in groupby(steps) for found in _times(len([*alike]), (step,)))
+    firsts = [number[depth] for number in numbers]
+    starts = [k for k, first in enumerate(firsts) if k == 0 or first != firsts[k - 1]]
+    parts = [slice(start, end) for start, end in zip(starts, [*starts[1:], len(steps)])]
     found: list[Step | Repeat] = []
-    for mine, alike in groupby(parts, key=lambda each: each[0]):
-        (_, inside), *others = alike
-        once = nested(inside, mine)
-        found += [Repeat(1 + len(others), once)] if others else once
+    for mine, alike in groupby(parts, key=lambda part: steps[part]):
+        part, *others = alike
+        found += _times(1 + len(others), _nested(numbers[part], mine, depth + 1))
     return tuple(found)
+
+
+def _times(number: int, steps: tuple[Step | Repeat, ...]) -> tuple[Step | Repeat, ...]:
+    return (Repeat(number, steps),) if number > 1 else steps
 
 
 @dataclass(frozen=True)
