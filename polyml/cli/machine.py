@@ -117,7 +117,8 @@ def _of_array(found: Systolic) -> Iterator[tuple[str, str]]:
         yield "cycles", ", ".join(f"{number} of {pair}" for pair, number in found.paces)
     if known := found.energies.known():
         sources = "; ".join(dict.fromkeys(f"{figure.origin}: {figure.source}" for _, figure in known))
-        yield "energy", ", ".join(f"{name} {shown(figure.value, found.energies.kind(name))}" for name, figure in known) + f" ({sources})"
+        figures = (f"{name.replace('_', '-')} {shown(figure.value, found.energies.kind(name))}" for name, figure in known)
+        yield "energy", f"{', '.join(figures)} ({sources})"
 
 
 def _peaks(heading: str, peaks: Sequence[Peak], found: Described) -> None:

@@ -102,7 +102,7 @@ def _memories(memories: Memories) -> Iterator[str | Table]:
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
-    yield Table(("of the best", "bytes", "energy"), tuple((n, _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
+    yield Table(("of the best", "bytes", "energy"), tuple((n.replace("_", "-"), _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
     if joules:
         source = "; ".join(dict.fromkeys(figure.source for _, figure in memories.machine.energies.known()))
         yield f"  energy          {shown(sum(memories.energy_j.values()), 'energy')}, without units' registers and links ({source})"
