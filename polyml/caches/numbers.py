@@ -28,16 +28,16 @@ class _Strides:
 
 
 class Numbered(Body):
-    """One function with the program's loops; every access as it stands, nothing in registers around a loop. threads: that run it,
-    each `thread`'s own copy of an array where each has one.
+    """One function with the program's loops. threads: that run it, each `thread`'s own copy of an array where each has one.
+    aliased: every access as it stands, nothing in registers around a loop.
     """
 
     def __init__(
         self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], name: str, signature: str,
-        threads: int = 1,
+        threads: int = 1, aliased: bool = True,
     ):  # fmt: skip
         count = sum(isinstance(kind, ArrayType) for kind in program.scop.types)
-        module = Module(program, "strict", True, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
+        module = Module(program, "strict", aliased, ("C",) * count, fused=False, threads=False, finished=lambda unit: None)
         module.slots = _Strides(places)
         super().__init__(module, name, signature)
         self._sizes, self._places, self.threads = sizes, places, threads

@@ -124,7 +124,9 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Events of which those of one cycle are equally far apart. units, elements, counts: by cycle, of the first one, and how many."""
+    """Events of which those of one cycle are equally far apart. units, elements, counts: by cycle, of the first one, and how many.
+    distinct: no element is there twice, as far as its strides show.
+    """
 
     memory: Memory
     units: np.ndarray
@@ -132,6 +134,7 @@ class Runs:
     counts: np.ndarray
     unit_step: int
     element_step: int
+    distinct: bool
 
     @cached_property
     def number(self) -> int:
@@ -153,7 +156,7 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
     free = [k for k, (low, high) in enumerate(box) if low < high]
     if len(free) > 2 or len(free) == 2 and not any(abs(time[0][k]) == 1 for k in free):
         return None
-    lows = np.array([low for low, _ in box], np.int64)
+    lows, distinct = np.array([low for low, _ in box], np.int64), _is_distinct(box, element[0])
     first = [int(affine(*row, lows)) for row in (time, unit, element)]
     if len(free) == 2 and abs(time[0][free[0]]) != 1:
         free.reverse()
@@ -167,11 +170,11 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
     at = np.arange(cycles) - first[0]
     if c == 0:  # all in one cycle
         counts = np.where(at == 0, n, 0)
-        return Runs(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1])
+        return Runs(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1], distinct)
     if y is None:
         here = (at % c == 0) & (at // c >= 0) & (at // c < m)
         place = at // c
-        return Runs(memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0)
+        return Runs(memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0, distinct)
     # x = c * (t - d*y), as c is 1 or -1: 0 <= x < m bounds y
     low, high = _between(-c * d, c * at, m, n)
     counts = np.maximum(high - low + 1, 0)
@@ -183,7 +186,18 @@ def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, e
         counts,
         sums[0][1] - sums[0][0] * c * d,
         sums[1][1] - sums[1][0] * c * d,
+        distinct,
     )
+
+
+def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
+    """Whether a sum of loops has another value at each point: each stride is longer than all shorter ones together reach."""
+    reach = 0
+    for stride, length in sorted((abs(c), high - low) for c, (low, high) in zip(row, box) if low < high):
+        if stride <= reach:
+            return False
+        reach += stride * length
+    return True
 
 
 def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -230,7 +244,7 @@ class Operand:
 @dataclass(frozen=True, eq=False)
 class FoldProgram:
     """One fold. number: of the outer loops, and the block of rows and columns. preload_cycles: before the first cycle.
-    active: units with an instance, by cycle.
+    used: of each coordinate, the least and the greatest of units that ever have an instance. active: those that have one, by cycle.
     """
 
     number: tuple[int, ...]
@@ -238,6 +252,7 @@ class FoldProgram:
     preload_cycles: int
     operands: Mapping[Register, Operand]
     stores: tuple[tuple[str, Events | Runs], ...]
+    used: tuple[tuple[int, int], ...]
     active: np.ndarray
 
     def loaded(self, register: Register) -> int:
@@ -313,6 +328,7 @@ class _Fold:
         ranges = polyhedra.ranges(points.apply(mapping.relation(len(recurrence.outer))))
         (self.start, last), *places = ranges[-1 - len(corner) :]
         self.cycles = last - self.start + 1
+        self.used = tuple((low - first, high - first) for (low, high), first in zip(places, corner))
         self.rows = places[0][1] - places[0][0] + 1
 
 
@@ -354,7 +370,7 @@ class NestProgram:
         stores = tuple(store for name in self.cells for store in self._stores(name, fold))
         preload = fold.rows * shifts(self._recurrence, self.folds.mapping)
         active = sum(self._active(name, fold) for name in self.cells)
-        program = FoldProgram(fold.number, fold.cycles, preload, operands, stores, active)
+        program = FoldProgram(fold.number, fold.cycles, preload, operands, stores, fold.used, active)
         if key is not None:
             self._known[key] = program, self._corner_instance(fold)
         return program

@@ -121,7 +121,7 @@ def simulated(
     else:
         plans = [nest.best for nest in report(call, arguments, where, **asked).nests]
     _check_size(plans)
-    return simulate(call, arguments, plans, engine)
+    return simulate(problem, arguments, plans, engine)
 
 
 def _check_plans(problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan]) -> None:
@@ -168,7 +168,7 @@ def compared(
     for plans in choices(found):
         _check_size(plans)
         after = copy.deepcopy(arguments)
-        simulation = simulate(call, after, plans, engine)
+        simulation = simulate(problem, after, plans, engine)
         bound = partial(_known, errors) if errors else partial(rounding_bound, call, scop, arguments, plans)
         agrees = agreement(values(after, simulation.result), wanted, bound)
         trials.append(Trial(simulation, agrees, _listings(problem, arguments, plans, listing) if listing else ()))

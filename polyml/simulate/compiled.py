@@ -1,4 +1,4 @@
-"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`.
+"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`; but `spans` of cycles in `blocks`.
 
     for each cycle
         for each register      where its vector is now; what others have there; what memory gives; what is on wires
@@ -10,26 +10,28 @@ Code is made for how registers hang together; cycles, places, elements and memor
 
 from __future__ import annotations
 
-import ctypes
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from polyml import machine
-from polyml.codegen import ir
-from polyml.codegen.ir import Function, Unit
+from polyml.codegen.ir import Unit
 from polyml.codegen.systolic import RESULT, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
 from polyml.codegen.values import memory_type
 from polyml.dtypes import I64, DType
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.runtime.load import assemble_together, load
+from polyml.simulate.blocks import Blocks, form
+from polyml.simulate.code import Code, loaded
+from polyml.simulate.spans import Span, grid_of, spans
 from polyml.simulate.stepped import ROOM, added_up, in_place, remembered
 from polyml.simulate.vectors import TOGETHER, values
 
 ENTRY = "polyml_fold"
+LEAST_SPAN = 32  # cycles that run in blocks
+LEAST_WORK = 1 << 20  # units and cycles of a fold that is looked at for them
 WIDE_BYTES = 64  # that a wire's value is written to at once
 
 
@@ -39,14 +41,35 @@ class Compiled:
     def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
         self._cells, self._grid, self._arguments = program.cells, program.grid, arguments
         self._codes: dict[tuple, _Code] = {}
+        self._blocks: dict[tuple, Blocks] = {}
 
     def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
         """The fold's cycles; changes elements of the memories."""
+        state, now = self._code(fold).begin(fold, memories), 0
+        for (first, end), blocks in self._spans(fold):
+            state.run(now, first)
+            planes = {own: state.plane(own) for own in fold.operands}
+            blocks.run(fold, self._grid, memories, (first, end), planes)
+            now = end
+        state.run(now, fold.cycles)
+
+    def _spans(self, fold: FoldProgram) -> list[tuple[Span, Blocks]]:
+        """Cycles that run in blocks, and what runs them."""
+        here = grid_of(fold, self._grid, self._cells) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
+        found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
+        if not found:
+            return []
+        key = form(fold, here)
+        if key not in self._blocks:
+            self._blocks[key] = Blocks(self._cells, fold, here, self._arguments)
+        return [(span, self._blocks[key]) for span in found]
+
+    def _code(self, fold: FoldProgram) -> _Code:
         operands = ((own, each.wire, _ways(each), *map(_form, each.loads)) for own, each in fold.operands.items())
         key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
         if key not in self._codes:
             self._codes[key] = _Code(self._cells, fold, self._grid, self._arguments)
-        self._codes[key].run(fold, memories)
+        return self._codes[key]
 
 
 class _Code:
@@ -54,12 +77,11 @@ class _Code:
 
     def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
         emitter = _Emitter(cells, fold, grid, arguments)
-        host = machine.host()
-        objects = assemble_together([ir.text(emitter.units)], cpu=host.cpu_name, features=host.features)
-        self._vectors, self._code = emitter.vectors, load(objects, ENTRY)
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._code.address(ENTRY))
+        self._vectors, self._moving, self._units = emitter.vectors, emitter.moving, prod(grid)
+        self._call = loaded(ENTRY, emitter.units)
 
-    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
+    def begin(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> _State:
+        """The fold before its first cycle."""
         words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
         for operand in fold.operands.values():
             for _, places in operand.transfers:
@@ -71,8 +93,29 @@ class _Code:
         for _, events in fold.stores:
             words += _words(events, memories)
         words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
-        pointers = np.array([fold.cycles, *(word.ctypes.data for word in words)], np.int64)
-        self._call(pointers.ctypes.data)
+        return _State(self._call, words, self._moving, self._units)
+
+
+class _State:
+    """A fold between two of its cycles. words: vectors that the code has pointers to. moving: of registers along which units move,
+    the first of their two words.
+    """
+
+    def __init__(self, call: Callable[[int], None], words: Sequence[np.ndarray], moving: Mapping[Register, int], units: int):
+        self._call, self._words, self._moving, self._units = call, words, moving, units
+        self._pointers = np.array([0, 0, *(word.ctypes.data for word in words)], np.int64)
+
+    def run(self, first: int, end: int) -> None:
+        """Its next cycles."""
+        if first < end:
+            self._pointers[:2] = first, end
+            self._call(self._pointers.ctypes.data)
+
+    def plane(self, own: Register) -> np.ndarray:
+        """What all units have in a register that takes what the one along its link had in the cycle before."""
+        number = self._moving[own]
+        vector, (start, *_) = self._words[number : number + 2]
+        return vector[start : start + self._units]
 
 
 def _ways(operand: Operand) -> tuple[object, ...]:
@@ -102,12 +145,15 @@ class _Vector:
 
 
 class _Emitter:
-    """Writes `i64 @polyml_fold(ptr %words)`: the number of cycles, then pointers in the order in which `_Code.run` has them."""
+    """Writes `i64 @polyml_fold(ptr %words)`: the first cycle and the one behind the last, then pointers in the order in which
+    `_Code.begin` has them.
+    """
 
     def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
         host = machine.host()
         self._cells, self._fold, self._grid, self.vectors = cells, fold, grid, []
-        self._fn, self._words, self._declared = Function(f"i64 @{ENTRY}(ptr %words)"), 1, {}
+        self.moving: dict[Register, int] = {}  # numbers of vectors
+        self._fn, self._words, self._declared = Code(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2, {}
         self.units: list[Unit] = []
         self._step = TOGETHER * max(host.vector_bytes, 16)
         self._summed = added_up(fold)
@@ -149,7 +195,7 @@ class _Emitter:
 
     def _write(self) -> None:
         fn, fold = self._fn, self._fold
-        cycles = fn.emit("load i64, ptr %words")
+        first, end = fn.get("%words", 0), fn.get("%words", 1)
         bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
         begun = {name: self._vector(self._length, None, -1) for name in self._summed}  # by unit, the last cycle in which a sum began
         events = {
@@ -176,10 +222,10 @@ class _Emitter:
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
         for (name, events_), words in zip(fold.stores, stores):
             kind, memory, out = self._cells[name].result, words[3], results[name]
-            self._each(events_, words, lambda unit, element: self._copy(kind, out, unit, memory, element))
+            self._each(events_, words, lambda unit, element: self._fn.copy(kind, out, unit, memory, element))
         next_ = fn.emit(f"add i64 {self._cycle}, 1")
-        head.phis.append(f"{self._cycle} = phi i64 [ 0, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
-        fn.branch(fn.emit(f"icmp slt i64 {next_}, {cycles}"), head, after)
+        head.phis.append(f"{self._cycle} = phi i64 [ {first}, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
+        fn.branch(fn.emit(f"icmp slt i64 {next_}, {end}"), head, after)
         fn.current = after
         after.terminator = "ret i64 0"
         self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
@@ -191,6 +237,7 @@ class _Emitter:
             return [self._vector(self._length, kind)]
         if wire.source == own or own in self._held:
             room, begin = self._room(wire)
+            self.moving[own] = len(self.vectors)
             return [self._vector(wire.cycles * (self._length + room), kind), self._vector(wire.cycles, None, begin)]
         return [self._vector(self._length, kind)] if self._users[wire.source] > 1 else []
 
@@ -211,11 +258,12 @@ class _Emitter:
             if base and events:
                 vector = self._copied(vector, base[0], kind)
         for (along, _), (starts, units) in zip(operand.transfers, events):
-            self._events(starts, lambda k: self._copy(kind, self._along(along), self._get(units, k), vector, self._get(units, k)))
+            get = self._fn.get
+            self._events(starts, lambda k: self._fn.copy(kind, self._along(along), get(units, k), vector, get(units, k)))
         transfers, wired = len(operand.transfers), len(operand.broadcasts)
         for loads, words in zip(operand.loads, events[transfers + wired :]):
             memory = words[3]
-            self._each(loads, words, lambda unit, element: self._copy(kind, memory, element, vector, unit))
+            self._each(loads, words, lambda unit, element: self._fn.copy(kind, memory, element, vector, unit))
         for each, words in zip(operand.broadcasts, events[transfers:]):
             self._spread(kind, vector, each.along, *words)
         if own in self._histories:
@@ -251,7 +299,7 @@ class _Emitter:
         whole = columns // lanes
 
         def to_row(k: str) -> None:
-            unit = self._get(drivers, k)
+            unit = self._fn.get(drivers, k)
             first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
             value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
             one = fn.emit(f"insertelement <{lanes} x {type_}> poison, {type_} {value}, i32 0")
@@ -261,8 +309,8 @@ class _Emitter:
                 there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
                 fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
 
-            self._loop("0", str(whole), lambda n: put(f"<{lanes} x {type_}> {every}", fn.emit(f"mul i64 {n}, {lanes}")))
-            self._loop(str(whole * lanes), str(columns), lambda column: put(f"{type_} {value}", column))
+            self._fn.loop("0", str(whole), lambda n: put(f"<{lanes} x {type_}> {every}", fn.emit(f"mul i64 {n}, {lanes}")))
+            self._fn.loop(str(whole * lanes), str(columns), lambda column: put(f"{type_} {value}", column))
 
         if along:
             self._events(starts, to_row)
@@ -270,22 +318,22 @@ class _Emitter:
         row = fn.emit(f"alloca [{columns} x {type_}]", fn.blocks[0])
 
         def column_of(k: str) -> str:
-            return fn.emit(f"urem i64 {self._get(drivers, k)}, {columns}")
+            return fn.emit(f"urem i64 {self._fn.get(drivers, k)}, {columns}")
 
         def to_rows(each: str) -> str:
             return fn.emit(f"mul i64 {each}, {columns}")
 
-        self._events(starts, lambda k: self._copy(kind, vector, self._get(drivers, k), row, column_of(k)))
-        count = fn.emit(f"sub i64 {self._get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._get(starts, self._cycle)}")
+        self._events(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
+        count = fn.emit(f"sub i64 {self._fn.get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._fn.get(starts, self._cycle)}")
         every = fn.emit(f"icmp eq i64 {count}, {columns}")  # then each column has one driver
         together, single = (fn.emit(f"select i1 {every}, i64 {a}, i64 {b}") for a, b in ((rows, 0), (0, rows)))
-        self._loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
+        self._fn.loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
             first = to_rows(n)
-            self._events(starts, lambda k: self._copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}")))
+            self._events(starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}")))
 
-        self._loop("0", single, some)
+        self._fn.loop("0", single, some)
 
     def _added_up(self, name: str, registers: list[str], out: str, begun: str, events: list[list[str]]) -> None:
         """The values of all units one after another, each of what the one before it has made unless its sum begins; of those that
@@ -301,19 +349,19 @@ class _Emitter:
 
         def take(unit: str) -> None:
             before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
-            begins = fn.emit(f"icmp eq i64 {self._get(begun, unit)}, {self._cycle}")
+            begins = fn.emit(f"icmp eq i64 {self._fn.get(begun, unit)}, {self._cycle}")
             own = self._element(types[read], sums, unit)
             value = fn.emit(f"load {memory_type(result)}, ptr {fn.emit(f'select i1 {begins}, ptr {own}, ptr {before}')}")
             fn.do(f"store {memory_type(result)} {value}, ptr {own}")
 
         def make(k: str) -> None:
             first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
-            self._loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
+            self._fn.loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
             places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
             fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*places, made))})")
             self._moved_on(made, self._element(result, out, first), together * numpy_dtype(result).itemsize)
 
-        self._loop("0", str(last + 1), make)
+        self._fn.loop("0", str(last + 1), make)
 
     def _together(self, operand: Operand) -> int:
         """How many units' sums go on at once."""
@@ -336,14 +384,7 @@ class _Emitter:
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def _element(self, kind: DType, vector: str, index: str) -> str:
-        return self._fn.emit(f"getelementptr {memory_type(kind)}, ptr {vector}, i64 {index}")
-
-    def _get(self, integers: str, k: str) -> str:
-        return self._fn.emit(f"load i64, ptr {self._fn.emit(f'getelementptr i64, ptr {integers}, i64 {k}')}")
-
-    def _copy(self, kind: DType, here: str, index: str, there: str, other: str) -> None:
-        value = self._fn.emit(f"load {memory_type(kind)}, ptr {self._element(kind, here, index)}")
-        self._fn.do(f"store {memory_type(kind)} {value}, ptr {self._element(kind, there, other)}")
+        return self._fn.at(memory_type(kind), vector, index)
 
     def _copied(self, here: str, there: str, kind: DType) -> str:
         """A whole vector."""
@@ -359,26 +400,15 @@ class _Emitter:
         fn = self._fn
         if not isinstance(events, Runs):
             starts, units, elements, _ = words
-            self._events(starts, lambda k: each(self._get(units, k), self._get(elements, k)))
+            self._events(starts, lambda k: each(self._fn.get(units, k), self._fn.get(elements, k)))
             return
-        count, unit, element = (self._get(word, self._cycle) for word in words[:3])
+        count, unit, element = (self._fn.get(word, self._cycle) for word in words[:3])
 
         def further(first: str, step: int, k: str) -> str:
             return fn.emit(f"add i64 {first}, {fn.emit(f'mul i64 {k}, {step}')}")
 
-        self._loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
+        self._fn.loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
 
     def _events(self, starts: str, each: Callable[[str], None]) -> None:
         """A loop over this cycle's."""
-        self._loop(self._get(starts, self._cycle), self._get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)
-
-    def _loop(self, first: str, end: str, each: Callable[[str], None]) -> None:
-        fn = self._fn
-        before, body, after = fn.current, fn.block("event"), fn.block("events")
-        fn.branch(fn.emit(f"icmp slt i64 {first}, {end}"), body, after)
-        fn.current, k = body, fn.name()
-        each(k)
-        next_ = fn.emit(f"add i64 {k}, 1")
-        body.phis.append(f"{k} = phi i64 [ {first}, %{before.label} ], [ {next_}, %{fn.current.label} ]")
-        fn.branch(fn.emit(f"icmp slt i64 {next_}, {end}"), body, after)
-        fn.current = after
+        self._fn.loop(self._fn.get(starts, self._cycle), self._fn.get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)

@@ -14,8 +14,8 @@ from polyml.codegen.systolic import NestProgram
 from polyml.errors import ConfigError
 from polyml.model.dependence import Dependences
 from polyml.model.scop import Scop
-from polyml.report.forms import Call, source_schedule
 from polyml.schedule.dataflows import Plan
+from polyml.schedule.script import Problem
 from polyml.simulate import edge
 from polyml.simulate.compiled import Compiled
 from polyml.simulate.memories import Memories
@@ -52,12 +52,12 @@ class Simulation:
         return sum(run.cycles for run in self.runs)
 
 
-def simulate(call: Call, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled") -> Simulation:
-    """plans: one for each nest, in the order of `recurrence.nests`. arguments: by name; arrays are changed as a call changes them.
+def simulate(problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], engine: str = "compiled") -> Simulation:
+    """problem: of a call's source. plans: one for each nest, in the order of `recurrence.nests`. arguments: by name; arrays are
+    changed as a call changes them.
 
     Raises what a call of the kernel does for the arguments, and IllegalSchedule for a kernel whose nests cannot run one after another.
     """
-    problem = source_schedule(call).problem
     return run(problem.scop, problem.dependences, arguments, plans, engine)
 
 

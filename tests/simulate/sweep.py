@@ -1,7 +1,7 @@
 """Every mapping of every kernel of the tests on random arrays:  python -m tests.simulate.sweep --seconds 600 --seed 0
 
-Units 1 x 1 to 32 x 32 or a row of up to 32, every kind of links, both engines; values as Python has them, cycles and traffic
-as the closed forms. Exit status 1 when one differs.
+Units 1 x 1 to 32 x 32 or a row of up to 32, every kind of links, both engines, spans of cycles in blocks of several sizes; values
+as Python has them, cycles and traffic as the closed forms. Exit status 1 when one differs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from polyml.hardware import LINKS
-from polyml.simulate import ENGINES
+from polyml.simulate import ENGINES, blocks, compiled
 from tests.schedule.joint import JOINT, REORDERED
 from tests.schedule.systolic import CALLS, seidel
 from tests.simulate.simulating import Simulated, expected, filled
@@ -28,11 +28,13 @@ def main() -> int:
     options = parser.parse_args()
     chance, end = random.Random(options.seed), time.monotonic() + options.seconds
     calls = runs = wrong = 0
+    compiled.LEAST_WORK, compiled.LEAST_SPAN = 0, 1
     while time.monotonic() < end:
         function = chance.choice([*CALLS, *JOINT])
         side = chance.choice((2, 4, 8, 16, 32))
         shape = (chance.randint(1, side), chance.randint(1, side)) if chance.random() < 0.8 else (chance.randint(1, side),)
         links = chance.choice(LINKS)
+        blocks.LEAST_CYCLES = blocks.MOST_CYCLES = chance.choice((1, 3, 8, 64))
         found, message = check(function, shape, links, chance.choice(ENGINES))
         calls, runs = calls + 1, runs + found
         if message:

@@ -141,7 +141,8 @@ def test_any_unit_of_a_line_drives_its_wire(shape, engine):
     begin, end = (Places(np.where(np.arange(cycles + 1) > t, units, 0), everywhere) for t in (0, cycles - 1))
     sums = Operand(Wire((name, RESULT), 1, (0,) * len(shape), 0), (), (Events(("array", "C"), begin, everywhere),))
     operands = {(name, 0): sums, (name, 1): driven("A", 1, across), (name, 2): driven("B", 0, down)}
-    fold = FoldProgram((0, 0), cycles, 0, operands, ((name, Events(("array", "C"), end, everywhere)),), np.full(cycles, units))
+    stores, used = ((name, Events(("array", "C"), end, everywhere)),), ((0, rows - 1), (0, columns - 1))[-len(shape) :]
+    fold = FoldProgram((0, 0), cycles, 0, operands, stores, used, np.full(cycles, units))
     C = np.zeros(units, np.int64)
     memories = {("array", "C"): C, ("initial", "A"): a.reshape(-1), ("initial", "B"): b.reshape(-1)}
     engine(program, {}).run(fold, memories)
