@@ -83,8 +83,8 @@ class Between:
         return prod(last - first + 1 for first, last in self._boxes[name])
 
     def in_order(self) -> Iterator[str]:
-        """Names of nests, and of statements of none, that have instances, each after those that it takes from. Raises IllegalSchedule
-        for those that have to take turns.
+        """Names of nests, and of statements of none, that have instances, each after those that it takes from. Raises
+        IllegalSchedule for those that have to take turns.
         """
         groups = {name: self.group[name] for name in self.scop.statements if not self.domain(name).is_empty()}
         before: dict[str, set[str]] = {group: set() for group in groups.values()}

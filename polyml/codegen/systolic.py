@@ -553,11 +553,8 @@ class NestProgram:
     def _active(self, name: str, fold: _Fold) -> np.ndarray:
         """Instances by cycle: of chains from their first to their last."""
         instances = fold.instances[name]
-        chain = min(
-            (s for own, found in self._sources.items() if own[0] == name for s in found if s.register[0] == name and self._cycles(s) and s.along is None),
-            key=self._cycles,
-            default=None,
-        )
+        own = (s for register, found in self._sources.items() if register[0] == name for s in found if s.register[0] == name)
+        chain = min((s for s in own if self._cycles(s) and s.along is None), key=self._cycles, default=None)
         if chain is None:
             return self._by_cycle(name, instances, fold)
         inside = chain.pairs.intersect_domain(instances).intersect_range(instances)

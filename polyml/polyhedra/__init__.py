@@ -33,8 +33,8 @@ from polyml.polyhedra.relations import (
     strictly_between, values_of, where, with_last, within_bounds,
 )
 from polyml.polyhedra.shapes import (
-    along, box_around, box_of, first_dimensions, hull_dimension, is_box, is_full, is_product, is_thick, is_whole_box, modulo, onto,
-    outer, ragged, rational_image, telling_dimensions, translated,
+    along, box_around, box_of, first_dimensions, hull_dimension, is_box, is_full, is_product, is_thick, is_whole_box, modulo,
+    onto, outer, ragged, rational_image, telling_dimensions, translated,
 )
 from polyml.polyhedra.spaces import (
     Frame, dimension, dimensions, domain_name, extend, identity, parameter_names, range_name, relation, rename_domain, renamed,
@@ -47,12 +47,14 @@ __all__ = [
     "as_facts", "as_parameters", "at_least", "at_sizes", "before_rounding", "between", "bounded", "bounding", "box_around",
     "box_of", "budget", "by_first_difference", "condition_text", "conjunctions", "count_tiles", "differ",
     "dimension", "dimensions", "disjoint", "divisions", "divisors", "domain_name", "earlier", "ends", "equal_first", "equalities",
-    "expression_of", "expressions", "extend", "extent", "extremes", "few_points", "first_dimensions", "first_image", "fix", "fixed_dimensions",
+    "expression_of", "expressions", "extend", "extent", "extremes", "few_points", "first_dimensions", "first_image", "fix",
+    "fixed_dimensions",
     "fixed_parameters", "flat", "fold", "forget", "freed", "from_units", "greatest", "half_way", "has_division", "has_integers",
     "has_none", "hull_dimension", "identity", "in_units", "in_whole_tiles", "instance_text", "integer_rows", "inverse_of_shifts",
     "is_affine", "is_box", "is_full", "is_in", "is_product", "is_thick", "is_whole_box", "is_within", "iterator_coefficients",
     "joined", "last_before", "last_of", "last_walk", "leads_both_ways", "least", "least_values", "length", "linear_row",
-    "members", "middle", "modulo", "multiples", "of_name", "offset_dimension", "on_domain", "on_parameters", "on_piece", "only_point", "only_value",
+    "members", "middle", "modulo", "multiples", "of_name", "offset_dimension", "on_domain", "on_parameters", "on_piece",
+    "only_point", "only_value",
     "onto", "outer", "outer_of", "parameter_names", "parameter_range", "parameters_as_set", "pieces", "plus", "points", "ragged",
     "range_by_domain", "range_name", "range_of", "range_of_dimension", "ranges", "rational_image", "relation", "rename_domain",
     "renamed", "rows", "rows_by_piece", "set_names", "set_of_rows", "sides", "single", "some_parameters", "strictly_between", "strides",

@@ -117,17 +117,17 @@ def simulated(
     _check(asked, engine)
     (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
     if plans:
-        _check_plans(problem, arguments, plans)
+        _check_plans(problem, arguments, asked.get("links", "manhattan"), plans)
     else:
         plans = [nest.best for nest in report(call, arguments, where, **asked).nests]
     _check_size(plans)
     return simulate(problem, arguments, plans, engine)
 
 
-def _check_plans(problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan]) -> None:
+def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, plans: Sequence[Plan]) -> None:
     """That they are of the call's nests."""
     sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
-    every = nests(problem.scop, problem.dependences, problem.reductions)
+    every = nests(problem.scop, problem.dependences, problem.reductions, links)
     names = [nest.name for nest in every if not polyhedra.fix(nest.domain, sizes).is_empty()]
     given = [plan.recurrence.nest.name for plan in plans]
     if given != names or any(dict(plan.recurrence.sizes) != sizes for plan in plans):

@@ -7,8 +7,8 @@
                                 j <= k < i           P[k, j] is                                                    3k + 1
                                 i > k and j > k      both are                                                      3k + 2
 
-What is waited for within an iteration is found layer by layer from the dependences, for all sizes. A read that has its values from
-both sides of where they are made has them at one time then, and wires bring them (`routing`).
+What is waited for within an iteration is found layer by layer from the dependences, for all sizes. A read that has its values
+from both sides of where they are made has them at one time then, and wires bring them (`routing`).
 """
 
 from __future__ import annotations

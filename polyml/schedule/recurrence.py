@@ -6,8 +6,8 @@ An element that many instances read is not read by each: it goes on from one to 
 on (routing; Quinton and Van Dongen, "The mapping of linear recurrence equations on regular arrays", 1989). A sum whose terms may
 come in any order is a chain. Other values that instances of the nest make are uniform where they are used at one distance, or go
 on from there by equal steps (`routing`). Elements are values that move, so that nothing is overwritten: only flow dependences
-count. Statements that need each other's values are one nest, among the same points (`places`). Where values are used on both sides
-of where they are made, wires bring them, phase by phase (`phases`).
+count. Statements that need each other's values are one nest, among the same points (`places`). Where values are used on both
+sides of where they are made, wires bring them, phase by phase (`phases`).
 
 Arrays have two dimensions, or one, and time; nests have more loops. So `layouts` joins loops that move the same accesses to one
 axis (of a convolution the rows and columns of a picture, of channels and filters), or leaves some outside, which run one after
@@ -76,8 +76,8 @@ class Nest:
 
     places: of all of them among the points of its loops. uses: statement by statement. results: the elements that each of them
     writes. kept: { p } whose values are there at the end, or used by other statements. starts: whether sums start from elements of
-    arrays. order: of sums. scop: whose statements they are, the kernel's or one with some of these in parts; origins: by part, its
-    statement. edge: other statements whose instances make one of its values from another as they come and go.
+    arrays. order: of sums. scop: whose statements they are, the kernel's or one with some of these in parts; origins: by part,
+    its statement. edge: other statements whose instances make one of its values from another as they come and go.
     """
 
     statement: Statement = field(repr=False)
@@ -303,7 +303,7 @@ def nests(
 ) -> tuple[Nest, ...]:
     """Statements that have loops and hand values on, those together that need each other's values, in the source's order; those
     that only make one value from another belong to a nest that they give values to or take them from. links: with broadcast ones,
-    statements that are no uniform recurrence may come in parts. Raises IllegalSchedule, with the dependence, for a nest that is none.
+    statements that are no uniform recurrence may come in parts. Raises IllegalSchedule, with the dependence, for what is none.
     """
     return _nests(scop, dependences, reductions, links, ())
 
@@ -376,9 +376,8 @@ def _circles(made_of: Mapping[str, set[str]], known: Sequence[tuple[str, ...]]) 
             if middle in reached[name]:
                 reached[name] |= reached[middle]
     together = {name: names for names in known for name in names}
-    every = [
-        together.get(name) or tuple(o for o in made_of if o == name or name in reached[o] and o in reached[name]) for name in made_of
-    ]
+    circles = {n: tuple(o for o in made_of if o == n or n in reached[o] and o in reached[n]) for n in made_of}
+    every = [together.get(name, circle) for name, circle in circles.items()]
     return list(dict.fromkeys(every))
 
 
@@ -417,7 +416,12 @@ def _nest(
 
 
 def _placed(
-    scop: Scop, places: tuple[Place, ...], order: Order, dependences: Dependences, reduction: Reduction | None, wired: bool = False
+    scop: Scop,
+    places: tuple[Place, ...],
+    order: Order,
+    dependences: Dependences,
+    reduction: Reduction | None,
+    wired: bool = False,
 ) -> Nest:
     """reduction: of a statement alone. wired: values go along wires, too."""
     flows = order.flows
@@ -604,7 +608,8 @@ def _direction(source: Source, outer: Sequence[int], axes: Sequence[Axis]) -> Di
     """Of a step among the nest's points; None where it leads to another iteration of the outer loops."""
     if any(way[loop] for way in (source.vector, source.line) if way for loop in outer):
         return None
-    steps, line = (tuple(sum(a * v for a, v in zip(axis.coefficients, way)) for axis in axes if way) for way in (source.vector, source.line))
+    steps = tuple(sum(a * v for a, v in zip(axis.coefficients, source.vector)) for axis in axes)
+    line = tuple(sum(a * v for a, v in zip(axis.coefficients, source.line)) for axis in axes) if source.line else ()
     return Direction(steps, source.free, line) if any(steps) else None
 
 

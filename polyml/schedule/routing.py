@@ -10,10 +10,10 @@ the same everywhere (Quinton and Van Dongen, "The mapping of linear recurrence e
 
 Two instances use one value where one instance made it, or where it is one element that none of the nest made.
 
-Where there are wires along rows and columns a value also goes at once to all that use it along what the access does not depend on,
-on both sides of where it is made:
+Where there are wires along rows and columns a value also goes at once to all that use it along what the access does not depend
+on, on both sides of where it is made:
 
-    P[i, k] of P[i, j] = min(P[i, j], P[i, k] + P[k, j]) at (k, i, j)       made at (k, i, k), for all j > k; before, for all j <= k
+    P[i, k] of P[i, j] = min(P[i, j], P[i, k] + P[k, j]) at (k, i, j)     made at (k, i, k), for all j > k; before, for all j <= k
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Source:
     """Where a read gets what it uses, at the point q: at p = q - vector, from a statement's read ("hop"), or what the statement
     made there ("made", read None).
 
-    free: q may as well be the one from which p gets it. line: of a wire, along which q = p + vector + n * line, for any n; else ().
-    pairs: { p -> q }.
+    free: q may as well be the one from which p gets it. line: of a wire, along which q = p + vector + n * line, for any n; else
+    (). pairs: { p -> q }.
     """
 
     kind: str
@@ -129,7 +129,8 @@ def routes(places: Mapping[str, Place], reads: Mapping[Key, Read], wired: bool =
 
 
 def _steps_of(route: Sequence[Source]) -> Steps:
-    return frozenset((vector, at_once) for s in route if not s.free for vector, at_once in ((s.vector, False), (s.line, True)) if vector)
+    steps = (step for s in route if not s.free for step in ((s.vector, False), (s.line, True)))
+    return frozenset((vector, at_once) for vector, at_once in steps if vector)
 
 
 def hops(read: Read, other: Read, vector: Vector) -> isl.Map:

@@ -13,8 +13,8 @@ these have is added up (fan-in). Dependences through operands and sums may then 
 
     causal      { p -> q : t(q) < t(p) }            wired       { p -> q : t(q) = t(p), and they are in no row or column }
 
-Values of the nest go along wires, too, from wherever in a row or column they are made: in a later cycle the unit that made one drives
-its line, and all units there take it at once. Instead of near
+Values of the nest go along wires, too, from wherever in a row or column they are made: in a later cycle the unit that made one
+drives its line, and all units there take it at once. Instead of near
 
     in line     { p -> q in dependences : p and q are in other rows (columns) }             a wire goes from one to the other
     alone       { p -> q not in dependences : p drives the row in which and when q runs }   it has one value, which all take
@@ -45,8 +45,8 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Direction:
-    """A value that the instance at p uses goes on to the one at p + vector; or to p - vector where that is free. line: of wires, by
-    which it goes to all of p + vector + n * line at once; else ().
+    """A value that the instance at p uses goes on to the one at p + vector; or to p - vector where that is free. line: of wires,
+    by which it goes to all of p + vector + n * line at once; else ().
     """
 
     vector: Vector
@@ -85,8 +85,8 @@ class SpaceTime:
         return -1 if direction.free and _dot(self.time, direction.vector) < 0 else 1
 
     def wire(self, direction: Direction) -> int | None:
-        """The coordinate along which the units are that a wire brings a value to at once; None where there are several or none, or
-        where it goes another way, too.
+        """The coordinate along which the units are that a wire brings a value to at once; None where there are several or none,
+        or where it goes another way, too.
         """
         cycles, *places = self.steps(direction.line)
         along = [k for k, step in enumerate(places) if step]
@@ -177,8 +177,9 @@ def check_ways(order: isl.UnionMap, dependences: isl.UnionMap, links: str, *, wh
 def check_wires(
     order: isl.UnionMap, along: int, drivers: isl.UnionMap, users: isl.UnionSet, *, what: str = "", outer: int = 0
 ) -> None:
-    """That values which go along wires of one coordinate are there when they are used, in line, and alone. drivers: { S[p] -> T[q] }:
-    T[q] uses by a wire what S[p] made. users: { T[q] } that take what is on these wires when they run.
+    """That values which go along wires of one coordinate are there when they are used, in line, and alone.
+
+    drivers: { S[p] -> T[q] }: T[q] uses by a wire what S[p] made. users: { T[q] } that take what is on these wires when they run.
     """
     dims, through = _dims(order, outer), f"dependence through {what}"
     broken = _pairs(order, drivers, _between(dims, outer, ["u <= t"]))
@@ -187,7 +188,8 @@ def check_wires(
     others = [f"v{k} != w{k}" for k in range(dims) if k != along]
     broken = _pairs(order, drivers, _between(dims, outer, others)) if others else isl.UnionMap("{ }")
     if not broken.is_empty():
-        raise _illegal(broken, "no wire goes from {0} to {1}, which run in different " + ("rows", "columns")[1 - along], through, _shown(order))
+        lines = ("columns", "rows")[along]
+        raise _illegal(broken, f"no wire goes from {{0}} to {{1}}, which run in different {lines}", through, _shown(order))
     places = [*(f"o{k}" for k in range(outer)), "t", *(f"v{k}" for k in range(dims))]
     line = isl.UnionMap(f"{{ [{', '.join(places)}] -> [{', '.join(p for p in places if p != f'v{along}')}] }}")
     lines = order.apply_range(line)  # { S[p] -> [o, t, x] }
