@@ -44,7 +44,7 @@ def test_the_two_commands_stand_on_lines_of_their_own():
     assert commands == [
         "python3 -m venv .venv && .venv/bin/pip install . && "
         ".venv/bin/polyml bench gemm jacobi_2d cholesky --preset LARGE",
-        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest -n 2 --dist worksteal",
     ]
 
 
