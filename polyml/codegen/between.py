@@ -22,8 +22,9 @@ Read = tuple[str, int]  # a statement, and the number of its read
 
 
 class Between:
-    """makers: by read, { S[p] -> T[q] : S[p] made what T[q] reads } by S. sums: statements that are sums; live: their arrays. last: by
-    statement, instances whose elements nothing writes after them. scop: with the parts of statements that the nests have.
+    """makers: by read, { S[p] -> T[q] : S[p] made what T[q] reads } by S. sums: statements that are sums; live: their arrays.
+    overwritten: arrays that change while others than sums of them may want elements as the call found them. last: by statement,
+    instances whose elements nothing writes after them. scop: with the parts of statements that the nests have.
     """
 
     def __init__(self, scop: Scop, dependences: Dependences, nests: Sequence[Nest], sizes: Mapping[str, int]):
@@ -33,8 +34,11 @@ class Between:
         self.scop, self.sizes, self._dependences = scop, sizes, dependences
         self.group = {name: name for name in scop.statements}
         self.group |= {place.statement.name: nest.name for nest in nests for place in nest.places}
-        self.sums = {use.statement for nest in nests for use in nest.uses if use.kind == "result"}
+        sums = {(use.statement, use.read) for nest in nests for use in nest.uses if use.kind == "result"}
+        self.sums = {name for name, _ in sums}
         self.live = {scop.statements[name].write.array for name in self.sums}
+        others = {a.array for name, s in scop.statements.items() for read, a in enumerate(s.reads) if (name, read) not in sums}
+        self.overwritten = others & {statement.write.array for statement in scop.statements.values()}
         known = {place.statement.name: nest.order.flows[place.statement.name] for nest in nests for place in nest.places}
         turned = {name: pairs for nest in nests for name, pairs in nest.order.turned.items()}
         self.makers: dict[Read, dict[str, isl.Map]] = {}

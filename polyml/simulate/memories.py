@@ -16,9 +16,9 @@ class Memories(Mapping[Memory, np.ndarray]):
 
     def __init__(self, between: Between, arrays: Mapping[str, np.ndarray]):
         self._between = between
-        written = {statement.write.array for statement in between.scop.statements.values()}
         self._known: dict[Memory, np.ndarray] = {("array", name): array for name, array in arrays.items()}
-        self._known |= {("initial", name): array.copy() if name in written else array for name, array in arrays.items()}
+        as_found = {name: array.copy() if name in between.overwritten else array for name, array in arrays.items()}
+        self._known |= {("initial", name): array for name, array in as_found.items()}
 
     def __getitem__(self, memory: Memory) -> np.ndarray:
         kind, name = memory
