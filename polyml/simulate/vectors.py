@@ -114,8 +114,8 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     before = [alone(q, lows, (*highs, begin + behind - 1)) for q, lows, highs, behind in each]
     after = [alone(q, (*lows, begin + behind, end + behind + 1), highs) for q, lows, highs, behind in each]
     common = Loop("t", operands("max", begin), operands("min", end), 1, (together_,))
-    left = floor_div(high - low + 1, rows) * rows + low
     blocks = Loop("p", (low,), (high - (rows - 1),), rows, (*before, common, *after))
+    left = floor_div(high - low + 1, rows) * rows + low if rows > 1 else low
     rest = Loop("p", (left,), (high,), 1, (alone(p, *bounds(p)),))
     body = (blocks, rest) if rows > 1 else (rest,)
     return Loop("c", (var("first"),), (var("last"),), together * lanes, body)

@@ -10,7 +10,7 @@ from polyml import config
 from polyml.codegen.systolic import Events, NestProgram
 from polyml.simulate import blocks, compiled
 from polyml.simulate.spans import grid_of, spans, two
-from tests.schedule.systolic import CALLS, batched, matmul, seidel
+from tests.schedule.systolic import CALLS, batched, channels, matmul, seidel
 from tests.simulate.simulating import Simulated, expected, filled
 from tests.simulate.test_types import of_bytes, of_halves, product
 
@@ -78,6 +78,18 @@ def test_values_that_move_diagonally_agree(in_blocks):
     for plans in simulated.plans((4, 6), links="diagonal"):
         _, (_, _, C) = simulated.run(args, plans, "compiled")
         np.testing.assert_array_equal(C, args[0].astype(np.int64) @ args[1], err_msg=plans[0].recurrence.text(plans[0].mapping))
+    assert in_blocks
+
+
+def test_sums_that_share_no_element_with_those_of_the_next_row_agree(in_blocks):
+    """All of a sum's operands move along other lines than the sums beside it: rows run one by one."""
+    args = filled(CALLS[channels], np.int64)
+    simulated = Simulated(channels, args)
+    mapping = "t = o + i + 3*c + k, x = i + 3*c + k, y = o - i"
+    (plans,) = (p for p in simulated.plans((3, 8), "diagonal") if p[0].recurrence.text(p[0].mapping) == mapping)
+    _, own = simulated.run(args, plans, "compiled")
+    for array, right in zip(own, expected(channels, args)[1]):
+        np.testing.assert_array_equal(array, right)
     assert in_blocks
 
 
