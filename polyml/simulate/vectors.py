@@ -92,7 +92,6 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     what they meet; before and after, what they do not have in common; then rows that are left, each alone.
     """
     lanes, together = vectors
-    rows = ROWS if skew else 1
     p, cycles, last = var("p"), var("cycles"), var("rows") - 1
     low, high = {0: (Lin(), last), 1: (cycles * -1, last - 1), -1: (const(1), last + cycles)}[step]
 
@@ -107,18 +106,23 @@ def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
     def alone(p: Lin, low: tuple[Lin, ...], high: tuple[Lin, ...]) -> Loop:
         return Loop("t", low, high, 1, (values(Instance("S", (p, var("v"), var("t")))),))
 
-    each = [(p + k, *bounds(p + k), skew * k) for k in range(rows)]
+    def rest(first: Lin) -> Loop:
+        return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
+
+    def strip(*body: Loop) -> Loop:
+        return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
+
+    if not skew:
+        return strip(rest(low))
+    each = [(p + k, *bounds(p + k), skew * k) for k in range(ROWS)]
     begin = extremum("max", [bound - behind for _, lows, _, behind in each for bound in lows])
     end = extremum("min", [bound - behind for _, _, highs, behind in each for bound in highs])
-    together_ = values(Unroll("q", Lin(), rows, (Instance("S", (p + var("q"), var("v"), var("t") + var("q") * skew)),)))
+    together_ = values(Unroll("q", Lin(), ROWS, (Instance("S", (p + var("q"), var("v"), var("t") + var("q") * skew)),)))
     before = [alone(q, lows, (*highs, begin + behind - 1)) for q, lows, highs, behind in each]
     after = [alone(q, (*lows, begin + behind, end + behind + 1), highs) for q, lows, highs, behind in each]
     common = Loop("t", operands("max", begin), operands("min", end), 1, (together_,))
-    blocks = Loop("p", (low,), (high - (rows - 1),), rows, (*before, common, *after))
-    left = floor_div(high - low + 1, rows) * rows + low if rows > 1 else low
-    rest = Loop("p", (left,), (high,), 1, (alone(p, *bounds(p)),))
-    body = (blocks, rest) if rows > 1 else (rest,)
-    return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
+    blocks = Loop("p", (low,), (high - (ROWS - 1),), ROWS, (*before, common, *after))
+    return strip(blocks, rest(floor_div(high - low + 1, ROWS) * ROWS + low))
 
 
 def _chain_access(array: str, row: int, moved: int) -> Access:
