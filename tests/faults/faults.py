@@ -1,0 +1,7 @@
+"""Every kind of fault that is tried, in the order of the table."""
+
+from __future__ import annotations
+
+from tests.faults.campaign import Fault
+
+FAULTS: tuple[Fault, ...] = ()
