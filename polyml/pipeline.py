@@ -39,7 +39,7 @@ from polyml.errors import CompileError, NotAffineError, PolymlError, ScheduleErr
 from polyml.frontend import syntax
 from polyml.frontend.types import infer
 from polyml.model import text as model_text
-from polyml.model.dependence import Dependences, dependences
+from polyml.model.dependence import Dependences, dependences, pairs_to_compare
 from polyml.model.expansion import expand_arrays
 from polyml.model.extract import extract
 from polyml.model.interface import ArrayResult
@@ -63,6 +63,7 @@ from polyml.schedule.script import NOTHING, OBJECTS, TEXT, Problem, Schedule
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
 CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
+COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seconds of a search for a schedule; time grows with them
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def compile(
 class _Model:
     """The stages before a schedule. typical: values of parameters in the call that the code is for. expands: whether arrays
     have more elements where these are known. pieces: statements that are pieces of others. versions: whether values that are
-    overwritten have arrays, which is for slabs alone.
+    overwritten have arrays, which is for slabs alone. is_large: whether a nest has so many statements that share arrays that it
+    keeps the source's order.
     """
 
     typed: syntax.Kernel
@@ -170,6 +172,7 @@ class _Model:
     expands: bool
     pieces: frozenset[str] = frozenset()
     versions: bool = False
+    is_large: bool = False
 
 
 def _modelled(
@@ -187,18 +190,19 @@ def _modelled(
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     if transform:
         scop = stage("scalars", lambda: expand(scop))
-    found = stage("deps", lambda: dependences(scop))
+    is_large = pairs_to_compare(scop) > COMPARED_PAIRS
+    found = Dependences(scop) if is_large else stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
     typical = _typical(scop, sizes) if isinstance(sizes, Sizes) else sizes
     expands = False
-    if transform and sizes is not None:
+    if transform and sizes is not None and not is_large:
         known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
         wider, within = stage("scalars", lambda: expand_arrays(scop, found, free, known))
         expands = wider is not scop
         if expands and typical is not None:
             scop, found = wider, within
             free = stage("reductions", lambda: reductions(scop, options.fp))
-    return _Model(typed, term_by_term(scop, free), found, free, typical, expands)
+    return _Model(typed, term_by_term(scop, free), found, free, typical, expands, is_large=is_large)
 
 
 def _divided(model: _Model, options: Options) -> list[_Model]:
@@ -353,15 +357,15 @@ def _searched(
     schedules: Cache | None,
     stage: _Clock,
 ) -> _Made:
-    """LLVM text in the fastest way there is. Raises CompileError where there is none."""
+    """LLVM text in the fastest way there is. Raises NotAffineError where there is none."""
     host, typical, related = machine.host(), model.typical, _related(model.scop, sizes)
-    transform = options.schedule == "auto" and not aliased
+    transform = options.schedule == "auto" and not aliased and not model.is_large
     divided = stage("pieces", lambda: _divided(model, options)) if transform else []
     notes: tuple[str, ...] = ()
     failed = None
     for way in _ways(options, transform, aliased, model, divided):
         form = way.model
-        scheduled = Scheduled(form.scop.schedule, (_reason(options, aliased),))
+        scheduled = Scheduled(form.scop.schedule, (_reason(options, aliased, model),))
         if way.transform:
             if failed is not None and not way.cut and not failed.cut:
                 continue  # it would be the same one
@@ -379,7 +383,7 @@ def _searched(
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
             failed = scheduled
             notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
-    raise CompileError("no form of the kernel could be generated", loc=model.scop.loc, notes=notes)
+    raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=notes)
 
 
 def _has_halves(scop: Scop) -> bool:
@@ -404,7 +408,7 @@ def _ways(options: Options, transform: bool, aliased: bool, model: _Model, divid
     """From the fastest code to the one that always works, for when isl's budget does not suffice. divided: the model with
     index sets split.
     """
-    together = options.vectorize and not aliased
+    together = options.vectorize and not aliased and not model.is_large
     ways = []
     for form in [*divided, model] if transform else []:
         name = "the schedule" if form is model else "the schedule of pieces of index sets"
@@ -525,9 +529,11 @@ def _usual(scop: Scop, others: isl.Set) -> Check:
     return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True, loc=scop.loc)
 
 
-def _reason(options: Options, aliased: bool) -> str:
+def _reason(options: Options, aliased: bool, model: _Model) -> str:
     if aliased:
         return "source order: arguments overlap"
+    if model.is_large:
+        return f"source order: a nest has {len(model.scop.statements)} statements, too many that share arrays to compare them all"
     return "source order: as asked" if options.schedule == "source" else "source order"
 
 
@@ -541,7 +547,7 @@ class _Clock:
         start = time.perf_counter()
         try:
             return run()
-        except (PolymlError, BudgetExceeded, CannotRunTogether, isl.Error):
+        except (PolymlError, BudgetExceeded, CannotRunTogether, isl.Error, RecursionError):
             raise
         except Exception as problem:
             message = f"stage {name} failed: {type(problem).__name__}: {problem}"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from polyml import config
 from polyml.api.compiling import alone, without_collections
+from polyml.api.deep_stack import on_deep_stack
 from polyml.api.specialisation import Specialisation, timed
 from polyml.config import Options
-from polyml.errors import CompileError, PolymlError
+from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.frontend.syntax import ArgType
 from polyml.runtime import arguments, calling
 from polyml.runtime.arguments import Argument
@@ -87,13 +88,25 @@ class Function:
 
     def _compiling(self, made: Callable[[], object]):
         """What the compiler makes; what goes wrong in it is a CompileError."""
-        with alone(), without_collections():
+        try:
             try:
-                return made()
-            except PolymlError:
-                raise
-            except Exception as problem:
-                raise CompileError(
-                    f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
-                    notes=["this is a defect of polyml", f"in {self._where}"],
-                ) from problem
+                return _by_itself(made)
+            except RecursionError:
+                return on_deep_stack(lambda: _by_itself(made))
+        except PolymlError:
+            raise
+        except RecursionError:
+            raise NotAffineError(
+                f"an expression of `{self.__name__}` is nested too deeply for the compiler",
+                notes=["assign parts of it to names", f"in {self._where}"],
+            ) from None
+        except Exception as problem:
+            raise CompileError(
+                f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
+                notes=["this is a defect of polyml", f"in {self._where}"],
+            ) from problem
+
+
+def _by_itself(made: Callable[[], object]) -> object:
+    with alone(), without_collections():
+        return made()

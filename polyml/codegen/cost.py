@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from polyml import polyhedra
@@ -347,8 +348,12 @@ class CostModel:
 
     def shares(self, loop: int) -> bool:
         """Whether iterations of the loop may touch the same elements, so that running them together saves some."""
+        return self._touches_arrays_twice or any(r.moves[loop] == 0 for r in self.reaches)
+
+    @cached_property
+    def _touches_arrays_twice(self) -> bool:
         places = {(r.touch.access.array, r.touch.subscripts) for r in self.reaches}
-        return len({array for array, _ in places}) < len(places) or any(r.moves[loop] == 0 for r in self.reaches)
+        return len({array for array, _ in places}) < len(places)
 
     def weight(self, inner: tuple[Loop, ...]) -> float:
         total = 1.0

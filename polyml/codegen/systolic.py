@@ -547,7 +547,7 @@ class NestProgram:
         for other in (each.statement for each in self.cells.values()):
             if other.write.array == statement.write.array:
                 same = own.apply_range(other.write.relation.intersect_domain(other.domain).reverse())
-                later.append(same.intersect(order.before(name, other.name)).domain())
+                later.append(order.among(same, name, other.name).domain())
         return polyhedra.at_sizes(polyhedra.without(statement.domain, later), self._sizes)
 
     def _active(self, name: str, fold: _Fold) -> np.ndarray:

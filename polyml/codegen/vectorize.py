@@ -34,6 +34,7 @@ LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code 
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 MOST_COPIES = 128  # of a nest that a schedule may ask for
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
+LOOPS_LIMIT = 12  # the innermost of a chain, of which iterations may run together: shapes grow with the fourth power of their number
 
 
 def vectorize(
@@ -298,7 +299,7 @@ class _Vectorizer:
         """Every legal way of running the nest together, small to large."""
         guards = guard_names(nest.body)
         has_loops = any(isinstance(n, Loop) for n in nest.body)
-        for start in range(len(nest.chain)):
+        for start in range(max(0, len(nest.chain) - LOOPS_LIMIT), len(nest.chain)):
             fixed = tuple(range(start))
             loops = range(start, len(nest.chain))
             free = {v for v in loops if nest.free(v, fixed) and nest.chain[v].var not in guards}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 
 from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
@@ -25,11 +26,11 @@ def constant(expr: syntax.Expr) -> object:
         case syntax.Const(value=value):
             return value if type(value) in _PYTHON else MISSING
         case syntax.Unary(op=op, operand=operand) if op in _UNARY:
-            return _applied(_UNARY[op], (constant(operand),))
+            return _applied(_UNARY[op], operand)
         case syntax.Binary(op=op, left=left, right=right) if op in _BINARY:
-            return _applied(_BINARY[op], (constant(left), constant(right)))
+            return _applied(_BINARY[op], left, right)
         case syntax.Compare(op=op, left=left, right=right):
-            return _applied(_COMPARE[op], (constant(left), constant(right)))
+            return _applied(_COMPARE[op], left, right)
         case syntax.Logical(op=op, operands=operands):
             return _logical(op, operands)
     return MISSING
@@ -44,9 +45,13 @@ def _logical(op: str, operands: tuple[syntax.Expr, ...]) -> object:
     return value
 
 
-def _applied(function, values: tuple[object, ...]) -> object:
-    if any(value is MISSING for value in values):
-        return MISSING
+def _applied(function: Callable[..., object], *operands: syntax.Expr) -> object:
+    values = []
+    for operand in reversed(operands):  # of a long sum the last term says at once that it is not constant
+        value = constant(operand)
+        if value is MISSING:
+            return MISSING
+        values.insert(0, value)
     try:
         return function(*values)
     except (ArithmeticError, TypeError, ValueError):

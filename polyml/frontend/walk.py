@@ -91,10 +91,12 @@ def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Lik
 
 
 def nodes(expr: Expr) -> Iterator[Expr]:
-    """`expr` and everything inside it."""
-    yield expr
-    for operand in operands(expr):
-        yield from nodes(operand)
+    """`expr` and everything inside it, from left to right."""
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(operands(node)))
 
 
 def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:

@@ -232,6 +232,15 @@ def depth(value: Affine) -> int:
     return max((1 + _atom_depth(atom) for atom, _ in value.terms if not isinstance(atom, str)), default=0)
 
 
+def atoms(value: Affine | Formula) -> frozenset[Atom]:
+    """Every different atom in an expression or formula, also inside others."""
+    if isinstance(value, Compare):
+        return atoms(value.affine)
+    if isinstance(value, (And, Or)):
+        return frozenset().union(*map(atoms, value.parts))
+    return frozenset().union(*({atom} | _atoms_inside(atom) for atom, _ in value.terms))
+
+
 def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
     """{ [iterators] -> [(value)] }"""
     linear = to_aff(value, frame)
@@ -334,6 +343,16 @@ def _atom_names(atom: Atom) -> frozenset[str]:
     if isinstance(atom, Extreme):
         return names(atom.left) | names(atom.right)
     return names(atom.condition) | names(atom.then) | names(atom.orelse)
+
+
+def _atoms_inside(atom: Atom) -> frozenset[Atom]:
+    if isinstance(atom, str):
+        return frozenset()
+    if isinstance(atom, Floor):
+        return atoms(atom.numerator)
+    if isinstance(atom, Extreme):
+        return atoms(atom.left) | atoms(atom.right)
+    return atoms(atom.condition) | atoms(atom.then) | atoms(atom.orelse)
 
 
 def _atom_depth(atom: Atom) -> int:

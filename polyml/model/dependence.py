@@ -12,6 +12,7 @@ scalar references", 1991). A statement under a data-dependent condition is a sel
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,12 +28,31 @@ Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -
 
 @dataclass(frozen=True)
 class Dependences:
-    """All { S[i] -> T[j] }, source to sink."""
+    """All { S[i] -> T[j] }, source to sink, of a Scop. _known: flow, anti and output where they are; else they are found when
+    somebody asks.
+    """
 
-    flow: isl.UnionMap
-    anti: isl.UnionMap
-    output: isl.UnionMap
     _scop: Scop = field(repr=False, compare=False)
+    _known: tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap] | None = None
+
+    @cached_property
+    def _all(self) -> tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap]:
+        if self._known is not None:
+            return self._known
+        reads, writes, order = _reads(self._scop), _writes(self._scop), Order(self._scop.schedule)
+        return pairs(writes, reads, order), pairs(reads, writes, order), pairs(writes, writes, order)
+
+    @property
+    def flow(self) -> isl.UnionMap:
+        return self._all[0]
+
+    @property
+    def anti(self) -> isl.UnionMap:
+        return self._all[1]
+
+    @property
+    def output(self) -> isl.UnionMap:
+        return self._all[2]
 
     @cached_property
     def validity(self) -> isl.UnionMap:
@@ -40,20 +60,35 @@ class Dependences:
         return self.flow.union(self.anti).union(self.output)
 
     @cached_property
-    def _by_statements(self) -> dict[tuple[str, str], isl.UnionMap]:
-        return {
-            (polyhedra.domain_name(m), polyhedra.range_name(m)): isl.UnionMap.from_map(m) for m in polyhedra.pieces(self.validity)
-        }
+    def _by_statements(self) -> dict[str, dict[str, isl.UnionMap]]:
+        return _by_names(self.validity)
+
+    @cached_property
+    def _kinds(self) -> tuple[dict[str, dict[str, isl.UnionMap]], ...]:
+        return tuple(map(_by_names, self._all))
 
     def of(self, scop: Scop) -> Dependences:
         """The same pairs as those of a Scop that runs all of them in the same order."""
-        return replace(self, _scop=scop)
+        return replace(self, _scop=scop, _known=self._all)
 
     def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
         """The pairs to keep in order of one of some statements and one of others, whichever comes first."""
         known = self._by_statements
         both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
-        return polyhedra.union([known[pair] for pair in both if pair in known], NONE)
+        return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
+
+    def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
+        """The pairs of which both are among the instances, which are those of `scop`. Pairs of other statements are not looked at:
+        a hundred components would look at each other's pairs.
+        """
+        names = {*polyhedra.set_names(instances)}
+
+        def inside(known: Mapping[str, Mapping[str, isl.UnionMap]]) -> isl.UnionMap:
+            own = [pairs for s in known.keys() & names for t, pairs in known[s].items() if t in names]
+            return polyhedra.union(own, NONE).intersect_domain(instances).intersect_range(instances)
+
+        flow, anti, output = map(inside, self._kinds)
+        return Dependences(scop, (flow, anti, output))
 
     @cached_property
     def input(self) -> isl.UnionMap:
@@ -80,13 +115,23 @@ class Dependences:
 
 def dependences(scop: Scop) -> Dependences:
     """The exact dependences of a Scop in its source order."""
-    reads, writes, order = _reads(scop), _writes(scop), Order(scop.schedule)
-    return Dependences(
-        flow=pairs(writes, reads, order),
-        anti=pairs(reads, writes, order),
-        output=pairs(writes, writes, order),
-        _scop=scop,
-    )
+    found = Dependences(scop)
+    found._all  # now, and not where somebody asks first
+    return found
+
+
+def pairs_to_compare(scop: Scop) -> int:
+    """How many pairs of statements of one nest share an array that one of them writes: the work of finding dependences and of
+    whatever follows from them grows with it.
+    """
+    order = Order(scop.schedule)
+    accessing: dict[tuple[int | None, str], Counter[bool]] = {}
+    for statement in scop.statements.values():
+        read = {access.array for access in statement.reads}
+        for array in read | {statement.write.array}:
+            nest = order.nest(statement.name)
+            accessing.setdefault((nest, array), Counter())[array == statement.write.array] += 1
+    return sum(count[True] * count.total() for count in accessing.values())
 
 
 def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
@@ -113,17 +158,34 @@ def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[s
 
 
 class Order:
-    """{ S[i] -> T[j] : S[i] runs before T[j] } for the pairs of statements that are asked for."""
+    """Which instances run before which others, for the pairs of statements that are asked for."""
 
     def __init__(self, schedule: isl.Schedule):
         self._times = {polyhedra.domain_name(m): m for m in polyhedra.pieces(schedule.get_map())}
+        self._nests = {name: polyhedra.first_if_fixed(times.range()) for name, times in self._times.items()}
         self._before: dict[tuple[str, str], isl.Map] = {}
 
-    def before(self, source: str, sink: str) -> isl.Map:
+    def nest(self, name: str) -> int | None:
+        """Which of the outermost nests, in order, the statement is in; None where it is in the only one."""
+        return self._nests[name]
+
+    def is_behind(self, source: str, sink: str) -> bool:
+        """Whether all instances of `source` run after all of `sink`, as in a later nest."""
+        return self._in_order(sink, source)
+
+    def among(self, pairs: isl.Map, source: str, sink: str) -> isl.Map:
+        """Those of { S[i] -> T[j] } in which S[i] runs before T[j]."""
+        if self._in_order(source, sink):
+            return pairs
         key = (source, sink)
         if key not in self._before:
             self._before[key] = self._times[source].lex_lt_map(self._times[sink])
-        return self._before[key]
+        return pairs.intersect(self._before[key])
+
+    def _in_order(self, one: str, other: str) -> bool:
+        """Whether the nest of `one` is in front of that of `other`."""
+        first, last = self._nests[one], self._nests[other]
+        return first is not None and last is not None and first < last
 
 
 def pairs(sources: Accesses, sinks: Accesses, order: Order) -> isl.UnionMap:
@@ -137,10 +199,20 @@ def pairs(sources: Accesses, sinks: Accesses, order: Order) -> isl.UnionMap:
         reversed_sinks = {name: m.reverse() for name, m in sinks.get(array, {}).items()}
         for source, touched in by_statement.items():
             for sink, touching in reversed_sinks.items():
-                same = touched.apply_range(touching).intersect(order.before(source, sink))
+                if order.is_behind(source, sink):
+                    continue
+                same = order.among(touched.apply_range(touching), source, sink)
                 if not same.is_empty():
                     found.append(isl.UnionMap.from_map(same))
     return polyhedra.union(found, NONE)
+
+
+def _by_names(pairs: isl.UnionMap) -> dict[str, dict[str, isl.UnionMap]]:
+    """Source -> sink -> their pairs."""
+    found: dict[str, dict[str, isl.UnionMap]] = {}
+    for each in polyhedra.pieces(pairs):
+        found.setdefault(polyhedra.domain_name(each), {})[polyhedra.range_name(each)] = isl.UnionMap.from_map(each)
+    return found
 
 
 def _reads(scop: Scop) -> Accesses:

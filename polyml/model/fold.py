@@ -11,6 +11,7 @@ from polyml.model.nest import Integer, Truth, Value
 _EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, given that parameters are small
 _COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
 _DEPTH_LIMIT = 5
+QUOTIENTS, CHOICES = 6, 6  # of one expression: isl's time doubles with each, and is minutes at three times as many
 
 
 def is_exact(dtype: DType) -> bool:
@@ -111,12 +112,21 @@ def formula_choice(condition: Formula, then: Formula, orelse: Formula) -> Formul
 
 
 def is_small(value: Affine) -> bool:
-    """Whether the value of an affine expression fits 64 bits by far for every parameter polyml accepts."""
+    """Whether an affine expression is one that isl decides quickly, and its value fits 64 bits by far for every parameter polyml
+    accepts.
+    """
     if value.is_constant:
         return abs(value.constant) < 2**63
     if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):
         return False
-    return af.depth(value) <= _DEPTH_LIMIT
+    return af.depth(value) <= _DEPTH_LIMIT and _is_simple(value)
+
+
+def _is_simple(value: Affine) -> bool:
+    if all(isinstance(atom, str) for atom, _ in value.terms):
+        return True
+    kinds = [isinstance(atom, af.Floor) for atom in af.atoms(value) if not isinstance(atom, str)]
+    return sum(kinds) <= QUOTIENTS and len(kinds) - sum(kinds) <= CHOICES
 
 
 def known(value: Value) -> Affine | Formula | None:

@@ -15,7 +15,7 @@ from polyml.model.affine import Affine, Formula
 from polyml.model.complexes import parts_of
 from polyml.model.branches import flag, joined, leading_truths, select
 from polyml.model.halves import widened
-from polyml.model.fold import folded, formula_choice, is_exact, is_small, known
+from polyml.model.fold import CHOICES, QUOTIENTS, folded, formula_choice, is_exact, is_small, known
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.names import Names
 from polyml.model.nest import (
@@ -43,8 +43,7 @@ _STALE = "stale"  # a loop variable after its loop: its value depends on whether
 
 _SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
 _BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
-
-
+_SIMPLE_NOTE = f"one expression may have {QUOTIENTS} different // and %, and {CHOICES} different min, max, abs and conditions"
 _GATHER_NOTE = "or subscripts that are elements of integer arguments, of an argument; the kernel changes neither"
 
 
@@ -426,7 +425,8 @@ class _Resolver:
         text = f" `{expr.loc.text}`" if expr.loc else ""
         reads = any(isinstance(node, syntax.Subscript) for node in walk.nodes(expr))
         kind = SizesNeeded if self._call_knows_a_factor(expr) else NotAffineError
-        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=[note, _GATHER_NOTE] if reads and what == "subscript" else [note])
+        notes = [note, *([_GATHER_NOTE] if reads and what == "subscript" else []), *([_SIMPLE_NOTE] if _has_many_cases(expr) else [])]
+        raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
         """Whether a product in it has a size or a number of the call, as i*n + j has: with its value it is affine."""
@@ -449,6 +449,16 @@ class _Resolver:
             loc=expr.loc,
             notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"],
         )
+
+
+def _has_many_cases(expr: syntax.Expr) -> bool:
+    """Whether it has more operations that tell cases apart than an affine expression may have."""
+    operations = ("//", "%", ">>", "min", "max")
+    found = [
+        node for node in walk.nodes(expr)
+        if isinstance(node, (syntax.IfExp, syntax.Call)) or isinstance(node, syntax.Binary) and node.op in operations
+    ]  # fmt: skip
+    return len(found) > min(QUOTIENTS, CHOICES)
 
 
 def _index_read(index: Value) -> Read | None:

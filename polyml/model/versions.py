@@ -95,7 +95,7 @@ def _is_overwritten(scop: Scop, turns: Sequence[str], name: str, access: Access,
         writer = scop.statements[other]
         if writer.write.array == access.array:
             same = _same_element(writer, scop.statements[name], access).reverse()
-            if not same.intersect(order.before(name, other)).is_empty():
+            if not order.among(same, name, other).is_empty():
                 return True
     return False
 

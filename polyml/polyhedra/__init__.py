@@ -25,8 +25,8 @@ from polyml.polyhedra.parts import (
     alternatives, by_first_difference, conjunctions, disjoint, joined, of_name, pieces, set_names, sides, union, without,
 )
 from polyml.polyhedra.regions import (
-    as_facts, as_parameters, at_least, condition_text, equalities, fixed_dimensions, fixed_parameters, greatest, middle,
-    multiples, parameter_range, parameters_as_set, range_by_domain, range_of, rows, some_parameters, with_condition,
+    as_facts, as_parameters, at_least, condition_text, equalities, first_if_fixed, fixed_dimensions, fixed_parameters, greatest,
+    middle, multiples, parameter_range, parameters_as_set, range_by_domain, range_of, rows, some_parameters, with_condition,
 )
 from polyml.polyhedra.relations import (
     between, differ, divisors, earlier, equal_first, flat, freed, has_none, last_before, last_of, leads_both_ways, outer_of,
@@ -47,8 +47,8 @@ __all__ = [
     "as_facts", "as_parameters", "at_least", "at_sizes", "before_rounding", "between", "bounded", "bounding", "box_around",
     "box_of", "budget", "by_first_difference", "condition_text", "conjunctions", "count_tiles", "differ",
     "dimension", "dimensions", "disjoint", "divisions", "divisors", "domain_name", "earlier", "ends", "equal_first", "equalities",
-    "expression_of", "expressions", "extend", "extent", "extremes", "few_points", "first_dimensions", "first_image", "fix",
-    "fixed_dimensions",
+    "expression_of", "expressions", "extend", "extent", "extremes", "few_points", "first_dimensions", "first_if_fixed", "first_image",
+    "fix", "fixed_dimensions",
     "fixed_parameters", "flat", "fold", "forget", "freed", "from_units", "greatest", "half_way", "has_division", "has_integers",
     "has_none", "hull_dimension", "identity", "in_units", "in_whole_tiles", "instance_text", "integer_rows", "inverse_of_shifts",
     "is_affine", "is_box", "is_full", "is_in", "is_product", "is_thick", "is_whole_box", "is_within", "iterator_coefficients",

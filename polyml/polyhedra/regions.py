@@ -45,6 +45,12 @@ def fixed_dimensions(region: isl.Set) -> int:
     return sum(constraint.is_equality() for constraint in region.affine_hull().get_constraints())
 
 
+def first_if_fixed(region: isl.Set) -> int | None:
+    """The first coordinate of { [t, ...] } where all points have the same one."""
+    value = region.plain_get_val_if_fixed(_D.set, 0) if region.dim(_D.set) else isl.Val.nan(region.get_ctx())
+    return value.to_python() if value.is_int() else None
+
+
 def multiples(region: isl.Set) -> dict[str, tuple[int, int]]:
     """Of { : ... }: parameters that only take every so many-th value, as (step, remainder)."""
     values, found = parameters_as_set(region), {}

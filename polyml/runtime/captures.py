@@ -97,7 +97,7 @@ def _digest(function: FunctionType) -> str:
     code = function.__code__
     try:
         text = definition_of(function).lines
-    except (OSError, TypeError):  # text that is nowhere to be found
+    except (OSError, TypeError, RecursionError):  # text that is nowhere to be found, or nested too deeply to be read here
         text = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
     place = f"{code.co_filename}:{code.co_firstlineno}\n"
     return hashlib.sha256("".join((place, *text)).encode()).hexdigest()

@@ -31,10 +31,10 @@ def content_key(
     schedule: str = "",
 ) -> str | None:
     """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
-    options, a given schedule, compiler and CPU. None where the text is nowhere to be found."""
+    options, a given schedule, compiler and CPU. None where the text is nowhere to be found, or nested too deeply to be read here."""
     try:
         text = definition_of(function)
-    except (OSError, TypeError):
+    except (OSError, TypeError, RecursionError):
         return None
     parts = (
         function.__code__.co_filename, str(text.first), "".join(text.lines), captured, " ".join(map(str, types)),

@@ -249,12 +249,7 @@ def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple
         statement = scop.statements[piece.get_tuple_name()]
         statements[statement.name] = replace(statement, domain=polyhedra.with_iterators(piece, statement.iterators))
     part = replace(scop, statements=statements, schedule=scop.schedule.intersect_domain(instances))
-
-    def within(relation: isl.UnionMap) -> isl.UnionMap:
-        return relation.intersect_domain(instances).intersect_range(instances)
-
-    found = Dependences(within(given.flow), within(given.anti), within(given.output), part)
-    return part, found
+    return part, given.within(instances, part)
 
 
 def in_slabs(found: Slabs, plans: Sequence[isl.Schedule]) -> Tree:

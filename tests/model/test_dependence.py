@@ -1,9 +1,12 @@
 """Dependences against those of a traced run."""
 
+from functools import reduce
+
+import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.model.dependence import dependences, sources_of
+from polyml.model.dependence import dependences, pairs_to_compare, sources_of
 from polyml.polyhedra import fix, points
 from tests.model.modelling import VECTOR, events, model, model_for, pairs, sizes_of, traced_dependences
 from tests.model.polybench import NAMES, case
@@ -108,3 +111,29 @@ def test_a_kernel_without_accesses_in_common_has_no_dependences():
             B[i] = A[i]
 
     assert dependences(model(copy, VECTOR, VECTOR)).validity.is_empty()
+
+
+def several_nests(A, B):
+    for i in range(A.shape[0]):
+        A[i] = A[i] + 1.0
+    for i in range(1, A.shape[0]):
+        B[i] = A[i] + B[i - 1]
+        A[i] = B[i]
+    for i in range(B.shape[0]):
+        B[i] = B[i] * A[0]
+
+
+def test_the_dependences_within_some_statements_are_those_of_all_cut_to_them():
+    scop = model(several_nests, VECTOR, VECTOR)
+    found = dependences(scop)
+    for names in (["S0"], ["S1", "S2"], ["S0", "S3"]):
+        own = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(scop.statements[name].domain) for name in names))
+        part = found.within(own, scop)
+        for kind in ("flow", "anti", "output"):
+            cut = getattr(found, kind).intersect_domain(own).intersect_range(own)
+            assert getattr(part, kind).is_equal(cut)
+
+
+def test_pairs_of_statements_are_counted_nest_by_nest():
+    assert pairs_to_compare(model(several_nests, VECTOR, VECTOR)) == 1 + (2 + 2) + 1
+    assert pairs_to_compare(model(prefix_sum, VECTOR)) == 1
