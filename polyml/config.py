@@ -29,7 +29,7 @@ class Options:
     one, "no": none, "max": all that may, "smart": where the loop stays parallel and they use the same data, "model": those, and
     where memory traffic saved is worth what it costs.
     threads: 0 means every core this process may use. fallback: what a kernel that is not affine does, run as plain
-    Python or raise. cache_dir None: the user's cache folder. debug: stages to dump, see STAGES;
+    Python or raise. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
     debug_dir None: to stderr.
     """
 
@@ -105,16 +105,19 @@ def _count(accepts: str, least: int, most: int) -> _Setting:
     return _Setting(accepts, check, int)
 
 
-def _folder() -> _Setting:
+def _folder(*, is_absolute: bool) -> _Setting:
+    """is_absolute: what another program, started elsewhere, finds again."""
+
     def check(value: object) -> str | None:
         if value is None:
             return None
         path = os.fspath(value)
-        if not isinstance(path, str) or not path:
+        if not isinstance(path, str) or not path or "\0" in path or is_absolute and not os.path.isabs(path):
             raise ValueError
         return path
 
-    return _Setting("the path of a folder, or None", check, str)
+    accepts = "the absolute path of a folder (/home/me/polyml, not ~/polyml), or None" if is_absolute else "the path of a folder, or None"
+    return _Setting(accepts, check, str)
 
 
 def _stages() -> _Setting:
@@ -141,10 +144,10 @@ _SETTINGS = {
     "tile": _flag(),
     "fallback": _choice("python", "error"),
     "cache": _flag(),
-    "cache_dir": _folder(),
+    "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),
     "debug": _stages(),
-    "debug_dir": _folder(),
+    "debug_dir": _folder(is_absolute=False),
 }
 _PREFIX = "POLYML_"
 _VARIABLES = tuple(_PREFIX + name.upper() for name in _SETTINGS)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import FunctionType
+from types import CodeType, FunctionType
 
 MOST_ENDS = 500  # lines before which a definition may seem to end: more text than that is another one
 
@@ -47,6 +47,28 @@ def definition_of(function: FunctionType) -> Definition:
             return Definition(tuple(lines[: body[0].end_lineno - indented]), before + 1, body[0], before - indented)
         break
     return Definition((), before + 1, None, before)
+
+
+def code_text(code: CodeType) -> str:
+    """What Python runs, as text that is the same in every process: without the places of its lines, which text alone has.
+
+    >>> code_text((lambda x: x + 1).__code__) == code_text((lambda x: x + 2).__code__)
+    False
+    """
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    constants = ", ".join(map(_constant, code.co_consts))
+    return f"{code.co_name} {code.co_code.hex()} {names} {counts} ({constants})"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, CodeType):
+        return code_text(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    if isinstance(value, frozenset):  # whose order differs from process to process
+        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
+    return f"{type(value).__name__} {value!r}"
 
 
 def _ends(lines: Sequence[str]) -> Iterator[int]:

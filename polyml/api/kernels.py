@@ -28,7 +28,7 @@ from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
 from polyml.api.reports import Reported
 from polyml.api.schedules import Scheduled
-from polyml.api.specialisation import Hot, Specialisation, artifact_from, is_unusual, timed
+from polyml.api.specialisation import Hot, Specialisation, is_unusual, take_kept, timed
 from polyml.config import Options, active
 from polyml.errors import (
     CompileError,
@@ -41,13 +41,12 @@ from polyml.errors import (
 )
 from polyml.frontend.argtypes import with_ones
 from polyml.frontend.syntax import ArgType
-from polyml.runtime import arguments, explain, key, load, results, violations
+from polyml.runtime import arguments, explain, key, results, violations
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import Outcome
 from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
-from polyml.runtime.entry import preparation
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
 from polyml.target import Target
@@ -293,6 +292,7 @@ class Kernel(Scheduled, Reported):
                 chosen = self._known(place, sizes)
                 if chosen is None:
                     chosen = self._made(types, layouts, options, found, aliased, sizes)
+                    self.timings, self.from_cache = chosen.timings, chosen.from_cache
                     if len(self._specialisations) >= SPECIALISATIONS:
                         self._specialisations.pop(next(iter(self._specialisations)))
                     self._specialisations[place, sizes if chosen.is_sized else None] = chosen
@@ -318,32 +318,26 @@ class Kernel(Scheduled, Reported):
         timings: dict[str, float] = {}
         wanted = found.portable and not options.debug  # a dump needs every stage to run
         cache = open_cache(options) if wanted else None
-        name, artifact = None, None
+        made = Specialisation(types, layouts, options, None, None, timings, sizes=sizes)
+        name = None
         if cache is not None:
             with timed(timings, "cache"):
                 given = "" if self._given is None else self._given.text()
                 name = key.content_key(self.py_func, found.content, types, layouts, options, aliased, given)
-                artifact = artifact_from(cache, key.sized_key(name, sizes))
-                if artifact is None and sizes is not None:
-                    artifact = artifact_from(cache, name)
-                    artifact = None if artifact is not None and artifact.sized else artifact
-        from_cache, reason = artifact is not None, None
-        if artifact is None:
-            try:
-                compiled, stages = self._compile(types, layouts, options, aliased, sizes, cache)
-                artifact = compiled.artifact
-                timings |= stages
-            except NotAffineError as problem:
-                reason = problem
-        code = None
-        if artifact is not None:
-            with timed(timings, "load"):
-                preparation().join()
-                code = load.load(artifact.object_code, artifact.entry)
-            if name is not None and not from_cache:
-                cache.put(key.sized_key(name, sizes) if artifact.sized else name, artifact.to_bytes())
-        self.timings, self.from_cache = timings, from_cache
-        return Specialisation(types, layouts, options, artifact, code, timings, from_cache, reason, sizes)
+        if name is not None:
+            wanted = (self.__name__, self._names, types, layouts, aliased)
+            if take_kept(made, cache, key.names(name, sizes), wanted, found.guards):
+                return made
+        try:
+            compiled, stages = self._compile(types, layouts, options, aliased, sizes, cache)
+        except NotAffineError as problem:
+            made.reason = problem
+            return made
+        timings |= stages
+        made.take(compiled.artifact)
+        if name is not None:
+            cache.put(key.sized_key(name, sizes) if made.is_sized else name, made.artifact.to_bytes())
+        return made
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

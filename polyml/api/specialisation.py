@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from polyml.config import Options
@@ -11,7 +12,8 @@ from polyml.frontend.syntax import ArgType
 from polyml.runtime import load, threads
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import Entry, Guard, Outcome
-from polyml.runtime.entry import bind
+from polyml.runtime.cache import Cache
+from polyml.runtime.entry import bind, preparation
 from polyml.runtime.seal import Damaged
 from polyml.runtime.sizes import Sizes
 
@@ -43,6 +45,13 @@ class Specialisation:
     sizes: Sizes | None = None
     entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
 
+    def take(self, artifact: Artifact) -> None:
+        """The artifact becomes this form's, loaded."""
+        with timed(self.timings, "load"):
+            preparation().join()
+            self.code = load.load(artifact.object_code, artifact.entry)
+        self.artifact = artifact
+
     @property
     def is_sized(self) -> bool:
         return self.artifact is not None and self.artifact.sized
@@ -62,15 +71,40 @@ def _same(old: tuple[Guard, ...], new: tuple[Guard, ...]) -> bool:
 
 def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
     """Whether the call is not one of those the code was made for; another specialisation may take it."""
-    return outcome.status > 0 and specialisation.artifact.checks[outcome.status - 1].kind == "usual"
+    checks = specialisation.artifact.checks
+    return 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
 
 
-def artifact_from(cache, name: str | None) -> Artifact | None:
-    sealed = None if name is None else cache.get(name)
-    if sealed is None:
+def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[Guard, ...]) -> bool:
+    """Whether an artifact that is kept under one of the names, the one for these sizes first, is the form's now, ready to be called.
+
+    wanted: as `Artifact.is_for` takes it. What is another one or cannot be loaded and bound is removed: it counts as not kept.
+    """
+    for name in names:
+        with timed(made.timings, "cache"):
+            artifact = _artifact(cache, name)
+        if artifact is None or artifact.sized and name is not names[0]:
+            continue
+        try:
+            if artifact.is_for(*wanted):
+                made.take(artifact)
+                made.entry(made.options.threads, () if artifact.aliased else guards, not artifact.aliased)
+                made.from_cache = True
+                return True
+        except MemoryError:
+            raise
+        except Exception:  # whatever it is that the file has: the compiler makes another one
+            made.artifact = made.code = None
+        cache.remove(name)
+    return False
+
+
+def _artifact(cache: Cache, name: str) -> Artifact | None:
+    content = cache.get(name)
+    if content is None:
         return None
     try:
-        return Artifact.from_bytes(sealed)
+        return Artifact.from_bytes(content)
     except Damaged:
         cache.remove(name)
         return None
@@ -86,4 +120,4 @@ class timed:
         self._start = time.perf_counter()
 
     def __exit__(self, *exception: object) -> None:
-        self._timings[self._stage] = time.perf_counter() - self._start
+        self._timings[self._stage] = self._timings.get(self._stage, 0.0) + time.perf_counter() - self._start

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
+from typing import TypeVar
 
-from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.dtypes import BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
-from polyml.runtime.seal import Damaged, seal, unseal
+from polyml.runtime.seal import Damaged
 from polyml.runtime.sizes import Alike
 from polyml.source import Loc, Source
 
-VERSION = 2
+VERSION = 3
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +44,8 @@ class CheckRecord:
 class ResultArray:
     """An array the kernel returns and its caller allocates, C-contiguous.
 
-    element: NumPy's name of its type. shape: one Python expression per dimension over the names of
-    `Artifact.parameters` (+ - * // %, min, max, `a if c else b`); a negative extent makes an empty array, which a
-    "shape" check then refuses.
+    element: NumPy's name of its type. shape: one expression per dimension over the names of `Artifact.parameters`, as
+    `runtime.extents` reads them; a negative extent makes an empty array, which a "shape" check then refuses.
     """
 
     name: str
@@ -81,31 +82,42 @@ class Artifact:
     alike: tuple[Alike, ...] = ()
 
     def __post_init__(self):
-        arrays = [n for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)]
+        arrays = {n: t.ndim for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)}
         if len(arrays) != len(self.layouts):
             raise ValueError(f"{len(arrays)} array arguments, but layouts {self.layouts}")
         known = {*arrays, *(r.name for r in self.result_arrays)}
         returned = {r.array for r in self.results if isinstance(r, ArrayResult)}
-        unknown = (returned - known) | (set(self.written) - set(arrays))
+        unknown = (returned - known) | {*self.written, *(name for a in self.alike for name in (a.name, a.other))} - {*arrays}
         if unknown:
             raise ValueError(f"there is no array {', '.join(sorted(unknown))}")
+        numbers = {*self.params} - {*arrays}
+        for p in self.parameters:
+            is_there = (p.argument or p.name) in numbers if p.array is None else p.extreme or 0 <= p.dim < arrays.get(p.array, 0)
+            if not is_there:
+                raise ValueError(f"no argument has the parameter {p.name}")
+        if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.alike):
+            raise ValueError("sizes are alike that no array has")
+
+    def is_for(self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool) -> bool:
+        """Whether it is the code of such a kernel and such a call."""
+        mine = (self.name, self.params, self.types, self.layouts, self.aliased)
+        return mine == (name, params, types, layouts, aliased)
 
     def to_bytes(self) -> bytes:
-        """What `from_bytes` reads: sealed, with the version of this format."""
+        """What `from_bytes` reads, with the version of this format."""
         head = json.dumps(_to_json(self), separators=(",", ":")).encode()
-        return seal(len(head).to_bytes(4, "little") + head + b"".join(self.object_code))
+        return len(head).to_bytes(4, "little") + head + b"".join(self.object_code)
 
     @staticmethod
-    def from_bytes(sealed: bytes) -> Artifact:
-        """The artifact. `seal.Damaged` if the bytes are not an artifact of this version."""
-        content = unseal(sealed)
+    def from_bytes(content: bytes) -> Artifact:
+        """The artifact. `seal.Damaged` if the bytes are not an artifact of this version: nothing in them is taken for what it is not."""
         end = 4 + int.from_bytes(content[:4], "little")
         try:
             head = json.loads(content[4:end])
             if head["version"] != VERSION:
-                raise Damaged(f"version {head['version']} of the format, not {VERSION}")
+                raise Damaged(f"version {head['version']!r} of the format, not {VERSION}")
             return _from_json(head, _pieces(content[end:], head["object_bytes"]))
-        except (KeyError, TypeError, ValueError) as problem:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise Damaged(f"not an artifact: {problem}") from None
 
 
@@ -149,7 +161,9 @@ def parse_type(text: str) -> ArgType:
 
 
 def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
-    ends = [0, *accumulate(lengths)]
+    ends = [0, *accumulate(_tuple(_count, lengths))]
+    if ends[-1] != len(content):
+        raise ValueError(f"{len(content)} bytes of code, not {ends[-1]}")
     return tuple(content[start:end] for start, end in pairwise(ends))
 
 
@@ -176,28 +190,91 @@ def _to_json(artifact: Artifact) -> dict:
 
 
 def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
+    """Every value is asked for its type: what the file says of itself is not believed."""
     return Artifact(
-        name=head["name"],
-        params=tuple(head["params"]),
-        types=tuple(parse_type(t) for t in head["types"]),
-        layouts=tuple(head["layouts"]),
-        entry=head["entry"],
+        name=_text(head["name"]),
+        params=_tuple(_text, head["params"]),
+        types=_tuple(parse_type, _tuple(_text, head["types"])),
+        layouts=_tuple(_layout, head["layouts"]),
+        entry=_text(head["entry"]),
         object_code=object_code,
-        checks=tuple(_check_from_json(c) for c in head["checks"]),
-        parameters=tuple(Parameter(**p) for p in head["parameters"]),
-        results=tuple(_result_from_json(r) for r in head["results"]),
-        result_is_tuple=head["result_is_tuple"],
-        result_arrays=tuple(ResultArray(r["name"], r["element"], tuple(r["shape"])) for r in head["result_arrays"]),
-        written=tuple(head["written"]),
-        aliased=head["aliased"],
-        notes=tuple(head["notes"]),
-        sized=head["sized"],
-        alike=tuple(Alike(**a) for a in head["alike"]),
+        checks=_tuple(_check_from_json, head["checks"]),
+        parameters=_tuple(_parameter_from_json, head["parameters"]),
+        results=_tuple(_result_from_json, head["results"]),
+        result_is_tuple=_flag(head["result_is_tuple"]),
+        result_arrays=_tuple(_result_array_from_json, head["result_arrays"]),
+        written=_tuple(_text, head["written"]),
+        aliased=_flag(head["aliased"]),
+        notes=_tuple(_text, head["notes"]),
+        sized=_flag(head["sized"]),
+        alike=_tuple(_alike_from_json, head["alike"]),
     )
 
 
+def _text(value: object) -> str:
+    if type(value) is not str:
+        raise ValueError(f"a text is expected, not {value!r:.40}")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"true or false is expected, not {value!r:.40}")
+    return value
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError(f"a number is expected, not {value!r:.40}")
+    return value
+
+
+def _count(value: object) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"a number from 0 is expected, not {value}")
+    return value
+
+
+def _tuple(one: Callable[[object], T], value: object) -> tuple[T, ...]:
+    if type(value) not in (list, tuple):
+        raise ValueError(f"a list is expected, not {value!r:.40}")
+    return tuple(map(one, value))
+
+
+def _optional(one: Callable[[object], T], value: object) -> T | None:
+    return None if value is None else one(value)
+
+
+def _layout(value: object) -> str:
+    if value not in ("C", "F", "A"):
+        raise ValueError(f"C, F or A is expected, not {value!r:.40}")
+    return value
+
+
 def _check_from_json(data: dict) -> CheckRecord:
-    return CheckRecord(**{**data, "iterators": tuple(data["iterators"]), "loc": _loc_from_json(data["loc"])})
+    return CheckRecord(
+        kind=_text(data["kind"]), what=_text(data["what"]), violated=_text(data["violated"]), instances=_text(data["instances"]),
+        iterators=_tuple(_text, data["iterators"]), may=_flag(data["may"]), dim=_count(data["dim"]),
+        subscript=_optional(_text, data["subscript"]), size=_optional(_text, data["size"]), loc=_optional(_loc_from_json, data["loc"]),
+    )  # fmt: skip
+
+
+def _parameter_from_json(data: dict) -> Parameter:
+    extreme = _text(data["extreme"])
+    if extreme not in ("", "min", "max"):
+        raise ValueError(f"min or max is expected, not {extreme:.40}")
+    return Parameter(_text(data["name"]), _optional(_text, data["array"]), _count(data["dim"]), _text(data["argument"]), extreme)
+
+
+def _result_array_from_json(data: dict) -> ResultArray:
+    element = _text(data["element"])
+    if element not in BY_NUMPY_NAME:
+        raise ValueError(f"{element:.40} is not an element type")
+    return ResultArray(_text(data["name"]), element, _tuple(_text, data["shape"]))
+
+
+def _alike_from_json(data: dict) -> Alike:
+    return Alike(_text(data["name"]), _text(data["other"]), _count(data["dim"]), _integer(data["difference"]))
 
 
 def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
@@ -208,9 +285,10 @@ def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
 
 
 def _result_from_json(data: dict) -> ScalarResult | ArrayResult:
+    array = _text(data["array"])
     if "dtype" not in data:
-        return ArrayResult(data["array"])
-    return ScalarResult(data["array"], _BY_NAME[data["dtype"]], _BY_NAME.get(data.get("whole")))
+        return ArrayResult(array)
+    return ScalarResult(array, _BY_NAME[_text(data["dtype"])], _BY_NAME[_text(data["whole"])] if "whole" in data else None)
 
 
 def _loc_to_json(loc: Loc | None) -> dict | None:
@@ -222,8 +300,7 @@ def _loc_to_json(loc: Loc | None) -> dict | None:
     }  # fmt: skip
 
 
-def _loc_from_json(data: dict | None) -> Loc | None:
-    if data is None:
-        return None
-    source = Source(data["file"], data["line"], (data["text"],))
-    return Loc(source, data["line"], data["column"], data["width"])
+def _loc_from_json(data: dict) -> Loc:
+    line = _count(data["line"])
+    source = Source(_text(data["file"]), line, (_text(data["text"]),))
+    return Loc(source, line, _count(data["column"]), _count(data["width"]))

@@ -8,20 +8,32 @@ import os
 from polyml import config
 from polyml.runtime import load
 from polyml.runtime.cache import open_cache
-from polyml.runtime.seal import seal, unseal
 
 
-def compiled(name: str, text: str) -> bytes:
-    """Object code of `text` for any CPU of this architecture."""
+def loaded(name: str, text: str, *symbols: str) -> load.Code:
+    """The code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again."""
     cache = open_cache(config.resolve())
-    if cache is None:
-        return load.assemble_optimised(text)
-    key = f"{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
-    sealed = cache.get(key)
-    if sealed is None:
-        sealed = seal(load.assemble_optimised(text))
-        cache.put(key, sealed)
-    return unseal(sealed)
+    key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
+    kept = None if cache is None else cache.get(key)
+    if kept is not None:
+        try:
+            return _with(kept, symbols)
+        except MemoryError:
+            raise
+        except Exception:  # whatever it is that the file has
+            cache.remove(key)
+    made = load.assemble_optimised(text)
+    code = _with(made, symbols)
+    if cache is not None:
+        cache.put(key, made)
+    return code
+
+
+def _with(content: bytes, symbols: tuple[str, ...]) -> load.Code:
+    code = load.load([content], *symbols)
+    for symbol in symbols:
+        code.address(symbol)
+    return code
 
 
 def text(file: str) -> str:

@@ -12,7 +12,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from polyml.definition import definition_of
+from polyml.definition import code_text, definition_of
 from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
 from polyml.runtime.binding import ABSENT, Guard
 
@@ -93,11 +93,11 @@ def _text(value: object) -> str | None:
 
 
 def _digest(function: FunctionType) -> str:
-    """Of its text and its place in its file, which messages name."""
+    """Of its text, its compiled code and its place in its file, which messages name."""
     code = function.__code__
     try:
         text = definition_of(function).lines
     except (OSError, TypeError, RecursionError):  # text that is nowhere to be found, or nested too deeply to be read here
-        text = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
+        text = ()
     place = f"{code.co_filename}:{code.co_firstlineno}\n"
-    return hashlib.sha256("".join((place, *text)).encode()).hexdigest()
+    return hashlib.sha256("".join((place, code_text(code), *text)).encode(errors="surrogatepass")).hexdigest()

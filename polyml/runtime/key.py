@@ -1,4 +1,8 @@
-"""The name of a compiled kernel in the disk cache: a digest of everything its code depends on."""
+"""The name of a compiled kernel in the disk cache: a digest of everything its code depends on.
+
+The function's compiled code is part of it as well as its text: files change while programs run, and what another process made of
+the text as it is now is not what this one imported.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,11 @@ import numpy as np
 
 from polyml import machine
 from polyml.config import Options
-from polyml.definition import definition_of
+from polyml.definition import code_text, definition_of
 from polyml.frontend.syntax import ArgType
 from polyml.runtime.sizes import Sizes
 
+KIND = "kernel"
 _SUFFIXES = (".py", ".ll")
 
 
@@ -30,29 +35,36 @@ def content_key(
     aliased: bool,
     schedule: str = "",
 ) -> str | None:
-    """A digest of the function's text and place in its file (messages name it), of captured values, argument types,
-    options, a given schedule, compiler and CPU. None where the text is nowhere to be found, or nested too deeply to be read here."""
+    """A digest of the function's text, its compiled code and its place in its file (messages name it), of captured values,
+    argument types, options, a given schedule, compiler and CPU. None where the text is nowhere to be found, or nested too deeply
+    to be read here."""
     try:
         text = definition_of(function)
     except (OSError, TypeError, RecursionError):
         return None
     parts = (
-        function.__code__.co_filename, str(text.first), "".join(text.lines), captured, " ".join(map(str, types)),
+        function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), captured,
+        " ".join(map(str, types)),
         " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), schedule, toolchain(),
     )  # fmt: skip
     return _digest(parts)
 
 
-def sized_key(name: str | None, sizes: Sizes | None) -> str | None:
+def sized_key(name: str, sizes: Sizes | None) -> str:
     """The name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
-    return name if name is None or sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
+    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
+
+
+def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
+    """Where a form for these sizes may be, the likelier one first."""
+    return (name,) if sizes is None else (sized_key(name, sizes), name)
 
 
 def _digest(parts: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(f"{len(part)} {part}\n".encode())
-    return digest.hexdigest()
+        digest.update(f"{len(part)} {part}\n".encode(errors="surrogatepass"))
+    return f"{KIND}-{digest.hexdigest()}"
 
 
 @cache

@@ -11,7 +11,7 @@ KEPT_BYTES = 64 << 20
 
 @cache
 def _code() -> load.Code:
-    return load.load([blobs.compiled("memory", _text())], *load.MEMORY)
+    return blobs.loaded("memory", _text(), *load.MEMORY)
 
 
 def address(symbol: str) -> int:

@@ -112,7 +112,7 @@ def _guard_record(guard: Guard) -> list[int]:
 
 @cache
 def _method() -> _MethodDef:
-    code = load.load([blobs.compiled("entry", blobs.text("entry.ll"))], "polyml_entry")
+    code = blobs.loaded("entry", blobs.text("entry.ll"), "polyml_entry")
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # functions made of it may be called until the very end
     return _MethodDef(b"kernel", code.address("polyml_entry"), _METH_FASTCALL, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from itertools import count
@@ -15,6 +16,7 @@ from polyml.model.interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Entry, receivers
+from polyml.runtime.extents import rewritten
 
 _UNREADABLE = (AttributeError, IndexError, MemoryError, OverflowError, TypeError, ValueError)
 _RECEIVER_BYTES = 8
@@ -44,23 +46,28 @@ def with_results(artifact: Artifact, entry: Entry) -> Entry:
 
 def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     """A function of the arguments that allocates result arrays and receivers. MemoryError or ValueError for impossible
-    sizes; other errors where an argument is not what the artifact takes."""
+    sizes; other errors where an argument is not what the artifact takes.
+
+    It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew. ValueError where
+    they are none.
+    """
     values = [f"_a{i}" for i in range(len(artifact.params))]
-    shapes = ["".join(f"_max(0, {_private(e)}), " for e in r.shape) for r in artifact.result_arrays]
+    names = {p.name: f"_p{i}" for i, p in enumerate(artifact.parameters)}
+    shapes = ["".join(f"_max(0, {rewritten(e, names)}), " for e in r.shape) for r in artifact.result_arrays]
     arrays = [f"_aligned(({shape}), _t{i})" for i, shape in enumerate(shapes)]
     types = receivers(artifact)
     numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
-    used = re.findall(r"\w+", " ".join(arrays))
+    used = {*re.findall(r"\b_p\d+\b", " ".join(arrays))}
     lines = [
         f"def allocate({', '.join(values)}):",
-        *(f"    {p.name} = {_value(p, artifact, values)}" for p in artifact.parameters if p.name in used),
+        *(f"    {names[p.name]} = {_value(p, artifact, values)}" for p in artifact.parameters if names[p.name] in used),
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
-    names = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
-    names |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(artifact.result_arrays)}
-    names |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
-    exec("\n".join(lines), names)
-    return names["allocate"]
+    known = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
+    known |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(artifact.result_arrays)}
+    known |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
+    exec("\n".join(lines), known)
+    return known["allocate"]
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -81,19 +88,12 @@ def impossible(problem: MemoryError | ValueError) -> PolymlError:
     return kind(f"there is no room for the result: {problem}")
 
 
-def _private(extent: str) -> str:
-    """The expression with the builtins under names that no parameter has.
-
-    >>> _private("min(max, 3)")
-    '_min(max, 3)'
-    """
-    return re.sub(r"\b(max|min)\(", r"_\1(", extent)
-
-
 def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
+    if parameter.extreme:
+        raise ValueError(f"the extent of a result is the {parameter.extreme} of an array")
     if parameter.array is None:
-        return f"_int({values[artifact.params.index(parameter.name)]})"
-    return f"{values[artifact.params.index(parameter.array)]}.shape[{parameter.dim}]"
+        return f"_int({values[artifact.params.index(parameter.argument or parameter.name)]})"
+    return f"{values[artifact.params.index(parameter.array)]}.shape[{operator.index(parameter.dim)}]"
 
 
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
@@ -101,7 +101,7 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
     fresh = [r.name for r in artifact.result_arrays]
     numbers = (f"fresh[{number}]" for number in count(len(fresh)))
     parts, types = [], {"_complex": complex}
-    for result, *imaginary in returned(artifact.results):
+    for place, (result, *imaginary) in enumerate(returned(artifact.results)):
         if isinstance(result, ArrayResult):
             new = result.array in fresh
             parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
@@ -111,8 +111,8 @@ def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
             parts.append(f"{number}.item(0)" if result.dtype.weak else f"{number}[0]")
             continue
         joined = f"_complex({number}.item(0), {next(numbers)}.item(0))"
-        types[result.whole.name] = numpy_dtype(result.whole).type
-        parts.append(joined if result.dtype.weak else f"{result.whole.name}({joined})")
+        types[f"_w{place}"] = numpy_dtype(result.whole).type
+        parts.append(joined if result.dtype.weak else f"_w{place}({joined})")
     text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
     return eval(f"lambda args, fresh: {text}", types)
 

@@ -23,7 +23,6 @@ from polyml.model.scop import Access, Array, Scop, Statement, Value
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.runtime.cache import Cache
 from polyml.runtime.key import toolchain
-from polyml.runtime.seal import seal, unseal
 from polyml.schedule.compute import OPERATIONS, Scheduled, compute
 from polyml.schedule.legality import check_legal, check_parallel
 
@@ -41,14 +40,14 @@ def remembered(
     """What `compute` finds, from the cache where it is there."""
     if cache is None:
         return compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
-    key = _digest((scop_key(scop), _facts(sizes, reductions, choices), repr(machine), toolchain()))
+    key = f"schedule-{_digest((scop_key(scop), _facts(sizes, reductions, choices), repr(machine), toolchain()))}"
     known = cache.get(key)
     if known is not None:
-        found = _proved(unseal(known), scop, dependences, reductions)
+        found = _proved(known, scop, dependences, reductions)
         if found is not None:
             return found
     found = compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
-    cache.put(key, seal(_content(found)))
+    cache.put(key, _content(found))
     return found
 
 

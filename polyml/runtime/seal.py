@@ -1,34 +1,51 @@
-"""Bytes with a checksum in front, so that a damaged or truncated file is recognised."""
+"""Bytes with a checksum and the name of their place in front, so that a file that is damaged, truncated or another one's is
+recognised.
+
+The checksum finds accidents. It has no key: who may write a file can seal anything, so that the folder's owner and mode say who may.
+"""
 
 from __future__ import annotations
 
 import hashlib
 
-_MAGIC = b"polyml\x00\x01"
+_MAGIC = b"polyml\x00\x02"
 _DIGEST_BYTES = 16
+_LENGTH_BYTES = 2
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 
 
 class Damaged(Exception):
-    """The bytes are not what was sealed."""
+    """The bytes are not what was sealed under this name."""
 
 
-def seal(content: bytes) -> bytes:
-    """magic, BLAKE2b digest, content.
+def seal(name: str, content: bytes) -> bytes:
+    """magic, BLAKE2b digest of the rest, the name with its length, content.
 
-    >>> unseal(seal(b"code"))
+    >>> unseal("a name", seal("a name", b"code"))
     b'code'
     """
-    return _MAGIC + _digest(content) + content
+    label = _label(name)
+    return b"".join((_MAGIC, _digest(label, content), label, content))
 
 
-def unseal(sealed: bytes) -> bytes:
-    """The content that was sealed. Damaged if a byte is missing, added or changed."""
-    content = sealed[_HEAD_BYTES:]
-    if sealed[:_HEAD_BYTES] != _MAGIC + _digest(content):
+def unseal(name: str, sealed: bytes) -> bytes:
+    """The content that was sealed under `name`. Damaged if it was another name, or a byte is missing, added or changed."""
+    label = _label(name)
+    start = _HEAD_BYTES + len(label)
+    content = sealed[start:]
+    if sealed[:_HEAD_BYTES] != _MAGIC + _digest(sealed[_HEAD_BYTES:start], content):
         raise Damaged("the checksum does not match")
+    if sealed[_HEAD_BYTES:start] != label:
+        raise Damaged(f"it is not the entry {name}")
     return content
 
 
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+def _label(name: str) -> bytes:
+    text = name.encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text
+
+
+def _digest(label: bytes, content: bytes) -> bytes:
+    digest = hashlib.blake2b(label, digest_size=_DIGEST_BYTES)
+    digest.update(content)
+    return digest.digest()

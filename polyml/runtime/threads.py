@@ -23,10 +23,8 @@ class Pool:
     `void fn(ptr env, i64 share, i64 shares)` once per share."""
 
     def __init__(self):
-        self._code = load.load(
-            [blobs.compiled("threads", _text())],
-            load.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started",
-        )  # fmt: skip
+        symbols = (load.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
+        self._code = blobs.loaded("threads", _text(), *symbols)
         # Sleeping workers stay inside this code until the process ends, later than any Python object.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
         self.parallel_address = self._code.address(load.PARALLEL)

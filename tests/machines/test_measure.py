@@ -16,7 +16,6 @@ from polyml.machines import find, host, measure, streams
 from polyml.machines.measure import Measured
 from polyml.runtime import load, threads
 from polyml.runtime.cache import open_cache
-from polyml.runtime.seal import seal
 
 HOST = machine.host()
 
@@ -219,13 +218,18 @@ def test_a_disturbed_measurement_is_repeated_and_only_improves(store, measuremen
     assert host.measured().read("L1", 1).value == 1.9e9
 
 
+RATE = (b'{"quiet": true, "frequency_hz": {"one": {"value": 3e9, "origin": "", "source": ""}, "all": {"value": 3e9, "origin": "", '
+        b'"source": ""}}, "peaks": [], "bandwidths": []}')  # fmt: skip
+
+
 @pytest.mark.parametrize("content", [
     b"", b"[]", b"{}", b"null", b'{"quiet": true, "frequency_hz": 3, "peaks": [], "bandwidths": []}',
     b'{"quiet": true, "frequency_hz": {"one": null, "all": null}, "peaks": [], "bandwidths": []}',
     b'{"quiet": true, "frequency_hz": {"one": {"value": -1, "origin": "", "source": ""}}, "peaks": [], "bandwidths": []}',
+    RATE.replace(b"3e9", b"1e999"), RATE.replace(b"3e9", b"9" * 400), RATE.replace(b"3e9", b"NaN"), RATE.replace(b'"quiet"', b"[" * 9999),
 ])  # fmt: skip
 def test_what_is_no_measurement_is_measured_again(store, measurements, content):
-    store.put(host._key(), seal(content))
+    store.put(host._key(), content)
     assert not host.known().has_rates
     measurements.append(Measured(of_rates(2e9, 1e9), True))
     assert host.measured().read("L1", 1).value == 2e9 == host.known().read("L1", 1).value

@@ -9,7 +9,7 @@ from polyml.frontend.syntax import ArrayType, ScalarType
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime import artifact as module
 from polyml.runtime.artifact import Artifact, CheckRecord, ResultArray, parse_type
-from polyml.runtime.seal import Damaged, seal, unseal
+from polyml.runtime.seal import Damaged
 from polyml.source import Loc, Source
 
 SOURCE = Source("some/file.py", 10, ("def f(A, n):\n", "    A[n + 1] = ü\n"))
@@ -51,14 +51,6 @@ def test_the_smallest_artifact_survives_too():
     assert Artifact.from_bytes(least.to_bytes()) == least
 
 
-@pytest.mark.parametrize("position", [0, 7, 9, 30, 500, -1])
-def test_a_changed_byte_is_noticed(position):
-    damaged = bytearray(FULL.to_bytes())
-    damaged[position] ^= 1
-    with pytest.raises(Damaged, match="the checksum does not match"):
-        Artifact.from_bytes(bytes(damaged))
-
-
 @pytest.mark.parametrize("kept", [0, 1, 8, 23, 24, 100, -1])
 def test_a_truncated_artifact_is_noticed(kept):
     with pytest.raises(Damaged):
@@ -77,16 +69,17 @@ def test_another_version_of_the_format_is_not_read(monkeypatch):
 )
 def test_intact_bytes_that_are_no_artifact_are_refused(content):
     with pytest.raises(Damaged, match="not an artifact"):
-        Artifact.from_bytes(seal(content))
+        Artifact.from_bytes(content)
 
 
 def test_a_missing_field_is_refused():
-    content = unseal(FULL.to_bytes())
+    content = FULL.to_bytes()
     head = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
     del head["written"]
+    head["object_bytes"] = []
     text = json.dumps(head).encode()
     with pytest.raises(Damaged, match="not an artifact: 'written'"):
-        Artifact.from_bytes(seal(len(text).to_bytes(4, "little") + text))
+        Artifact.from_bytes(len(text).to_bytes(4, "little") + text)
 
 
 @pytest.mark.parametrize("text", ["f64", "int", "float", "pybool", "bool", "u8[:]", "f32[:, :, :]", "i64[]"])

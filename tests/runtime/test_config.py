@@ -92,6 +92,7 @@ def test_every_setting_can_be_a_variable(monkeypatch, variable, text, name, valu
     assert getattr(resolve(), name) == value
 
 
+ABSOLUTE = "the absolute path of a folder (/home/me/polyml, not ~/polyml), or None"
 REFUSED = [
     ("fp", "exact", '"strict", "reassociate", "fast"'),
     ("fp", ["strict"], '"strict", "reassociate", "fast"'),
@@ -102,8 +103,13 @@ REFUSED = [
     ("threads", True, "a number of threads from 1 to 256, or 0 for every core"),
     ("threads", 1.5, "a number of threads from 1 to 256, or 0 for every core"),
     ("tile", 1, "True or False (in the environment 1, true, yes, on, 0, false, no, off)"),
-    ("cache_dir", 3, "the path of a folder, or None"),
-    ("cache_dir", "", "the path of a folder, or None"),
+    ("cache_dir", 3, ABSOLUTE),
+    ("cache_dir", "", ABSOLUTE),
+    ("cache_dir", "below/here", ABSOLUTE),
+    ("cache_dir", "~/polyml", ABSOLUTE),
+    ("cache_dir", "/with\0zero", ABSOLUTE),
+    ("debug_dir", "", "the path of a folder, or None"),
+    ("debug_dir", "with\0zero", "the path of a folder, or None"),
     ("cache_size_mb", 0, "a size in megabytes, at least 1"),
     ("debug", "tree", 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
     ("debug", 3, 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
@@ -126,7 +132,8 @@ def test_a_bad_value_is_told_what_is_accepted(name, value, accepted):
         ("POLYML_FP", "exact", '"strict", "reassociate", "fast"'),
         ("POLYML_THREADS", "two", "a number of threads from 1 to 256, or 0 for every core"),
         ("POLYML_CACHE", "maybe", "True or False (in the environment 1, true, yes, on, 0, false, no, off)"),
-        ("POLYML_CACHE_DIR", "", "the path of a folder, or None"),
+        ("POLYML_CACHE_DIR", "", ABSOLUTE),
+        ("POLYML_CACHE_DIR", "~/polyml", ABSOLUTE),
         ("POLYML_DEBUG", "llvm,trees", 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
     ],
 )

@@ -1,6 +1,7 @@
 """Schedules that were found before: found by the SCoP's text, proved again, searched for again where they are none."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from polyml.frontend.parse import parse
 from polyml.frontend.argtypes import arg_type
 from polyml.runtime import schedules
 from polyml.runtime.cache import Cache
-from polyml.runtime.seal import seal
+from polyml.runtime.seal import seal as sealed
 
 
 def smooth(A, B):
@@ -71,9 +72,14 @@ def compiled(function, cache, dtype="f8", **options):
     return pipeline.compile(parse(function), types, ("C",) * len(types), Options(**options), schedules=cache)
 
 
+def seal(path, content):
+    """As the entry at this place."""
+    return sealed(os.path.basename(path).removesuffix(".bin"), content)
+
+
 def only_entry(cache):
     (entry,) = cache._files()
-    return entry[0]
+    return entry.path
 
 
 def test_without_a_cache_every_kernel_is_searched_for(searches):
@@ -153,7 +159,7 @@ def test_a_schedule_that_is_legal_is_taken_as_it_is_kept(cache, searches):
     compiled(running, cache)
     path = only_entry(cache)
     with open(path, "wb") as file:
-        file.write(seal(kept(time="3i")))
+        file.write(seal(path, kept(time="3i")))
     again = compiled(running, cache)
     assert searches == ["running"] and "(3i)" in str(again.schedule)
 
@@ -165,7 +171,7 @@ def test_an_entry_that_is_no_legal_schedule_of_the_kernel_is_replaced(cache, sea
     with open(path, "rb") as file:
         right = file.read()
     with open(path, "wb") as file:
-        file.write(seal(REFUSED[kind]))
+        file.write(seal(path, REFUSED[kind]))
     second = compiled(running, cache)
     assert searches == ["running", "running"] and str(first.schedule) == str(second.schedule)
     with open(path, "rb") as file:

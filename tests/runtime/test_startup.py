@@ -108,7 +108,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(start, tmp_path):
     found = start(POLYML_CACHE_DIR=str(tmp_path / "file" / "cache"))
     assert (found["from_cache"], len(found["warnings"])) == (False, 1)
     assert found["warnings"][0].startswith(
-        f"the compile cache {tmp_path}/file/cache cannot be written and is not used: "
+        f"the compile cache {tmp_path}/file/cache cannot be written, so what is compiled is not kept: "
     )
 
 

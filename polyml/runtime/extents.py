@@ -1,0 +1,62 @@
+"""Extents of result arrays: expressions of a kernel's parameters, read as what they may be and nothing else.
+
+    N + 1, 2*N - M, ((N + 3) // 4), min(N, M + 1), (N if N >= M else 0), ... and == > <= <, and, or, %
+
+They come from files, so none of their text is run: what is checked here is written anew.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+_LONGEST = 100_000
+_BITS = 63
+_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
+_COMPARISONS = {ast.GtE: ">=", ast.Eq: "==", ast.LtE: "<=", ast.Gt: ">", ast.Lt: "<"}
+_LOGIC = {ast.And: " and ", ast.Or: " or "}
+_EXTREMES = {"min": "_min", "max": "_max"}
+
+
+def rewritten(extent: str, names: Mapping[str, str]) -> str:
+    """The expression with the names that `names` gives, and `_min` and `_max` for min and max, so that it means the same whatever
+    parameters are called. ValueError if it is none.
+
+    >>> rewritten("min(max, 2*N - 1)", {"N": "_p0", "max": "_p1"})
+    '_min(_p1, ((2 * _p0) - 1))'
+    >>> rewritten("N.real", {"N": "_p0"})
+    Traceback (most recent call last):
+    ValueError: `N.real` is not an extent
+    """
+    if len(extent) > _LONGEST:
+        raise ValueError(f"an extent of {len(extent)} characters")
+    try:
+        return _written(ast.parse(extent, mode="eval").body, names)
+    except (SyntaxError, LookupError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"`{extent:.60}` is not an extent") from None
+
+
+def _written(node: ast.expr, names: Mapping[str, str]) -> str:
+    """LookupError or ValueError for what no extent has."""
+    match node:
+        case ast.Constant(value=int(value)) if abs(value) < 1 << _BITS:
+            return repr(value)
+        case ast.Name(id=name):
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"(-{_written(operand, names)})"
+        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=int(divisor))) if divisor <= 0:
+            raise ValueError(divisor)
+        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=right) if not isinstance(right, ast.Constant):
+            raise ValueError(right)
+        case ast.BinOp(left=left, op=op, right=right):
+            return f"({_written(left, names)} {_ARITHMETIC[type(op)]} {_written(right, names)})"
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if len(args) > 1:
+            return f"{_EXTREMES[name]}({', '.join(_written(each, names) for each in args)})"
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return f"({_written(body, names)} if {_written(test, names)} else {_written(orelse, names)})"
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return f"({_written(left, names)} {_COMPARISONS[type(op)]} {_written(right, names)})"
+        case ast.BoolOp(op=op, values=values):
+            return f"({_LOGIC[type(op)].join(_written(each, names) for each in values)})"
+    raise ValueError(node)
