@@ -216,7 +216,7 @@ class Kernel(Scheduled, Reported):
         artifact, values = chosen.artifact, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = violations.failure(artifact, status, values)
-        if status > 0 and artifact.checks[status - 1].may:
+        if 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
             return self._run_as_python(given, f"{error.message}; plain Python decides what happens")
         raise error
 

@@ -42,9 +42,15 @@ def verify(as_json: bool) -> None:
 
 
 def _cache() -> Cache:
-    opened = open_cache(config.resolve())
-    if opened is None:
+    options = config.resolve()
+    if not options.cache:
         raise ConfigError("the cache is switched off", notes=["POLYML_CACHE=1 switches it on"])
+    opened = open_cache(options)
+    if opened is None:
+        raise ConfigError("there is no folder for the cache", notes=["POLYML_CACHE_DIR=/path/of/a/folder names one"])
+    fault = opened.fault()
+    if fault:
+        raise ConfigError(f"the cache is not used: {fault}", notes=["a folder of your own that only you may write to is (mode 0700)"])
     return opened
 
 

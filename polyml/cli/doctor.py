@@ -113,9 +113,13 @@ def _maps() -> str:
 def _cache(options: config.Options) -> list[Finding]:
     from polyml.runtime.cache import open_cache
 
+    if not options.cache:
+        return [Finding("cache", "switched off", None)]
     cache = open_cache(options)
     if cache is None:
-        return [Finding("cache", "switched off", None)]
+        return [Finding("cache", "no folder, HOME names none", None, ok=False)]
+    if cache.fault():
+        return [Finding("cache", f"not used: {cache.fault()}", {"folder": cache.folder, "fault": cache.fault()}, ok=False)]
     info = cache.info()
     writable = _is_writable(Path(info.folder))
     text = f"{info.folder}: {info.entries} entries, {info.size_bytes / 1e6:.1f} of {info.limit_bytes / 1e6:.0f} MB"

@@ -25,6 +25,7 @@ from polyml.runtime.cache import Cache
 from polyml.runtime.key import toolchain
 from polyml.schedule.compute import OPERATIONS, Scheduled, compute
 from polyml.schedule.legality import check_legal, check_parallel
+from polyml.schedule.tree_text import read_schedule
 
 
 def remembered(
@@ -59,16 +60,25 @@ def _content(found: Scheduled) -> bytes:
 def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Scheduled | None:
     """The schedule that was kept; None where it is none of this SCoP."""
     try:
-        known = json.loads(content)
-        found = Scheduled(**{**known, "tree": isl.Schedule(known["tree"]), "notes": tuple(known["notes"])})
+        found = _read(json.loads(content))
         with budget(OPERATIONS):
             if not found.tree.get_domain().is_equal(scop.domain):
                 return None
             check_legal(found.tree, scop, dependences, reductions)
             check_parallel(found.tree, scop, dependences, reductions)
-    except (ValueError, TypeError, KeyError, isl.Error, IllegalSchedule, BudgetExceeded):
+    except (ValueError, TypeError, LookupError, RecursionError, isl.Error, IllegalSchedule, BudgetExceeded):
         return None
     return found
+
+
+def _read(known: dict) -> Scheduled:
+    """The fields, each of its type. ValueError, LookupError or isl.Error for others."""
+    notes, flags = known["notes"], {name: value for name, value in known.items() if name not in ("tree", "notes")}
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("notes are texts")
+    if not all(isinstance(value, bool) for value in flags.values()):
+        raise ValueError("sized, cut and alike are true or false")
+    return Scheduled(read_schedule(known["tree"]), tuple(notes), **flags)
 
 
 def scop_key(scop: Scop) -> str:

@@ -21,7 +21,7 @@ _ISL_OPERATIONS = 2_000_000
 
 def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> PolymlError:
     """The error of a status other than 0. arguments: by parameter name."""
-    if status > 0:
+    if 0 < status <= len(artifact.checks):
         return violation(artifact.checks[status - 1], sizes(artifact, arguments))
     if status == OUT_OF_MEMORY:
         return PolymlMemoryError(f"`{artifact.name}` found no memory for its temporaries")
@@ -76,7 +76,7 @@ def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _Values:
             instance = found.instances[0]
             point = ", ".join(f"{name} = {value}" for name, value in zip(check.iterators, instance[1]))
             return _Values(point, _value(check.subscript, sizes, instance), _value(check.size, sizes, instance))
-    except (isl.Error, polyhedra.BudgetExceeded):  # the message does without the point
+    except (isl.Error, polyhedra.BudgetExceeded, LookupError, TypeError, ValueError):  # the message does without the point
         return _Values()
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from functools import reduce
+
+import islpy as isl
 
 from polyml.model.scop import Statement
 
@@ -16,6 +19,80 @@ def parse_tree(text: str) -> Tree:
 
 
 _STRING_OR_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(\w+):')
+
+
+def read_schedule(text: str) -> isl.Schedule:
+    """The schedule that prints as `text`. ValueError or isl.Error for anything else: isl's own reader takes the process down with it
+    on some texts, so the tree is read here and built node by node.
+    """
+    try:
+        tree = parse_tree(text)
+        _check_keys(tree, {"domain"}, {"child"})
+        leaf = isl.Schedule.from_domain(isl.UnionSet(_text(tree["domain"]))).get_root().child(0)
+        return _built(leaf, tree).get_schedule()
+    except RecursionError:
+        raise ValueError("the tree is too deep") from None
+
+
+def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
+    """The node with what is below `parent` in place of the leaf."""
+    if "child" not in parent:
+        return leaf
+    tree = parent["child"]
+    if not isinstance(tree, dict):
+        raise ValueError("a child of the tree is no node")
+    if "sequence" in tree:
+        return _sequence(leaf, tree)
+    if "mark" in tree:
+        _check_keys(tree, {"mark", "child"}, set())
+        below = _built(leaf, tree)
+        return below.insert_mark(isl.Id(_text(tree["mark"])))
+    _check_keys(tree, {"schedule"}, {"permutable", "coincident", "options", "child"})
+    return _built(_band(leaf, tree).child(0), tree).parent()
+
+
+def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    _check_keys(tree, {"sequence"}, set())
+    parts = tree["sequence"]
+    if not isinstance(parts, list) or not parts:
+        raise ValueError("a sequence of the tree has no parts")
+    for part in parts:
+        _check_keys(part, {"filter"}, {"child"})
+    filters = [isl.UnionSet(_text(part["filter"])) for part in parts]
+    if not leaf.get_domain().is_subset(reduce(isl.UnionSet.union, filters)):
+        raise ValueError("a sequence of the tree leaves instances out")
+    node = leaf.insert_sequence(reduce(isl.UnionSetList.concat, map(isl.UnionSetList.from_union_set, filters)))
+    for number, part in enumerate(parts):
+        node = _built(node.child(number).child(0), part).parent().parent()
+    return node
+
+
+def _band(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    members = isl.MultiUnionPwAff(_text(tree["schedule"]))
+    coincident = tree.get("coincident", [])
+    if not len(members) or not isinstance(coincident, list) or len(coincident) not in (0, len(members)):
+        raise ValueError("a band of the tree has no members, or says too much of them")
+    node = leaf.insert_partial_schedule(members).band_set_permutable(_flag(tree.get("permutable", 0)))
+    for number, flag in enumerate(coincident):
+        node = node.band_member_set_coincident(number, _flag(flag))
+    return node.band_set_ast_build_options(isl.UnionSet(_text(tree["options"]))) if "options" in tree else node
+
+
+def _check_keys(node: object, needed: set[str], possible: set[str]) -> None:
+    if not isinstance(node, dict) or not needed <= {*node} <= needed | possible:
+        raise ValueError("a node of the tree is none of isl's")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a node of the tree has no text where there is one")
+    return value
+
+
+def _flag(value: object) -> int:
+    if type(value) is not int or value not in (0, 1):
+        raise ValueError("a band of the tree is permutable, and its members coincident, or they are not")
+    return value
 
 
 def tuple_text(statement: Statement) -> str:
