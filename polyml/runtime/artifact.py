@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
 from typing import TypeVar
@@ -251,7 +251,19 @@ def _layout(value: object) -> str:
     return value
 
 
-def _check_from_json(data: dict) -> CheckRecord:
+def _only(data: object, names: Set[str]) -> dict:
+    """An object with these names and no others."""
+    if type(data) is not dict or data.keys() != names:
+        raise ValueError(f"{', '.join(sorted(names))} are expected, not {data!r:.40}")
+    return data
+
+
+_CHECK, _PARAMETER, _ALIKE, _RESULT_ARRAY = (frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Alike, ResultArray))
+_LOC = frozenset({"file", "line", "column", "width", "text"})
+
+
+def _check_from_json(given: object) -> CheckRecord:
+    data = _only(given, _CHECK)
     return CheckRecord(
         kind=_text(data["kind"]), what=_text(data["what"]), violated=_text(data["violated"]), instances=_text(data["instances"]),
         iterators=_tuple(_text, data["iterators"]), may=_flag(data["may"]), dim=_count(data["dim"]),
@@ -259,21 +271,24 @@ def _check_from_json(data: dict) -> CheckRecord:
     )  # fmt: skip
 
 
-def _parameter_from_json(data: dict) -> Parameter:
+def _parameter_from_json(given: object) -> Parameter:
+    data = _only(given, _PARAMETER)
     extreme = _text(data["extreme"])
     if extreme not in ("", "min", "max"):
         raise ValueError(f"min or max is expected, not {extreme:.40}")
     return Parameter(_text(data["name"]), _optional(_text, data["array"]), _count(data["dim"]), _text(data["argument"]), extreme)
 
 
-def _result_array_from_json(data: dict) -> ResultArray:
+def _result_array_from_json(given: object) -> ResultArray:
+    data = _only(given, _RESULT_ARRAY)
     element = _text(data["element"])
     if element not in BY_NUMPY_NAME:
         raise ValueError(f"{element:.40} is not an element type")
     return ResultArray(_text(data["name"]), element, _tuple(_text, data["shape"]))
 
 
-def _alike_from_json(data: dict) -> Alike:
+def _alike_from_json(given: object) -> Alike:
+    data = _only(given, _ALIKE)
     return Alike(_text(data["name"]), _text(data["other"]), _count(data["dim"]), _integer(data["difference"]))
 
 
@@ -284,7 +299,8 @@ def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
     return {"array": result.array, "dtype": result.dtype.name, **whole}
 
 
-def _result_from_json(data: dict) -> ScalarResult | ArrayResult:
+def _result_from_json(given: dict) -> ScalarResult | ArrayResult:
+    data = _only(given, {"array"} | {*given} & {"dtype", "whole"})
     array = _text(data["array"])
     if "dtype" not in data:
         return ArrayResult(array)
@@ -300,7 +316,8 @@ def _loc_to_json(loc: Loc | None) -> dict | None:
     }  # fmt: skip
 
 
-def _loc_from_json(data: dict) -> Loc:
+def _loc_from_json(given: object) -> Loc:
+    data = _only(given, _LOC)
     line = _count(data["line"])
     source = Source(_text(data["file"]), line, (_text(data["text"]),))
     return Loc(source, line, _count(data["column"]), _count(data["width"]))

@@ -23,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -100,11 +100,14 @@ SECRET = "polyml_faults_ran_it"  # what foreign code would set in `builtins`
 
 @dataclass(frozen=True)
 class World:
-    """A cache in which every kind of entry is. kernels: the entry of each function. right: what is in each entry."""
+    """A cache in which every kind of entry is. kernels: the entry of each function. schedules: of each such entry, a function that
+    has it. right: what is in each entry.
+    """
 
     cache: Cache
     functions: dict[str, FunctionType]
     kernels: dict[str, str]
+    schedules: dict[str, str]
     right: dict[str, bytes]
 
     @property
@@ -128,16 +131,18 @@ def world(folder: Path) -> World:
     functions = vars(_module(folder / "kernels_of_faults.py", TEXT))
     functions = {name: functions[name] for name in NAMES}
     cache = module._cache_at(str(folder / "cache"), 512_000_000)
-    kernels = {}
+    kernels, schedules = {}, {}
     with scope(cache_dir=cache.folder):
         for name, function in functions.items():
             before = set(_names(cache))
             assert _problem(function, cache) == "", name
-            kernels[name] = next(n for n in sorted(set(_names(cache)) - before) if n.startswith("kernel-"))
+            new = sorted(set(_names(cache)) - before)
+            kernels[name] = next(each for each in new if each.startswith("kernel-"))
+            schedules |= {each: name for each in new if each.startswith("schedule-")}
         blobs.loaded("threads", pools._text())
         cache.put(host._key(), _rates())
     right = {name: unseal(name, Path(cache._path(name)).read_bytes()) for name in _names(cache)}
-    return World(cache, functions, kernels, right)
+    return World(cache, functions, kernels, schedules, right)
 
 
 def _names(cache: Cache) -> list[str]:
@@ -190,12 +195,9 @@ def _used(place: World, name: str) -> str:
     if kind == "kernel":
         return _problem(next(place.functions[n] for n, entry in place.kernels.items() if entry == name), place.cache)
     if kind == "schedule":  # a search finds it again
-        for function, entry in place.kernels.items():
-            place.cache.remove(entry)
-            problem = _problem(place.functions[function], place.cache)
-            if problem:
-                return problem
-        return ""
+        function = place.schedules[name]
+        place.cache.remove(place.kernels[function])
+        return _problem(place.functions[function], place.cache)
     with scope(cache_dir=place.cache.folder):
         if kind == "code":
             blobs.loaded("threads", pools._text(), "polyml_parallel")
@@ -215,7 +217,7 @@ def _trial(tally: Tally, what: str, right: str, use: Callable[[], str]) -> None:
         problem = use()
     except PolymlError as error:
         problem, right = ("it is called a defect" if "defect of polyml" in str(error) else ""), "refused"
-    except Exception as error:  # what no user should ever see
+    except (Exception, Hang) as error:  # what no user should ever see
         problem = f"{type(error).__name__}: {error}"
     if hasattr(builtins, SECRET):
         delattr(builtins, SECRET)
@@ -228,12 +230,16 @@ def _trial(tally: Tally, what: str, right: str, use: Callable[[], str]) -> None:
         tally.add(right)
 
 
+class Hang(BaseException):
+    """No Exception, which the code that hangs may take for an answer."""
+
+
 @contextmanager
 def _alarm() -> Iterator[None]:
     """What waits for ever is interrupted: a hang is a failed trial, not the end of the campaign."""
 
     def interrupted(number, frame):
-        raise TimeoutError(f"hangs over {HANG_SECONDS} s")
+        raise Hang(f"over {HANG_SECONDS} s")
 
     before = signal.signal(signal.SIGALRM, interrupted)
     signal.alarm(HANG_SECONDS)
@@ -300,9 +306,12 @@ def _damaged(cache: Cache) -> list[str]:
     return [os.path.basename(path).removesuffix(".bin") for path in cache.verify().damaged]
 
 
+CODE = tuple(text % SECRET for text in (
+    "__import__('builtins').__dict__.__setitem__('%s', 1)", "0 or setattr(__import__('builtins'), '%s', 1)",
+    "x\n    __import__('builtins').__dict__.__setitem__('%s', 1)\n    x", "x=setattr(__import__('builtins'), '%s', 1)",
+))  # fmt: skip
 HOSTILE = (
-    None, "", "x", "0]", "__import__('builtins').__dict__.__setitem__('%s', 1)" % SECRET,
-    "(lambda: __import__('builtins').__setattr__('%s', 1))()" % SECRET, "A.__class__", "N\n    import os", "9" * 5000, "(" * 5000,
+    *CODE, None, "", "x", "0]", "A.__class__", "N\n    import os", "9" * 5000, "(" * 5000,
     "\0", "\ud800", "{ [i] : ", -1, -(2**63), 2**31, 2**63, 2**64, 10**400, 1e308, 0.5, [], {}, [[]], [None], {"a": 1}, [-1], [2**70],
     "f64[" + ":, " * 300 + ":]", "int=" + "9" * 4000, [["x"] * 3], {"name": "A", "array": "A", "dim": "0]; import os; x[0"},
 )  # fmt: skip
@@ -314,30 +323,60 @@ def headers(count: int, seed: int, folder: Path) -> Tally:
     wanted = [name for kind in ("kernel", "kernel", "kernel", "schedule", "rates") for name in place.kinds[kind]]
     for _ in range(count):
         name = draw.choice(wanted)
-        content = place.right[name]
-        end = 4 + int.from_bytes(content[:4], "little") if name.startswith("kernel-") else len(content)
-        start = 4 if name.startswith("kernel-") else 0
-        data = json.loads(content[start:end])
+        content, is_kernel = place.right[name], name.startswith("kernel-")
+        data = _head(content) if is_kernel else json.loads(content)
         if name.startswith("schedule-") and draw.random() < 0.8:
             tree, what = _changed(parse_tree(data["tree"]), draw)
             changed = {**data, "tree": print_tree(tree)}
         else:
             changed, what = _changed(data, draw)
-        head = json.dumps(changed).encode()
-        size = len(head).to_bytes(4, "little") if start else b""
-        place.path(name).write_bytes(seal(name, size + head + content[end:]))
+        hostile = _with_head(content, changed) if is_kernel else json.dumps(changed).encode()
+        place.path(name).write_bytes(seal(name, hostile))
         _trial(tally, f"{name}: {what}", "as Python", lambda name=name: _used(place, name))
         place.cache.put(name, place.right[name])
     return tally
 
 
+def code(count: int, seed: int, folder: Path) -> Tally:
+    """Python's code in the place of each text of each kernel's data, those first of which code is made."""
+    tally, place = Tally(), world(folder)
+    cases = []
+    for name in place.kernels.values():
+        head = _head(place.right[name])
+        texts = [at for at in _places(head) if isinstance(_at(head, at), str)]
+        cases += [(at[0] != "result_arrays", name, at, text) for at in texts for text in CODE]
+    random.Random(seed).shuffle(cases)
+    for _, name, at, text in sorted(cases, key=lambda case: case[0])[:count]:
+        head = _head(place.right[name])
+        _at(head, at[:-1])[at[-1]] = text
+        place.path(name).write_bytes(seal(name, _with_head(place.right[name], head)))
+        _trial(tally, f"{name}: {'/'.join(map(str, at))} = {text}", "as Python", lambda name=name: _used(place, name))
+        place.cache.put(name, place.right[name])
+    return tally
+
+
+def _head(content: bytes) -> dict:
+    return json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+
+
+def _with_head(content: bytes, head: object) -> bytes:
+    text = json.dumps(head).encode()
+    return len(text).to_bytes(4, "little") + text + content[4 + int.from_bytes(content[:4], "little") :]
+
+
+def _at(data: object, place: tuple) -> object:
+    for step in place:
+        data = data[step]
+    return data
+
+
 def _changed(data: object, draw: random.Random) -> tuple[object, str]:
     """The JSON with one value changed, or a key gone, and where."""
-    place = draw.choice(_places(data))
+    everywhere = _places(data)
+    deciding = [place for place in everywhere if place[0] in ("parameters", "results", "result_arrays")]  # what calls are made of
+    place = draw.choice(deciding if deciding and draw.random() < 0.5 else everywhere)
     what = f"{'/'.join(map(str, place))} "
-    node = data
-    for step in place[:-1]:
-        node = node[step]
+    node = _at(data, place[:-1])
     if isinstance(node, dict) and draw.random() < 0.2:
         del node[place[-1]]
         return data, what + "gone"
@@ -532,7 +571,7 @@ def crowd(count: int, seed: int, folder: Path) -> Tally:
     """So many processes on one cache with room for a few entries, while others clear, verify and evict it."""
     tally, place = Tally(), world(folder)
     small = module._cache_at(place.cache.folder, 60_000)
-    place = World(small, place.functions, place.kernels, place.right)
+    place = replace(place, cache=small)
     children = [os.fork() or _work(place, seed + number) for number in range(count)]
     end = time.monotonic() + 10 * HANG_SECONDS
     for child in children:
@@ -614,6 +653,7 @@ FAULTS = (
     Fault("cache: bits and ends of files", 2000, 60, damage),
     Fault("cache: entries under other names", 88, 10, other_names),
     Fault("cache: hostile data, sealed", 1000, 25, headers),
+    Fault("cache: code in texts, sealed", 1000, 16, code),
     Fault("cache: what is no file", 32, 3, places),
     Fault("cache: owners and modes", 20, 6, owners),
     Fault("cache: disks that fail", 200, 8, disks),
