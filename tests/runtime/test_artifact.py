@@ -10,6 +10,7 @@ from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.runtime import artifact as module
 from polyml.runtime.artifact import Artifact, CheckRecord, ResultArray, parse_type
 from polyml.runtime.seal import Damaged
+from polyml.runtime.sizes import Alike
 from polyml.source import Loc, Source
 
 SOURCE = Source("some/file.py", 10, ("def f(A, n):\n", "    A[n + 1] = ü\n"))
@@ -34,6 +35,7 @@ FULL = Artifact(
     result_arrays=(ResultArray("T", "int8", ("N + 1", "2")),),
     written=("A",),
     aliased=True,
+    alike=(Alike("A", "A", 1, 0),),
     notes=("a note", "ünother"),
 )  # fmt: skip
 
@@ -82,6 +84,41 @@ def test_a_missing_field_is_refused():
         Artifact.from_bytes(len(text).to_bytes(4, "little") + text)
 
 
+WRONG = [None, "1", -1, 2**63, 10**400, 1.5, [], ["x"], {}, {"a": 1}, True, [[[]]], "__import__('os')"]
+
+
+@pytest.mark.parametrize("field", [
+    "version", "name", "params", "types", "layouts", "entry", "object_bytes", "checks", "parameters", "results", "result_is_tuple",
+    "result_arrays", "written", "aliased", "notes", "sized", "alike",
+])  # fmt: skip
+def test_a_field_that_has_another_type_is_refused(field):
+    head = json.loads(FULL.to_bytes()[4:-260])
+    kind = type(head[field])
+    for value in WRONG:
+        if isinstance(value, kind) and (kind is not list or not value or field in ("notes", "written")) or value is head[field]:
+            continue
+        text = json.dumps({**head, field: value}).encode()
+        with pytest.raises(Damaged):
+            Artifact.from_bytes(len(text).to_bytes(4, "little") + text + FULL.to_bytes()[-260:])
+
+
+@pytest.mark.parametrize("field", ["checks", "parameters", "result_arrays", "alike", "results"])
+def test_so_is_one_within_a_field(field):
+    head = json.loads(FULL.to_bytes()[4:-260])
+    for key in head[field][0]:
+        for value in ({"a": 1}, [[]], 1.5, -(2**70)):
+            changed = [{**head[field][0], key: value}, *head[field][1:]]
+            text = json.dumps({**head, field: changed}).encode()
+            with pytest.raises(Damaged):
+                Artifact.from_bytes(len(text).to_bytes(4, "little") + text + FULL.to_bytes()[-260:])
+
+
+def test_data_that_are_nested_without_end_are_refused():
+    text = b"[" * 100_000
+    with pytest.raises(Damaged, match="not an artifact"):
+        Artifact.from_bytes(len(text).to_bytes(4, "little") + text)
+
+
 @pytest.mark.parametrize("text", ["f64", "int", "float", "pybool", "bool", "u8[:]", "f32[:, :, :]", "i64[]"])
 def test_a_type_prints_as_it_is_read(text):
     assert str(parse_type(text)) == text
@@ -110,6 +147,11 @@ def test_what_is_not_a_type_is_refused(text, problem):
         ({"layouts": ()}, "1 array arguments, but layouts \\(\\)"),
         ({"written": ("n",)}, "there is no array n"),
         ({"results": (ArrayResult("X"),)}, "there is no array X"),
+        ({"alike": (Alike("A", "B", 0, 1),)}, "there is no array B"),
+        ({"alike": (Alike("A", "A", 2, 1),)}, "sizes are alike that no array has"),
+        ({"parameters": (Parameter("N", "A", 2),)}, "no argument has the parameter N"),
+        ({"parameters": (Parameter("N", "X", 0),)}, "no argument has the parameter N"),
+        ({"parameters": (Parameter("N"),)}, "no argument has the parameter N"),
     ],
 )
 def test_an_artifact_that_contradicts_itself_is_refused(fields, problem):

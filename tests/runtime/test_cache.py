@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import shutil
+import stat
 import time
 import warnings
 
@@ -233,4 +235,149 @@ def test_the_default_folder_is_the_users_cache_folder(monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CACHE_HOME", home)
         module._default_folder.cache_clear()
         assert open_cache(resolve()).folder == user_cache_dir("polyml", appauthor=False)
+    module._default_folder.cache_clear()
+
+
+def test_an_entry_under_another_name_is_no_entry(cache):
+    cache.put(KEY, b"code")
+    os.makedirs(os.path.dirname(path_of(cache, OTHER)), mode=0o700)
+    shutil.copy(path_of(cache, KEY), path_of(cache, OTHER))
+    assert cache.verify() == Verified(2, (path_of(cache, OTHER),))
+    shutil.copy(path_of(cache, KEY), path_of(cache, OTHER))
+    assert cache.get(OTHER) is None and not os.path.exists(path_of(cache, OTHER))
+    assert cache.get(KEY) == b"code"
+
+
+def test_entries_of_earlier_layouts_count_and_go(cache):
+    cache.put(KEY, b"code")
+    os.makedirs(os.path.join(cache.folder, "v1", "ab"), mode=0o700)
+    with open(os.path.join(cache.folder, "v1", "ab", "ab12.bin"), "wb") as file:
+        file.truncate(20_000)
+    assert cache.info().entries == 2 and cache.verify() == Verified(1, ())
+    os.utime(file.name, (0, 0))
+    cache.evict()
+    assert not os.path.exists(file.name) and cache.get(KEY) == b"code"
+
+
+def put_fifo(path):
+    os.mkfifo(path)
+
+
+def put_folder(path):
+    os.makedirs(os.path.join(path, "with", "more"))
+
+
+def put_link(path):
+    os.symlink("/dev/zero", path)
+
+
+def put_much(path):
+    with open(path, "wb") as file:
+        file.truncate(200_000_000_000)
+
+
+@pytest.mark.parametrize("put", [put_fifo, put_folder, put_link, put_much])
+def test_what_is_no_entry_is_removed_and_replaced(cache, put):
+    path = path_of(cache, KEY)
+    for use in (lambda: cache.get(KEY), lambda: cache.put(KEY, b"new"), cache.verify, cache.clear, cache.evict):
+        cache.put(KEY, b"code")
+        os.unlink(path)
+        put(path)
+        use()
+        assert not os.path.lexists(path) or os.path.isfile(path)
+        cache.put(KEY, b"code")
+        assert cache.get(KEY) == b"code"
+
+
+def test_everything_is_made_for_this_user_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = Cache(str(tmp_path / "one" / "two"), 10_000)
+        cache.put(KEY, b"code")
+    finally:
+        os.umask(before)
+    made = [path for path in (tmp_path / "one").rglob("*")]
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "one", *made)}
+    assert len(made) == 4 and modes == {0o700, 0o600}
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("change", ["mode", "owner"])
+def test_where_others_may_put_code_nothing_is_read_or_written(cache, level, change):
+    cache.put(KEY, b"code")
+    within = os.path.dirname(path_of(cache, KEY))
+    folder = (cache.folder, os.path.dirname(within), within)[level]
+    if change == "mode":
+        os.chmod(folder, 0o770)
+    elif os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+    else:
+        pytest.skip("only root can give a folder to another user")
+    module._warn_once.cache_clear()
+    with pytest.warns(PolymlPerformanceWarning, match="who could put code there that this process would run") as caught:
+        assert cache.get(KEY) is None
+        cache.put(KEY, b"new")
+        cache.remove(KEY)
+    assert len(caught) == 1 and folder in str(caught[0].message)
+    assert bool(cache.fault()) is (level < 2)
+    assert os.path.exists(path_of(cache, KEY))
+
+
+def test_an_entry_that_others_can_write_is_replaced(cache):
+    cache.put(KEY, b"code")
+    os.chmod(path_of(cache, KEY), 0o666)
+    assert cache.get(KEY) is None
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+def test_a_folder_that_is_a_link_of_the_users_own_is_used(tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    cache = Cache(str(tmp_path / "link"), 10_000)
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+    shutil.move(tmp_path / "real" / "v2", tmp_path / "elsewhere")
+    (tmp_path / "real" / "v2").symlink_to(tmp_path / "elsewhere")
+    assert cache.fault() == f"{tmp_path}/link/v2 is a symbolic link, not a folder"
+    with pytest.warns(PolymlPerformanceWarning, match="is a symbolic link"):
+        assert cache.get(KEY) is None
+
+
+@pytest.mark.parametrize("call", ["mkdir", "open", "replace"])
+def test_what_others_remove_meanwhile_is_made_again(cache, monkeypatch, call):
+    right, failed = getattr(os, call), []
+
+    def removed_once(path, *arguments, **named):
+        if not failed:
+            failed.append(path)
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return right(path, *arguments, **named)
+
+    monkeypatch.setattr(os, call, removed_once)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cache.put(KEY, b"code")
+    assert failed and cache.get(KEY) == b"code"
+
+
+def test_too_much_for_an_entry_is_not_kept(cache, monkeypatch):
+    monkeypatch.setattr(module, "ENTRY_BYTES", 100)
+    with pytest.warns(PolymlPerformanceWarning, match="does not keep entries of more than 100 bytes"):
+        cache.put(KEY, b"x" * 101)
+    assert cache.get(KEY) is None and cache.info().entries == 0
+
+
+@pytest.mark.parametrize("variable", ["~/caches", "below"])
+def test_a_default_folder_begins_at_the_root(monkeypatch, tmp_path, variable):
+    monkeypatch.delenv("POLYML_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", variable)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    module._default_folder.cache_clear()
+    assert open_cache(resolve()).folder == str(tmp_path / ".cache" / "polyml")
+    monkeypatch.setenv("HOME", "nowhere")
+    module._default_folder.cache_clear()
+    module._warn_once.cache_clear()
+    with pytest.warns(PolymlPerformanceWarning, match="HOME names no folder; POLYML_CACHE_DIR"):
+        assert open_cache(resolve()) is None
     module._default_folder.cache_clear()

@@ -73,6 +73,26 @@ def test_a_change_of_text_or_of_captured_values_changes_the_key(change):
     assert content_key(function(**change)) != content_key()
 
 
+@pytest.mark.parametrize("old, new", [("np.sqrt(C)", "np.cbrt(C)"), ("x * D", "x + D"), ("D\n", "2.5\n")])
+def test_what_was_imported_counts_not_only_what_is_in_the_file_now(old, new):
+    imported = function(TEXT.replace(old, new))
+    function()  # the file is as ever again
+    assert content_key(imported) != content_key()
+
+
+def test_compiled_code_has_one_text_in_every_process():
+    script = (
+        "from polyml.definition import code_text\n"
+        "def f(x):\n    return x in {'a', 'b', 'c', 'd'} or x in (1, -0.0, None, ('e', 2j))\n"
+        "print(code_text(f.__code__))"
+    )
+    texts = {
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -57,6 +57,24 @@ def test_a_parameter_may_be_called_like_a_builtin():
     assert entry.bind(made, returning(0), threads=1)(2, 3).shape == (3, 2)
 
 
+def test_a_parameter_whose_name_is_no_c_identifier_has_an_extent():
+    made = artifact(
+        "int",
+        params=("größe",),
+        parameters=(Parameter("n0", argument="größe"),),
+        results=(ArrayResult("T"),),
+        result_arrays=(ResultArray("T", "int8", ("2*n0",)),),
+    )
+    assert entry.bind(made, returning(0), threads=1)(3).shape == (6,)
+
+
+@pytest.mark.parametrize("shape", ["__import__('os').getpid()", "b.imag", "1), _max(2", "N\n    N"])
+def test_a_shape_that_is_no_extent_is_not_run(shape):
+    made = artifact("int", parameters=(Parameter("a"),), results=(ArrayResult("T"),), result_arrays=(ResultArray("T", "int8", (shape,)),))
+    with pytest.raises(ValueError, match="is not an extent"):
+        entry.bind(made, returning(0), threads=1)
+
+
 def test_a_single_result_is_not_a_tuple():
     made = artifact("f64[:]", results=(ArrayResult("a"),))
     a = np.zeros(2)
