@@ -140,7 +140,24 @@ def kept(domain=DOMAIN, time="i", mark=""):
     return json.dumps({"tree": f'{{ domain: "{domain}", child: {child} }}', "notes": []}).encode()
 
 
+def tree(child):
+    """An entry with this below the domain."""
+    return json.dumps({"tree": f'{{ domain: "{DOMAIN}", child: {child} }}', "notes": []}).encode()
+
+
+BAND = '{ schedule: "[{ S0[i] -> [(i)] }]" }'
 REFUSED = {
+    "a sequence of nothing": tree("{ sequence: [ ] }"),
+    "a sequence that leaves instances out": tree('{ sequence: [ { filter: "[A_0] -> { S0[i] : i > 2 }", child: %s } ] }' % BAND),
+    "a sequence of bands": tree(f"{{ sequence: [ {BAND} ] }}"),
+    "a child that is a text": tree('"x"'),
+    "a mark that is none": tree(f"{{ mark: 3, child: {BAND} }}"),
+    "a band of nothing": tree('{ schedule: "[]" }'),
+    "a band for others": tree('{ schedule: "[{ S1[i] -> [(i)] }]" }'),
+    "more coincident than members": tree('{ schedule: "[{ S0[i] -> [(i)] }]", coincident: [ 0, 0 ] }'),
+    "a node without end": tree("{ child: " * 5000 + BAND + " }" * 5000),
+    "a choice that is none": kept().replace(b'"notes": []', b'"notes": [], "sized": 3'),
+    "notes that are none": kept().replace(b'"notes": []', b'"notes": [{}]'),
     "no JSON": b"\xff nonsense",
     "another value": b"[1, 2]",
     "no tree": b'{"notes": []}',
@@ -162,6 +179,14 @@ def test_a_schedule_that_is_legal_is_taken_as_it_is_kept(cache, searches):
         file.write(seal(path, kept(time="3i")))
     again = compiled(running, cache)
     assert searches == ["running"] and "(3i)" in str(again.schedule)
+
+
+def test_the_order_of_a_nodes_fields_does_not_matter(cache, searches):
+    compiled(running, cache)
+    path = only_entry(cache)
+    with open(path, "wb") as file:
+        file.write(seal(path, tree(f'{{ child: {BAND.replace("(i)", "(3i)")}, mark: "x" }}')))
+    assert "(3i)" in str(compiled(running, cache).schedule) and searches == ["running"]
 
 
 @pytest.mark.parametrize("kind", list(REFUSED))
