@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from polyml.errors import ConfigError
 from polyml.machine import usable_cores
@@ -49,6 +49,11 @@ class Options:
 
     def compile_key(self) -> Options:
         """The same with everything that does not change the compiled code at its default. threads: 1, or 0 for any more."""
+        return self._compile_key
+
+    @cached_property
+    def _compile_key(self) -> Options:
+        """Made once: to count the cores that this process may use is to read several files."""
         kept = {name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile")}
         return Options(**kept, threads=int(self.runs_alone))
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
 
-from polyml.dtypes import BY_NUMPY_NAME
+from polyml.dtypes import BY_NUMPY_NAME, DType
 from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
 from polyml.frontend.syntax import ArrayType
 from polyml.model.interface import ArrayResult, Parameter, returned
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.runtime.artifact import Artifact
+from polyml.runtime.artifact import Artifact, ResultArray
 from polyml.runtime.binding import MISS, Entry, receivers
 from polyml.runtime.extents import rewritten
 
@@ -51,20 +52,26 @@ def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
     It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew. ValueError where
     they are none.
     """
-    values = [f"_a{i}" for i in range(len(artifact.params))]
-    names = {p.name: f"_p{i}" for i, p in enumerate(artifact.parameters)}
-    shapes = ["".join(f"_max(0, {rewritten(e, names)}), " for e in r.shape) for r in artifact.result_arrays]
+    return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))
+
+
+@lru_cache(maxsize=64)  # a form has two entries
+def _allocator(
+    params: tuple[str, ...], parameters: tuple[Parameter, ...], fresh: tuple[ResultArray, ...], types: tuple[DType, ...]
+) -> Callable[..., tuple[np.ndarray, ...]]:
+    values = [f"_a{i}" for i in range(len(params))]
+    names = {p.name: f"_p{i}" for i, p in enumerate(parameters)}
+    shapes = ["".join(f"_max(0, {rewritten(e, names)}), " for e in r.shape) for r in fresh]
     arrays = [f"_aligned(({shape}), _t{i})" for i, shape in enumerate(shapes)]
-    types = receivers(artifact)
     numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
     used = {*re.findall(r"\b_p\d+\b", " ".join(arrays))}
     lines = [
         f"def allocate({', '.join(values)}):",
-        *(f"    {names[p.name]} = {_value(p, artifact, values)}" for p in artifact.parameters if names[p.name] in used),
+        *(f"    {names[p.name]} = {_value(p, params, values)}" for p in parameters if names[p.name] in used),
         f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
     ]
     known = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
-    known |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(artifact.result_arrays)}
+    known |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(fresh)}
     known |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
     exec("\n".join(lines), known)
     return known["allocate"]
@@ -88,12 +95,12 @@ def impossible(problem: MemoryError | ValueError) -> PolymlError:
     return kind(f"there is no room for the result: {problem}")
 
 
-def _value(parameter: Parameter, artifact: Artifact, values: list[str]) -> str:
+def _value(parameter: Parameter, params: tuple[str, ...], values: list[str]) -> str:
     if parameter.extreme:
         raise ValueError(f"the extent of a result is the {parameter.extreme} of an array")
     if parameter.array is None:
-        return f"_int({values[artifact.params.index(parameter.argument or parameter.name)]})"
-    return f"{values[artifact.params.index(parameter.array)]}.shape[{operator.index(parameter.dim)}]"
+        return f"_int({values[params.index(parameter.argument or parameter.name)]})"
+    return f"{values[params.index(parameter.array)]}.shape[{operator.index(parameter.dim)}]"
 
 
 def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
