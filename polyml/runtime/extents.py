@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 _LONGEST = 100_000
 _BITS = 63
-_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
+_SUMS, _PRODUCTS = {ast.Add: "+", ast.Sub: "-"}, {ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 _COMPARISONS = {ast.GtE: ">=", ast.Eq: "==", ast.LtE: "<=", ast.Gt: ">", ast.Lt: "<"}
 _LOGIC = {ast.And: " and ", ast.Or: " or "}
 _EXTREMES = {"min": "_min", "max": "_max"}
@@ -45,12 +45,8 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
             return names[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return f"(-{_written(operand, names)})"
-        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=int(divisor))) if divisor <= 0:
-            raise ValueError(divisor)
-        case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod(), right=right) if not isinstance(right, ast.Constant):
-            raise ValueError(right)
-        case ast.BinOp(left=left, op=op, right=right):
-            return f"({_written(left, names)} {_ARITHMETIC[type(op)]} {_written(right, names)})"
+        case ast.BinOp(op=op):
+            return _chain(node, _SUMS if type(op) in _SUMS else _PRODUCTS, names)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if len(args) > 1:
             return f"{_EXTREMES[name]}({', '.join(_written(each, names) for each in args)})"
         case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -60,3 +56,20 @@ def _written(node: ast.expr, names: Mapping[str, str]) -> str:
         case ast.BoolOp(op=op, values=values):
             return f"({_LOGIC[type(op)].join(_written(each, names) for each in values)})"
     raise ValueError(node)
+
+
+def _chain(node: ast.expr, operators: Mapping[type, str], names: Mapping[str, str]) -> str:
+    """Operands between which one kind of operators is, however many there are."""
+    parts = []
+    while isinstance(node, ast.BinOp) and type(node.op) in operators:
+        if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not _is_divisor(node.right):
+            raise ValueError(node.right)
+        parts.append(f"{operators[type(node.op)]} {_written(node.right, names)}")
+        node = node.left
+    if not parts:
+        raise ValueError(node)
+    return f"({' '.join((_written(node, names), *reversed(parts)))})"
+
+
+def _is_divisor(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0
