@@ -183,7 +183,8 @@ class Cache:
         within = os.path.dirname(path)
         fault = _fault((self.folder, os.path.dirname(within), within))
         if fault:
-            _warn_once(f"the compile cache {self.folder} is {'not used' if self.fault() else 'used in part'}: {fault}")
+            extent = "not used" if self.fault() else "used in part"
+            _warn_once(f"the compile cache {self.folder} is {extent}: {fault}; folders of one's own with mode 0700 are used")
         return bool(fault)
 
     def _is_intact(self, path: str) -> bool:

@@ -651,9 +651,9 @@ def stale(count: int, seed: int, folder: Path) -> Tally:
 
 FAULTS = (
     Fault("cache: bits and ends of files", 2000, 60, damage),
-    Fault("cache: entries under other names", 88, 10, other_names),
+    Fault("cache: entries under other names", 80, 8, other_names),
     Fault("cache: hostile data, sealed", 1000, 25, headers),
-    Fault("cache: code in texts, sealed", 1000, 16, code),
+    Fault("cache: code in texts, sealed", 660, 16, code),
     Fault("cache: what is no file", 32, 3, places),
     Fault("cache: owners and modes", 20, 6, owners),
     Fault("cache: disks that fail", 200, 8, disks),
