@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyml import config
+from polyml import config, interrupts
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
@@ -47,7 +47,7 @@ from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import Outcome
 from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
-from polyml.runtime.entry import preparation
+from polyml.runtime.entry import finish_preparation
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
 from polyml.target import Target
@@ -289,7 +289,7 @@ class Kernel(Scheduled, Reported):
         place = (types, layouts, options.compile_key(), found.content, aliased)
         chosen = self._known(place, sizes)
         if chosen is None:
-            with self._lock:
+            with self._lock, interrupts.deferred():
                 chosen = self._known(place, sizes)
                 if chosen is None:
                     chosen = self._made(types, layouts, options, found, aliased, sizes)
@@ -337,8 +337,8 @@ class Kernel(Scheduled, Reported):
                 reason = problem
         code = None
         if artifact is not None:
-            with timed(timings, "load"):
-                preparation().join()
+            with alone(), timed(timings, "load"):  # LLVM may link
+                finish_preparation()
                 code = load.load(artifact.object_code, artifact.entry)
             if name is not None and not from_cache:
                 cache.put(key.sized_key(name, sizes) if artifact.sized else name, artifact.to_bytes())
