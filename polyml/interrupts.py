@@ -91,7 +91,26 @@ def checkpoint() -> None:
         _current.deliver()
 
 
+@contextmanager
+def answered() -> Iterator[None]:
+    """Inside `deferred`, for what takes long: signals are handled as they come again."""
+    global _current
+    if not _is_mine():
+        yield
+        return
+    outer, _current = _current, None
+    outer.end()
+    try:
+        outer.deliver()
+        yield
+    finally:
+        begin()
+        if _is_mine():
+            _current.depth = outer.depth
+
+
 def begin() -> None:
+    """What `deferred` begins with, for where no block can stand."""
     global _current
     if _is_mine():
         _current.depth += 1

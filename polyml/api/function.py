@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from polyml import config
+from polyml import config, interrupts
 from polyml.api import shortage
 from polyml.api.compiling import alone, is_alone, without_collections
 from polyml.api.deep_stack import on_deep_stack
@@ -87,15 +87,18 @@ class Function:
         compiled = self._compiling(made)
         return compiled, timings | compiled.timings
 
-    def _compiling(self, made: Callable[[], object]):
-        """What the compiler makes; what goes wrong in it is a CompileError, or a PolymlMemoryError where it is for want of memory."""
+    def _compiling(self, made: Callable[[], object], lasting: bool = False):
+        """What the compiler makes; what goes wrong in it is a CompileError, or a PolymlMemoryError where it is for want of memory.
+
+        lasting: it may take minutes, so that Ctrl-C is answered at any moment of it, not between the stages of a compilation alone.
+        """
         try:
             try:
-                return self._by_itself(made)
+                return self._by_itself(made, lasting)
             except RecursionError:
                 if is_alone():
                     raise
-                return on_deep_stack(lambda: self._by_itself(made))
+                return on_deep_stack(lambda: self._by_itself(made, lasting))
         except RecursionError:
             if is_alone():  # a deep stack is for the one that is outermost
                 raise
@@ -115,7 +118,12 @@ class Function:
                 notes=["this is a defect of polyml", f"in {self._where}"],
             ) from problem
 
-    def _by_itself(self, made: Callable[[], object]) -> object:
+    def _by_itself(self, made: Callable[[], object], lasting: bool) -> object:
         with alone(), without_collections():
             shortage.require_room(self.__name__)
-            return made()
+            if not lasting:
+                return made()
+            import polyml.pipeline  # noqa: F401  isl and LLVM, whose import is not to be interrupted
+
+            with interrupts.answered():
+                return made()

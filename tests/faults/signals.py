@@ -101,7 +101,7 @@ def _little_memory(count: int, seed: int, folder: Path) -> Tally:
     tally, draw = Tally(), random.Random(seed)
     for number in range(count):
         megabytes = 300 if number == 0 else draw.randrange(200, 900)
-        _limited(tally, folder / f"cache{number % 5}", 0, megabytes * _MB, number)
+        _limited(tally, folder / f"cache{number // 2}", 0, megabytes * _MB, number)
     return tally
 
 

@@ -12,7 +12,7 @@ def attempt() -> bool:
 
     given = gemm.inputs(gemm.SIZES["MINI"], np.random.default_rng(1))
     wanted = gemm.reference(*given.values())
-    gemm.lu(*given.values())
+    gemm.gemm(*given.values())
     return all(np.allclose(given[name], value) for name, value in wanted.items())
 
 
