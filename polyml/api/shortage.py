@@ -28,13 +28,18 @@ def require_room(name: str) -> None:
 def of(problem: BaseException, name: str) -> PolymlMemoryError | None:
     """The error for what went wrong in a compilation where it is for want of memory."""
     seen: BaseException | None = problem
+    first = None  # what the others came of
     while seen is not None:
-        if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
-            break
-        if any(sign in str(seen).lower() for sign in _SIGNS):
-            break
+        if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM or _says_so(str(seen)):
+            first = seen
         seen = seen.__cause__ or seen.__context__
-    return None if seen is None else PolymlMemoryError(f"there is not enough memory to compile `{name}`: {seen}")
+    if first is None:
+        return None
+    return PolymlMemoryError(f"there is not enough memory to compile `{name}`: {str(first) or 'Python found none'}")
+
+
+def _says_so(text: str) -> bool:
+    return any(sign in text.lower() for sign in _SIGNS)
 
 
 _FLAGS = {"address space": "-v", "data": "-d"}
