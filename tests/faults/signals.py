@@ -15,6 +15,7 @@ from tests.faults.campaign import Fault, Tally
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _FIRST_CALL = str(_PROGRAMS / "first_call.py")
+_MOMENTS = "tests.faults.programs.moments"
 _KILLS_OF_A_FOLDER = 5  # after so many, processes find everything in the cache
 _TIMES_OF_A_PROCESS = 20
 _MB = 1 << 20
@@ -61,13 +62,13 @@ def _interrupted(count: int, seed: int, folder: Path) -> Tally:
     return tally
 
 
-def _moments(what: str, count: int, seed: int, folder: Path) -> Tally:
-    """Of a process, many times; a line for each tells how it ended."""
+def _moments(what: tuple[str, ...], count: int, seed: int, folder: Path) -> Tally:
+    """Of a process, many times; a line for each tells how it ended. what: the program and its first arguments."""
     tally = Tally()
     for number, start in enumerate(range(0, count, _TIMES_OF_A_PROCESS)):
         times, own = min(_TIMES_OF_A_PROCESS, count - start), seed * 1000 + number
-        arguments = ["-m", "tests.faults.programs.moments", what, str(times), str(own)]
-        end = children.run(arguments, children.environment(folder / "cache"), seconds=30 + 25 * times)
+        arguments = ["-m", *what, str(times), str(own)]
+        end = children.run(arguments, children.environment(folder / "cache", POLYML_CACHE="0"), seconds=30 + 25 * times)
         lines = end.out.splitlines()
         for line in lines:
             _told(tally, line, line.removeprefix("wrong: ") if line.startswith("wrong: ") else "", " ".join(arguments[1:]))
@@ -76,16 +77,20 @@ def _moments(what: str, count: int, seed: int, folder: Path) -> Tally:
     return tally
 
 
+def _while_importing(count: int, seed: int, folder: Path) -> Tally:
+    return _moments(("tests.faults.programs.importing",), count, seed, folder)
+
+
 def _while_compiling(count: int, seed: int, folder: Path) -> Tally:
-    return _moments("compiling", count, seed, folder)
+    return _moments((_MOMENTS, "compiling"), count, seed, folder)
 
 
 def _while_running(count: int, seed: int, folder: Path) -> Tally:
-    return _moments("running", count, seed, folder)
+    return _moments((_MOMENTS, "running"), count, seed, folder)
 
 
 def _forked(count: int, seed: int, folder: Path) -> Tally:
-    return _moments("forking", count, seed, folder)
+    return _moments((_MOMENTS, "forking"), count, seed, folder)
 
 
 def _few_threads(count: int, seed: int, folder: Path) -> Tally:
@@ -135,6 +140,7 @@ def _told(tally: Tally, ended: str, problem: str, where: str) -> None:
 FAULTS = (
     Fault("processes killed in a first call", 150, 3, _killed),
     Fault("processes interrupted in a first call", 300, 4, _interrupted),
+    Fault("interrupts while the compiler is imported", 70, 7, _while_importing),
     Fault("interrupts while a kernel is compiled", 300, 8, _while_compiling),
     Fault("interrupts while a kernel runs", 100, 4, _while_running),
     Fault("forks while another thread compiles", 100, 6, _forked),
