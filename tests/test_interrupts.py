@@ -263,3 +263,19 @@ def test_the_child_of_a_fork_by_another_thread_has_the_handlers_of_before():
         thread.start()
         thread.join()
     assert status == [0] and is_as_before()
+
+
+def test_a_deep_expression_is_left_to_the_outermost_compilation():
+    """Another thread, with a larger stack, would wait for the lock that this one holds."""
+
+    def too_deep():
+        raise RecursionError
+
+    kernel = polyml.kernel(scaled, cache=False)
+    with compiling.alone():
+        assert compiling.is_alone()
+        with pytest.raises(RecursionError):
+            kernel._compiling(too_deep)
+    assert not compiling.is_alone()
+    with pytest.raises(polyml.NotAffineError, match="nested too deeply"):
+        kernel._compiling(too_deep)

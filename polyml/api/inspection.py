@@ -51,8 +51,9 @@ class Inspected(Function):
         return self._stage("asm", args_or_types)
 
     def _stage(self, stage: str, args_or_types: tuple) -> str:
+        compiled = self.lower(*args_or_types)
         with alone():
-            return self.lower(*args_or_types).stages[stage]()
+            return compiled.stages[stage]()
 
     def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
         if not args_or_types:
