@@ -138,12 +138,12 @@ def _told(tally: Tally, ended: str, problem: str, where: str) -> None:
 
 
 FAULTS = (
-    Fault("processes killed in a first call", 150, 3, _killed),
-    Fault("processes interrupted in a first call", 300, 4, _interrupted),
+    Fault("processes killed in a first call", 150, 2, _killed),
+    Fault("processes interrupted in a first call", 300, 2, _interrupted),
     Fault("interrupts while the compiler is imported", 70, 7, _while_importing),
-    Fault("interrupts while a kernel is compiled", 300, 8, _while_compiling),
+    Fault("interrupts while a kernel is compiled", 300, 5, _while_compiling),
     Fault("interrupts while a kernel runs", 100, 4, _while_running),
-    Fault("forks while another thread compiles", 100, 6, _forked),
+    Fault("forks while another thread compiles", 100, 4, _forked),
     Fault("threads that cannot be created", 30, 2, _few_threads),
     Fault("limits of address space", 60, 3, _little_memory),
 )

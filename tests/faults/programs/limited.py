@@ -31,17 +31,17 @@ if user_threads:
 if address_bytes:
     resource.setrlimit(resource.RLIMIT_AS, (address_bytes, address_bytes))
 
-from kernels import lu  # noqa: E402
+from kernels import trmm  # noqa: E402
 
 try:
     for _ in range(2):
-        given = lu.inputs(lu.SIZES["MINI"], np.random.default_rng(1))
-        wanted = lu.reference(*given.values())
-        lu.lu(*given.values())
+        given = trmm.inputs(trmm.SIZES["MINI"], np.random.default_rng(1))
+        wanted = trmm.reference(*given.values())
+        trmm.trmm(*given.values())
         if not all(np.allclose(given[name], value) for name, value in wanted.items()):
             print("wrong")
             break
     else:
-        print("right", lu.lu.compiled)
+        print("right", trmm.trmm.compiled)
 except polyml.PolymlMemoryError as problem:
     print("refused:", str(problem).splitlines()[0])
