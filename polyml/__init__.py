@@ -4,24 +4,27 @@
     def f(A, B): ...
 """
 
-from polyml import config
-from polyml.api import Kernel, kernel
-from polyml.errors import (
-    BoundsError,
-    CompileError,
-    ConfigError,
-    IllegalSchedule,
-    LanguageError,
-    NotAffineError,
-    PolymlError,
-    PolymlMemoryError,
-    PolymlOverflowError,
-    PolymlPerformanceWarning,
-    PolymlTypeError,
-    PolymlValueError,
-    ScheduleError,
-)
-from polyml.target import Target
+from polyml.interrupts import deferred
+
+with deferred():  # NumPy cannot be imported again where its first import was interrupted
+    from polyml import config
+    from polyml.api import Kernel, kernel
+    from polyml.errors import (
+        BoundsError,
+        CompileError,
+        ConfigError,
+        IllegalSchedule,
+        LanguageError,
+        NotAffineError,
+        PolymlError,
+        PolymlMemoryError,
+        PolymlOverflowError,
+        PolymlPerformanceWarning,
+        PolymlTypeError,
+        PolymlValueError,
+        ScheduleError,
+    )
+    from polyml.target import Target
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,7 @@ import islpy as isl
 import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in the midst of its first kernel
 
 import polyml.frontend.parse  # noqa: F401  as well
-from polyml import debug, machine, polyhedra
+from polyml import debug, interrupts, machine, polyhedra
 from polyml.codegen import ir
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
@@ -145,7 +145,8 @@ def compile(
         made = _generate_given(problem, model, tree, layouts, options, stage, OBJECTS)
     else:
         made = _searched(model, layouts, options, aliased, sizes, schedules, stage)
-    code = stage("object", made.assembler.objects)
+    with made.assembler as assembler:
+        code = stage("object", assembler.objects)
     notes = made.notes + made.program.notes
     artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
     model = made.model
@@ -538,12 +539,15 @@ def _reason(options: Options, aliased: bool, model: _Model) -> str:
 
 
 class _Clock:
-    """Runs stages and adds up their times by name. What goes wrong inside one is a CompileError that names it."""
+    """Runs stages and adds up their times by name. What goes wrong inside one is a CompileError that names it. Between two, Ctrl-C is
+    answered.
+    """
 
     def __init__(self, timings: dict[str, float]):
         self._timings = timings
 
     def __call__(self, name: str, run: Callable):
+        interrupts.checkpoint()
         start = time.perf_counter()
         try:
             return run()

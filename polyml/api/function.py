@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from polyml import config
-from polyml.api.compiling import alone, without_collections
+from polyml import config, interrupts
+from polyml.api import shortage
+from polyml.api.compiling import alone, is_alone, without_collections
 from polyml.api.deep_stack import on_deep_stack
 from polyml.api.specialisation import Specialisation, timed
 from polyml.config import Options
@@ -18,7 +19,7 @@ from polyml.frontend.syntax import ArgType
 from polyml.runtime import arguments, calling
 from polyml.runtime.arguments import Argument
 from polyml.runtime.cache import Cache
-from polyml.runtime.entry import preparation
+from polyml.runtime.entry import begin_preparation
 from polyml.runtime.sizes import Sizes
 from polyml.target import Target
 
@@ -73,9 +74,9 @@ class Function:
     ):
         """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
         timings: dict[str, float] = {}
-        preparation()  # beside the stages before code is needed
 
         def made():
+            begin_preparation()  # beside the stages before code is needed
             with config.scope(debug=options.debug, debug_dir=options.debug_dir):
                 with timed(timings, "parse"):
                     parsed = self._parsed()
@@ -86,27 +87,43 @@ class Function:
         compiled = self._compiling(made)
         return compiled, timings | compiled.timings
 
-    def _compiling(self, made: Callable[[], object]):
-        """What the compiler makes; what goes wrong in it is a CompileError."""
+    def _compiling(self, made: Callable[[], object], lasting: bool = False):
+        """What the compiler makes; what goes wrong in it is a CompileError, or a PolymlMemoryError where it is for want of memory.
+
+        lasting: it may take minutes, so that Ctrl-C is answered at any moment of it, not between the stages of a compilation alone.
+        """
         try:
             try:
-                return _by_itself(made)
+                return self._by_itself(made, lasting)
             except RecursionError:
-                return on_deep_stack(lambda: _by_itself(made))
-        except PolymlError:
-            raise
+                if is_alone():
+                    raise
+                return on_deep_stack(lambda: self._by_itself(made, lasting))
         except RecursionError:
+            if is_alone():  # a deep stack is for the one that is outermost
+                raise
             raise NotAffineError(
                 f"an expression of `{self.__name__}` is nested too deeply for the compiler",
                 notes=["assign parts of it to names", f"in {self._where}"],
             ) from None
+        except PolymlError as problem:
+            if isinstance(problem, CompileError) and (short := shortage.of(problem, self.__name__)):
+                raise short from problem
+            raise
         except Exception as problem:
+            if short := shortage.of(problem, self.__name__):
+                raise short from problem
             raise CompileError(
                 f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
                 notes=["this is a defect of polyml", f"in {self._where}"],
             ) from problem
 
+    def _by_itself(self, made: Callable[[], object], lasting: bool) -> object:
+        with alone(), without_collections():
+            shortage.require_room(self.__name__)
+            if not lasting:
+                return made()
+            import polyml.pipeline  # noqa: F401  isl and LLVM, whose import is not to be interrupted
 
-def _by_itself(made: Callable[[], object]) -> object:
-    with alone(), without_collections():
-        return made()
+            with interrupts.answered():
+                return made()

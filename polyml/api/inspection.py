@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyml import config
+from polyml.api.compiling import alone
 from polyml.api.function import Function
 from polyml.api.given import exact_types
 from polyml.errors import PolymlTypeError, SizesNeeded
@@ -50,7 +51,9 @@ class Inspected(Function):
         return self._stage("asm", args_or_types)
 
     def _stage(self, stage: str, args_or_types: tuple) -> str:
-        return self.lower(*args_or_types).stages[stage]()
+        compiled = self.lower(*args_or_types)
+        with alone():
+            return compiled.stages[stage]()
 
     def _signature(self, args_or_types: tuple) -> tuple[tuple[ArgType, ...], tuple[str, ...], Sizes | None]:
         if not args_or_types:

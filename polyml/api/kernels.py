@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyml import config
+from polyml import config, interrupts
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
@@ -288,7 +288,7 @@ class Kernel(Scheduled, Reported):
         place = (types, layouts, options.compile_key(), found.content, aliased)
         chosen = self._known(place, sizes)
         if chosen is None:
-            with self._lock:
+            with self._lock, interrupts.deferred():
                 chosen = self._known(place, sizes)
                 if chosen is None:
                     chosen = self._made(types, layouts, options, found, aliased, sizes)

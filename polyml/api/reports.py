@@ -58,7 +58,7 @@ class Reported(Function):
             except SizesNeeded:
                 return report(replace(call, types=exact_types(given)), named, self._where, kind, found, asked)
 
-        return self._compiling(made)
+        return self._compiling(made, lasting=True)
 
     def simulate(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
@@ -92,7 +92,7 @@ class Reported(Function):
             processor = type(self)(self.py_func, self.settings)
             return compared(self._call(given), given, self._where, asked, engine, processor, trace, listing, errors)
 
-        return self._compiling(made)
+        return self._compiling(made, lasting=True)
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
@@ -120,7 +120,7 @@ class Reported(Function):
 
             return simulated(self._call(given), given, self._where, asked, engine, plans)
 
-        found = self._compiling(made)
+        found = self._compiling(made, lasting=True)
         return replace(found, result=originals(found.result, given))
 
 

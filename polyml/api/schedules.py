@@ -43,7 +43,8 @@ class Scheduled(Inspected):
 
         ScheduleError: it is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
         """
-        from polyml.schedule import file
+        with alone():
+            from polyml.schedule import file
 
         try:
             text = Path(path).read_text()
@@ -58,7 +59,8 @@ class Scheduled(Inspected):
 
         Arguments that overlap still run in the source's order. Types for which the statements are others are refused.
         """
-        from polyml.schedule.script import Schedule
+        with alone():
+            from polyml.schedule.script import Schedule
 
         if not isinstance(schedule, Schedule):
             kind = type(schedule).__name__

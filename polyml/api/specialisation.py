@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from polyml.api.compiling import alone
 from polyml.config import Options
 from polyml.errors import NotAffineError
 from polyml.frontend.syntax import ArgType
@@ -13,7 +14,7 @@ from polyml.runtime import load, threads
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import Entry, Guard, Outcome
 from polyml.runtime.cache import Cache
-from polyml.runtime.entry import bind, preparation
+from polyml.runtime.entry import bind, finish_preparation
 from polyml.runtime.seal import Damaged
 from polyml.runtime.sizes import Sizes
 
@@ -47,8 +48,8 @@ class Specialisation:
 
     def take(self, artifact: Artifact) -> None:
         """The artifact becomes this form's, loaded."""
-        with timed(self.timings, "load"):
-            preparation().join()
+        with alone(), timed(self.timings, "load"):  # LLVM may link
+            finish_preparation()
             self.code = load.load(artifact.object_code, artifact.entry)
         self.artifact = artifact
 

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from polyml.caches import header, requests
+from polyml.errors import PolymlMemoryError
 
 _AT_ONCE = 1 << 15  # requests of a thread that are written down before they are handed on
 _AHEAD = 4  # times that many, at most
@@ -20,11 +21,18 @@ _Tell = ctypes.CFUNCTYPE(None)
 
 
 def run_apart(run: Run, threads: int) -> None:
-    """run(thread) for each, all at the same time: none asks for anything of the others."""
-    others = [threading.Thread(target=run, args=(thread,), daemon=True) for thread in range(1, threads)]
-    for other in others:
-        other.start()
-    run(0)
+    """run(thread) for each, all at the same time where the system has the threads: none asks for anything of the others."""
+    others, left = [], [0]
+    for thread in range(1, threads):
+        other = threading.Thread(target=run, args=(thread,), daemon=True)
+        try:
+            other.start()
+        except RuntimeError:
+            left.append(thread)
+        else:
+            others.append(other)
+    for thread in left:
+        run(thread)
     for other in others:
         other.join()
 
@@ -39,19 +47,31 @@ class Team:
         self._chunks: list[np.ndarray | None] = [None] * len(states)
 
     def run(self, run: Run, serve: Callable[[int], int]) -> None:
-        """run(thread) for each; serve(heads) until it gives -1, else the thread of which it needs more requests."""
-        threads = [threading.Thread(target=run, args=(thread,), daemon=True) for thread in range(len(self._streams))]
-        for thread in threads:
-            thread.start()
+        """run(thread) for each; serve(heads) until it gives -1, else the thread of which it needs more requests. PolymlMemoryError
+        where the system does not give a thread for each.
+        """
+        threads = []
         try:
+            for number in range(len(self._streams)):
+                thread = threading.Thread(target=run, args=(number,), daemon=True)
+                _start(thread, len(self._streams))
+                threads.append(thread)
             while (wanted := serve(self._heads.ctypes.data)) >= 0:
                 chunk = self._chunks[wanted] = self._streams[wanted].take()
                 self._heads[wanted, :2] = chunk.ctypes.data, chunk.ctypes.data + chunk.nbytes
         finally:
             for stream in self._streams:
                 stream.close()
-        for thread in threads:
-            thread.join()
+            for thread in threads:
+                thread.join()
+
+
+def _start(thread: threading.Thread, count: int) -> None:
+    try:
+        thread.start()
+    except RuntimeError:
+        message = f"the system gives no {count} threads more, one for each that is simulated"
+        raise PolymlMemoryError(message, notes=["expected a higher limit (ulimit -u), or fewer threads"]) from None
 
 
 class _Stream:
@@ -91,6 +111,6 @@ class _Stream:
         return found
 
     def close(self) -> None:
-        """Nobody takes any more: the thread need not wait."""
+        """Nobody takes any more: the thread, if there is one, need not wait."""
         self._is_closed = True
         self._room.release()

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import islpy as isl
 
+from polyml import interrupts
+
 CONTEXT = isl.DEFAULT_CONTEXT
 
 
@@ -21,6 +23,7 @@ def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
     Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one
     counts from zero and the outer one starts again after it.
     """
+    interrupts.checkpoint()
     outer = context.get_max_operations()
     context.reset_operations()
     context.set_max_operations(operations)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from polyml.errors import PolymlMemoryError
+
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
 _RELOCATABLE, _X86_64 = 1, 62
 _SYMTAB, _RELA, _NOBITS = 2, 4, 8
@@ -106,7 +108,7 @@ class _Memory:
         writable, anonymous = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self.address = self._libc.mmap(None, size_bytes, writable, anonymous, -1, 0)
         if self.address == _MAP_FAILED:
-            raise MemoryError(f"no memory for {size_bytes} bytes of code (errno {ctypes.get_errno()})")
+            raise PolymlMemoryError(f"there is no memory for {size_bytes} bytes of code (errno {ctypes.get_errno()})")
         # Not Python's mmap objects, which unmap themselves at interpreter exit too; finalize() does nothing then.
         weakref.finalize(self, self._libc.munmap, self.address, size_bytes).atexit = False
 

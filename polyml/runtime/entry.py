@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
-from functools import cache
 
+from polyml import interrupts
 from polyml.runtime import native
 from polyml.runtime import threads as pools
 from polyml.runtime.artifact import Artifact
@@ -22,22 +24,51 @@ def bind(
     threads: at least 1. guards: captured variables that make a MISS when they change. check_overlap=False: written
     arrays may share memory, because the artifact is made for it or the caller knows better.
     """
-    preparation().join()
+    finish_preparation()
     make = native.native_entry if native.works_for(artifact.types) else python_entry
     return with_results(artifact, make(artifact, code, threads, guards, check_overlap))
 
 
-@cache
-def preparation() -> threading.Thread:
-    """A thread, one per process, that makes what every kernel's calls need and its compiler does not: the native entry
-    and the thread pool. Join it before the first use of either.
+_lock = threading.Lock()  # of what follows
+_preparing: list[threading.Thread] = []
+
+
+def begin_preparation() -> None:
+    """Begin, on a thread of its own, one per process, to make what every kernel's calls need and its compiler does not: the native
+    entry and the thread pool. Where the system gives no thread, they are made by whoever needs them first.
     """
-    thread = threading.Thread(target=_prepare, name="polyml-runtime", daemon=True)
-    thread.start()
-    return thread
+    if _preparing:
+        return
+    with interrupts.deferred(), _lock:
+        if not _preparing:
+            thread = threading.Thread(target=_prepare, name="polyml-runtime", daemon=True)
+            with contextlib.suppress(RuntimeError):
+                thread.start()
+                _preparing.append(thread)
+
+
+def finish_preparation() -> None:
+    """Before the first use of either."""
+    begin_preparation()
+    _join()
+
+
+def _join() -> None:
+    for thread in _preparing:
+        thread.join()
 
 
 def _prepare() -> None:
-    pools.pool()
-    if native.works():
-        native.prepare()
+    with contextlib.suppress(Exception):  # whoever needs what could not be made tries again, and gets the error
+        pools.pool()
+        if native.works():
+            native.prepare()
+
+
+def _before_fork() -> None:
+    """The child has no such thread."""
+    _lock.acquire()
+    _join()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_lock.release, after_in_child=_lock.release)

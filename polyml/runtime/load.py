@@ -84,8 +84,8 @@ def assemble_together(texts: Sequence[str], *, cpu: str = "", features: str = ""
 
 class Assembler:
     """Object code of texts: other threads begin with each when it is added, and the one that asks for the objects makes what is
-    left. With `with`, what nobody began is left alone after an error. Modules end here, since those that are left to the garbage
-    collector may be ended behind their contexts.
+    left. With `with`, what nobody began is left alone after an error, and no thread is at work behind it. Modules end here, since
+    those that are left to the garbage collector may be ended behind their contexts.
 
     All that needs Python's lock is done by the thread that adds, which seldom gives it away: the others call LLVM alone.
     """
@@ -105,6 +105,7 @@ class Assembler:
     def __exit__(self, kind, *_) -> None:
         if kind is not None:
             self._waiting.clear()
+            self._join()
             self._modules.clear()
 
     def add(self, text: str) -> None:
@@ -116,21 +117,32 @@ class Assembler:
             is_new = self._at_work < self._others
             self._at_work += is_new
         if is_new:
-            thread = threading.Thread(target=self._work, args=(self._machines.take(),))
-            self._threads.append(thread)
-            thread.start()
+            self._begin(self._machines.take())
 
     def objects(self) -> tuple[bytes, ...]:
         """In the order of the texts. RuntimeError if there is no code for one."""
         with self._lock:
             self._at_work += 1
         self._work(self._machines.take())
-        for thread in self._threads:
-            thread.join()
+        self._join()
         try:
             return tuple(module.content() for module in self._modules)
         finally:
             self._modules.clear()
+
+    def _begin(self, machine) -> None:
+        thread = threading.Thread(target=self._work, args=(machine,))
+        try:
+            thread.start()
+        except RuntimeError:  # the system gives no more threads: `objects` makes what waits
+            self._others = 0
+            self._machines.give(machine)
+        else:
+            self._threads.append(thread)
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join()
 
     def _work(self, machine) -> None:
         """Make what waits; where nothing does, this thread ends."""

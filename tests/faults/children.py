@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,14 +44,20 @@ def environment(cache: Path | str, **more: str) -> dict[str, str]:
 
 
 def run(
-    arguments: Sequence[str], variables: Mapping[str, str], *, folder: Path | None = None, seconds: float = HANG_SECONDS
+    arguments: Sequence[str], variables: Mapping[str, str], *, folder: Path | None = None, seconds: float = HANG_SECONDS,
+    interrupts: Sequence[float] = (),
 ) -> End:
-    """Python with these arguments, in a process group of its own that is ended after `seconds`."""
+    """Python with these arguments, in a process group of its own that is ended after `seconds`. interrupts: seconds from its start,
+    or from the one before, to a SIGINT.
+    """
     command = [sys.executable, *arguments]
     child = subprocess.Popen(
         command, env=dict(variables), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
+    for wait in interrupts:
+        time.sleep(wait)
+        child.send_signal(signal.SIGINT)
     try:
         out, error = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -1,0 +1,151 @@
+"""Ctrl-C at moments of polyml's choice.
+
+Python raises KeyboardInterrupt between any two of its instructions: in the midst of the import of an extension module, which cannot
+be imported a second time, in a callback that isl calls, behind the acquiring of a lock. Inside `deferred` the signal is remembered,
+and its handler, Python's or the user's, is called at the next `checkpoint` or at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = tuple(  # whose handlers are known to raise: Ctrl-C, time limits, requests to end
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP") if hasattr(signal, name)
+)
+_SOON_SECONDS = 0.01
+
+_Handler = Callable[[int, FrameType | None], object]
+
+
+class _Deferral:
+    """The handlers of the main thread while it is in blocks of `deferred`, and the signals that came meanwhile."""
+
+    def __init__(self, owner: int):
+        self.owner, self.depth = owner, 1
+        self._came: list[tuple[int, FrameType | None]] = []
+        self._handlers: dict[int, _Handler] = {}
+        self._own = self._remember
+
+    def begin(self) -> None:
+        """ValueError where this thread may have no handlers: in an interpreter beside the main one."""
+        try:
+            for number in _SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._own)
+        except BaseException:  # also what another one of these signals raised
+            self.end()
+            raise
+
+    def end(self) -> None:
+        for number, handler in reversed(self._handlers.items()):
+            if signal.getsignal(number) is self._own:  # else a handler that was called has put another one there
+                signal.signal(number, handler)
+
+    def deliver(self) -> None:
+        """Call the handlers of what came, each even if the one before raises."""
+        if self._came:
+            number, frame = self._came.pop(0)
+            try:
+                self._handlers[number](number, frame)
+            finally:
+                self.deliver()
+
+    def deliver_soon(self) -> None:
+        """The same from outside of what runs now, for where Python takes no exception."""
+        for number, _ in self._came:
+            send = threading.Timer(_SOON_SECONDS, signal.pthread_kill, (self.owner, number))
+            send.daemon = True
+            send.start()
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if number not in (other for other, _ in self._came):
+            self._came.append((number, frame))
+
+
+_current: _Deferral | None = None  # the main thread's, in which alone handlers run
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Signals that Python handles wait for the next `checkpoint`, or for the end of the outermost such block. In threads other
+    than the main one, where none is handled, nothing changes.
+    """
+    begin()
+    try:
+        yield
+    finally:
+        if (ended := end()) is not None:
+            ended.deliver()
+
+
+def checkpoint() -> None:
+    """A moment at which an exception leaves nothing half done: signals that came inside `deferred` are handled now."""
+    if _is_mine():
+        _current.deliver()
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Inside `deferred`, for what takes long: signals are handled as they come again."""
+    global _current
+    if not _is_mine():
+        yield
+        return
+    outer, _current = _current, None
+    outer.end()
+    try:
+        outer.deliver()
+        yield
+    finally:
+        begin()
+        if _is_mine():
+            _current.depth = outer.depth
+
+
+def begin() -> None:
+    """What `deferred` begins with, for where no block can stand."""
+    global _current
+    if _is_mine():
+        _current.depth += 1
+    elif _current is None and threading.current_thread() is threading.main_thread():
+        new = _Deferral(threading.get_ident())
+        try:
+            new.begin()
+        except ValueError:
+            return
+        _current = new
+
+
+def end() -> _Deferral | None:
+    """The deferral if this was the outermost block: what came meanwhile is still to be delivered."""
+    global _current
+    if not _is_mine():
+        return None
+    _current.depth -= 1
+    if _current.depth:
+        return None
+    ended, _current = _current, None
+    ended.end()
+    return ended
+
+
+def _is_mine() -> bool:
+    return _current is not None and _current.owner == threading.get_ident()
+
+
+def _forget() -> None:
+    """In the child of a fork by another thread: the one that would end the deferral is not there."""
+    global _current
+    if _current is not None and not _is_mine():
+        ended, _current = _current, None
+        ended.end()
+
+
+os.register_at_fork(after_in_child=_forget)
