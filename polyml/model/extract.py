@@ -55,7 +55,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
         nest = place(nest, top)
     found = checks(written, top)
     builder = _Builder(nest, places, found)
-    order = builder.block(nest.body, top)
+    order = builder.block(nest.body, outermost(replace(places, counted=True)))
     mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
