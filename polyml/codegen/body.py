@@ -305,19 +305,39 @@ class Body:
         return self.word(self.module.slots.data(array), "ptr")
 
     def share_bytes(self, array: str) -> str:
-        """What one thread needs of a private array, in whole cache lines."""
-        size = self.fn.emit(f"add i64 {self.size_bytes(self.scop.arrays[array])}, 127")
-        return self.fn.emit(f"and i64 {size}, -64")
+        """What one thread needs of a private array, in whole cache lines; at least 2**63 where that is no size."""
+        return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
     def size_bytes(self, array: Array) -> str:
-        """Of the memory of one local array: its window where it has one."""
+        """Of the memory of one local array: its window where it has one. At least 2**63 where NumPy has no array of this shape, though
+        there are no elements.
+        """
         window = self.module.program.windows.get(array.name)
-        size = str(array.element.size_bytes)
-        for d, extent in enumerate(array.shape):
-            length = None if window is None else window.lengths[d]
-            count = self.integer(self.module.table.affine(extent)) if length is None else str(length)
-            size = self.fn.emit(f"mul i64 {size}, {count}")
-        return size
+        lengths = [None] * len(array.shape) if window is None else window.lengths
+        counts = [self.integer(self.module.table.affine(e)) if n is None else str(n) for e, n in zip(array.shape, lengths)]
+        size, empty = str(array.element.size_bytes), "false"
+        for count in counts:
+            some = self.fn.emit(f"icmp sgt i64 {count}, 0")
+            empty = self.fn.emit(f"select i1 {some}, i1 {empty}, i1 true")
+            size = self.product(size, self.fn.emit(f"select i1 {some}, i64 {count}, i64 1"))
+        nothing = self.fn.emit(f"and i1 {empty}, {self.fn.emit(f'icmp sge i64 {size}, 0')}")
+        return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
+
+    def whole_lines(self, size: str, more: int) -> str:
+        """`size` bytes and so many more, rounded up; at least 2**63 where that is no size."""
+        return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
+
+    def product(self, a: str, b: str) -> str:
+        """a * b of numbers without a sign, at most 2**64 - 1."""
+        self.declared.setdefault("llvm.umul.with.overflow.i64", "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)")
+        pair = self.fn.emit(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {a}, i64 {b})")
+        value, over = (self.fn.emit(f"extractvalue {{i64, i1}} {pair}, {part}") for part in (0, 1))
+        return self.fn.emit(f"select i1 {over}, i64 -1, i64 {value}")
+
+    def total(self, a: str, b: str) -> str:
+        """a + b of numbers without a sign, at most 2**64 - 1."""
+        self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
+        return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
     def lanes_up_to(self, last: Lin, lanes: int) -> str:
         """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""

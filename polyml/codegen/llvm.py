@@ -15,6 +15,7 @@ from polyml.codegen.integers import Lin, extremum, floor_div
 from polyml.codegen.ir import Unit
 from polyml.codegen.share import Share, trips
 from polyml.codegen.values import memory_type
+from polyml.model.interface import Status
 from polyml.model.scop import Array, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
@@ -91,8 +92,7 @@ class Kernel(Body):
             fn.do(f"call void @polyml_release(ptr {block})")
         self._results()
         flag = fn.emit(f"load i8, ptr {self.overflow}")
-        left = fn.emit(f"icmp ne i8 {flag}, 0")
-        fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
+        fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
         if not self.repeats:
             fn.attributes = UNHURRIED
 
@@ -116,7 +116,7 @@ class Kernel(Body):
         fn = self.fn
         stop, go = fn.block("stop"), fn.block("go")
         fn.branch(test, stop, go)
-        stop.terminator = f"ret i64 {status}"
+        stop.terminator = f"ret i64 {int(status)}"
         fn.current = go
 
     def _allocate_scalars(self) -> None:
@@ -132,14 +132,13 @@ class Kernel(Body):
             if not array.shape:
                 continue
             starts[array.name] = total
-            size = fn.emit(f"add i64 {self._needed_bytes(array)}, {63 + ARRAY_GAP}")
-            total = fn.emit(f"add i64 {total}, {fn.emit(f'and i64 {size}, -64')}")
+            total = self.total(total, self.whole_lines(self._needed_bytes(array), ARRAY_GAP))
         if not starts:
             return None
         self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
         self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
         block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
-        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), -1)
+        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), Status.OUT_OF_MEMORY)
         for name, start in starts.items():
             self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
         return block
@@ -147,8 +146,11 @@ class Kernel(Body):
     def _needed_bytes(self, array: Array) -> str:
         """For all threads where each has its own."""
         if array.name in self.module.private:
-            return self.fn.emit(f"mul i64 {self.share_bytes(array.name)}, {self.word(0)}")
-        return self.size_bytes(array)
+            return self.product(self.share_bytes(array.name), self.word(0))
+        size = self.size_bytes(array)
+        if array.loc is not None:  # of the source, where NumPy says so too
+            self._stop_if(self.fn.emit(f"icmp slt i64 {size}, 0"), Status.TOO_LARGE_AN_ARRAY)
+        return size
 
     def _results(self) -> None:
         slot = self.module.slots.first_result
