@@ -18,6 +18,7 @@ from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorD
 from polyml.codegen.ir import Block, Function, Unit
 from polyml.codegen.memory import Memory
 from polyml.codegen.nest import has_guard
+from polyml.codegen.ranges import Ranges
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import CannotRunTogether, Evaluator, Row
 from polyml.codegen.values import Arithmetic, Val
@@ -45,6 +46,7 @@ class Module:
         self.scop = self.program.scop
         self.table = AccessTable(self.scop.context)
         self.slots = SlotMap.of(self.program, self.layouts)
+        self.ranges = Ranges(self.program)
         self.conflicts = ConflictTest(self.scop, self.table)
         # arrays of one element that the kernel owns live on its stack, the others share a block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
@@ -126,13 +128,14 @@ class Body:
         return scope.known[key]
 
     def integer(self, e: Lin) -> str:
-        """The value of e, computed in the outermost loop that knows all its names."""
+        """The value of e, computed in the outermost loop that knows all its names. LeavesRange where 64 bits may not hold it."""
         if e.is_const:
             return str(e.const)
         depth = self._deepest(e.names)
         scope = self.scopes[depth]
         if e in scope.known:
             return scope.known[e]
+        self.module.ranges.check(e)
         outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
         here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
         total = self.integer(Lin(tuple(outer), e.const)) if outer or e.const else None
@@ -493,6 +496,7 @@ class Body:
         next loop begins there.
         """
         before_it, self._partials = self._partials, {}
+        self.module.ranges.enter(node)
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
         inside = _only_loops(node)

@@ -40,6 +40,7 @@ class Share(Body):
         start = fn.block("start")
         fn.jump(start)
         fn.current = start
+        self.module.ranges.enter(node)
         lower, upper = self.bounds(node)
         if node.last:
             self._even(lower, upper)

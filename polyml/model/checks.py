@@ -21,9 +21,6 @@ from polyml.model.select import split
 from polyml.model.values import operations
 from polyml.polyhedra import Frame
 
-PARAMETER_LIMIT = 2**40  # integer arguments beyond it could make an affine expression leave 64 bits
-COMPARED_LIMIT = 2**62
-
 
 def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
@@ -40,21 +37,28 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     return tuple(found.checks)
 
 
-def argument_checks(names: tuple[str, ...], structural: tuple[str, ...]) -> tuple[Check, ...]:
-    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python.
-
-    structural: those that subscripts and bounds are computed from; the others are only compared.
+def limit_checks(arguments: tuple[str, ...], sizes: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Check, ...]:
+    """Integer arguments and sizes small enough for 64-bit arithmetic; others run as plain Python. They come before all other checks,
+    which compute with them.
     """
-    result = []
-    for name in names:
-        value, limit = af.variable(name), PARAMETER_LIMIT if name in structural else COMPARED_LIMIT
-        outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
-        violated = af.to_set(outside, Frame((name,), ()))
-        instances = violated.set_tuple_name("S")
-        result.append(
-            Check(kind="range", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
-        )
-    return tuple(result)
+    checks = [_limit_check(f"`{name}`", _beyond(name, limits[name], signed=True)) for name in arguments]
+    if sizes:
+        outside = af.disjunction(*(_beyond(name, limits[name], signed=False) for name in sizes))
+        checks.append(_limit_check("a size", outside))
+    return tuple(checks)
+
+
+def _beyond(name: str, limit: int, signed: bool) -> af.Formula:
+    value = af.variable(name)
+    above = af.compare(">", value, Affine(limit))
+    return af.disjunction(above, af.compare("<", value, Affine(-limit))) if signed else above
+
+
+def _limit_check(what: str, outside: af.Formula) -> Check:
+    violated = af.to_set(outside, Frame(tuple(sorted(af.names(outside))), ()))
+    return Check(
+        kind="limit", violated=violated.params(), instances=violated.set_tuple_name("S"), iterators=(), what=what, may=True
+    )
 
 
 class _Found:

@@ -14,13 +14,15 @@ from polyml.model.affine import Affine, Formula
 from polyml.model.nest import Loop
 from polyml.polyhedra import Frame
 
+LONG_STEP = 9  # no two iterations have elements of 8 bytes in one cache line; tiles of values would be mostly empty
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What holds in the whole kernel.
 
     sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }. counted: whether dimensions of
-    sets number the iterations of a loop with a step, 0, 1, 2, where they are its variable's values, 0, 3, 6, otherwise.
+    sets number the iterations of a loop with a long step, 0, 1, 2, where they are its variable's values, 0, 100, 200, otherwise.
     """
 
     parameters: tuple[str, ...]
@@ -109,7 +111,7 @@ class Context:
         first, last = loop.start, loop.stop - (1 if loop.step > 0 else -1)
         bounds[loop.iterator] = (first, last) if loop.step > 0 else (last, first)
         values = self.values
-        if self.setting.counted and abs(loop.step) > 1:
+        if self.setting.counted and abs(loop.step) >= LONG_STEP:
             start = af.substituted(loop.start, values) if values else loop.start
             values = {**values, loop.iterator: _by_its_number(loop.iterator, start, abs(loop.step))}
         outside = polyhedra.extend(self.domain, loop.iterator)

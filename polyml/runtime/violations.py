@@ -60,6 +60,8 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
     if check.kind == "range":
         value = "a Python integer" if values.index is None else f"the Python integer {values.index}"
         return PolymlOverflowError(f"{value} does not fit: `{check.what}`", loc=check.loc, notes=notes)
+    if check.kind == "limit":
+        return PolymlOverflowError(f"{check.what} is too large for loops in 64 bits")
     if check.kind == "usual":
         return PolymlValueError(f"there is {check.what}", loc=check.loc, notes=notes)
     size = "" if values.size is None else f": {values.size}"
