@@ -28,6 +28,7 @@ class Ranges:
 
     def __init__(self, program: Program):
         scop, self._names = program.scop, {}
+        self._known: dict[Lin, Range] = {}  # since the last loop was entered
         for p in scop.parameters:
             most = scop.limits.get(p.name, PARAMETER_LIMIT)
             self._names[p.name] = (0 if p.is_size else -most, most)
@@ -38,6 +39,7 @@ class Ranges:
         """What a loop says of its variable, and of its `last`."""
         lower, upper = (list(map(self.of, ends)) for ends in (loop.lower, loop.upper))
         low, high = max(least for least, _ in lower), min(most for _, most in upper)
+        self._known.clear()
         self._names[loop.var] = (low, max(low, high))
         if loop.last:
             self._names[loop.last] = (min(least for least, _ in upper), high)
@@ -51,6 +53,12 @@ class Ranges:
             raise LeavesRange(f"{e} may leave 64 bits")
 
     def of(self, e: Lin) -> Range:
+        found = self._known.get(e)
+        if found is None:
+            found = self._known[e] = self._sum(e)
+        return found
+
+    def _sum(self, e: Lin) -> Range:
         low = high = e.const
         for atom, c in e.terms:
             least, most = self._names[atom] if type(atom) is str else self._of_atom(atom)

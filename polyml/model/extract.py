@@ -51,7 +51,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
         simple = coalesce(contract(in_blocks(with_steps_added(simple), floats=fp != "strict")))
     nest = without_value_arguments(simple, written)
     places = setting(nest, written)
-    structural = frozenset(places.parameters) | names_in_extents(written)
+    structural = places.sizes.union(places.parameters, names_in_extents(written))
     least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
     top = outermost(places)
     if not aliased:
