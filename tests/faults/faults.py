@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults import cache, proportions
+from tests.faults import cache, proportions, sizes
 from tests.faults.campaign import Fault
 
-FAULTS: tuple[Fault, ...] = (*proportions.FAULTS, *cache.FAULTS)
+FAULTS: tuple[Fault, ...] = (*proportions.FAULTS, *cache.FAULTS, *sizes.FAULTS)
