@@ -55,7 +55,7 @@ _GREAT = tuple(2**power for power in (31, 32, 40, 41, 59, 60, 61, 62, 63))
 
 def program(rng: random.Random, name: str) -> tuple[str, str]:
     """(the text of a function, the text of a tuple of its arguments)"""
-    made = rng.choice((_loop, _loop, _nest, _local, _local, _whole, _values, _shapes, _gather, _floats))
+    made = rng.choice((_loop, _loop, _nest, _nest, _local, _wrapping, _whole, _values, _shapes, _gather, _floats))
     return made(rng, name)
 
 
@@ -74,17 +74,18 @@ def _size(rng: random.Random) -> int:
 
 def _short_range(rng: random.Random, name: str = "") -> str:
     """A range of few numbers, with a great start, step or both. name: of a number of the call that it begins or ends with."""
-    start, step = _number(rng), rng.choice((1, 1, 2, 7, abs(_number(rng)) or 1))
+    step = rng.choice((1, 1, 2, 7, 1_000_000, abs(_number(rng)) or 1, rng.choice(_GREAT[:-1]) - rng.randint(0, 2), 2**63 - 1))
+    start = _number(rng) if step < 2**30 or rng.random() < 0.2 else rng.choice((0, 0, 1, -5, -(2**62), 1 - 2**63))
+    count = min(rng.randint(0, 6), (2**63 - 1 - abs(start)) // min(step, 2**63 - 1) + (start < 0))
     step = min(step, 2**63 - 1)
-    count = rng.randint(0, 6)
     if rng.random() < 0.3:
-        step = -step
+        start, step = max(-start, 1 - 2**63), -step
     if name and rng.random() < 0.7:
         shift = rng.choice((0, 1, -1, rng.randint(-5, 5)))
         first = f"{name} + {shift}" if shift else name
         more = step * count
         return f"range({first}, {first} + {more}, {step})" if abs(more) < 2**63 else f"range({first}, {first} + 3)"
-    stop = start + step * count - rng.choice((0, 0, 1, -1)) * (abs(step) > 1)
+    stop = max(-(2**63), min(start + step * count - rng.choice((0, 0, 1, -1)) * (abs(step) > 1), 2**63 - 1))
     return f"range({start}, {stop}, {step})"
 
 
@@ -144,6 +145,25 @@ def {name}(A, n, m):
     if make == "np.empty":  # nothing is read that was not written
         text = text.replace(f"B[{here}]", f"B[{there}]")
     return text, f"({_array(rng)}, {_size(rng)}, {rng.choice((_size(rng), -1, 3))})"
+
+
+def _wrapping(rng: random.Random, name: str) -> tuple[str, str]:
+    """Products of sizes that are little modulo 2**64, and elements far behind that."""
+    power = rng.randint(0, 9)
+    long, short = 2 ** (61 - power) + rng.randint(-1, 3), 2**power
+    pair = rng.choice(((long, short), (short, long), (2**31, 2**31), (2**32, 2**31), (2**33, 2**33), (2**32 + 1, 2**32 - 1), (300, 40)))
+    text = f"""
+def {name}(A, n, m):
+    B = {rng.choice(("np.empty", "np.zeros", "np.empty"))}((n, m))
+    for t in range(2):
+        for i in range(min(n, 400)):
+            for j in range(min(m, 40)):
+                B[i, j] = i + j + t
+        for i in range(1, min(n, 400)):
+            for j in range(min(m, 40)):
+                A[i % 5] += B[i - 1, j] * t
+"""
+    return text, f"({_array(rng)}, {pair[0]}, {pair[1]})"
 
 
 def _whole(rng: random.Random, name: str) -> tuple[str, str]:
