@@ -14,7 +14,20 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, linear, modulo, var
+from polyml.codegen.integers import (
+    Choice,
+    Compare,
+    Condition,
+    Extremum,
+    FloorDiv,
+    Lin,
+    Logic,
+    conjunction,
+    extremum,
+    linear,
+    modulo,
+    var,
+)
 from polyml.codegen.ir import Block, Function, Unit
 from polyml.codegen.memory import Memory
 from polyml.codegen.nest import has_guard
@@ -50,6 +63,7 @@ class Module:
         self.conflicts = ConflictTest(self.scop, self.table)
         # arrays of one element that the kernel owns live on its stack, the others share a block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
+        self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
 
 
@@ -479,12 +493,41 @@ class Body:
         upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
+    def ends(self, node: Loop) -> tuple[str, str]:
+        """The bounds of a loop, none of whose iterations are there where none of the loops inside has any: to go through the rows of
+        an array without columns would take as long as there are rows.
+        """
+        lower, upper = self.bounds(node)
+        outermost = all(_is_fixed(n) for n in self.path if isinstance(n, Loop)) and not _is_fixed(node) and not node.resumes
+        tests = self._something_inside(node.body) if outermost else None
+        if tests is None:
+            return lower, upper
+        none = self.fn.emit(f"sub i64 {lower}, 1")
+        return lower, self.fn.emit(f"select i1 {self.condition(tests)}, i64 {upper}, i64 {none}")
+
+    def _something_inside(self, nodes: tuple[Node, ...]) -> Condition | None:
+        """Whether loops whose ends sizes and numbers of the call tell have iterations; None where they do not decide it."""
+        found: list[Condition] = []
+        for node in nodes:
+            if isinstance(node, Instance):
+                return None
+            inside = self._something_inside(node.body)
+            if isinstance(node, Loop) and all(e.names <= self.module.symbols for e in (*node.lower, *node.upper)):
+                reach = extremum("min", node.upper) - extremum("max", node.lower)
+                own = () if reach.is_const and reach.const >= 0 else (Compare(">=", reach),)
+            else:
+                own = ()
+            if not own and inside is None:
+                return None
+            found.append(conjunction((*own, *(() if inside is None else (inside,)))))
+        return Logic("or", tuple(dict.fromkeys(found)))
+
     def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> str | None:
         """following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends:
         then that is given. begin: where this one begins, if not as its bounds say.
         """
-        lower = begin or self.integer(extremum("max", node.lower))
-        upper = self.integer(extremum("min", node.upper))
+        lower, upper = self.ends(node)
+        lower = begin or lower
         if node.last:
             self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
         end = self.counted(node, lower, upper, following)
@@ -713,6 +756,12 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+def _is_fixed(loop: Loop) -> bool:
+    """Whether the loop has the same iterations in every call, and not many."""
+    ends = (*loop.lower, *loop.upper)
+    return all(e.is_const for e in ends) and max(abs(e.const) for e in ends) < 2**20
 
 
 def _in_order(terms: list[tuple]) -> list[tuple]:

@@ -11,7 +11,7 @@ from polyml import polyhedra
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.body import UNHURRIED, Body, Module
 from polyml.codegen.cells import Place
-from polyml.codegen.integers import Lin, extremum, floor_div
+from polyml.codegen.integers import Lin, extremum, floor_div, var
 from polyml.codegen.ir import Unit
 from polyml.codegen.share import Share, trips
 from polyml.codegen.values import memory_type
@@ -75,6 +75,7 @@ class Kernel(Body):
         fn.current = start
         self.scopes[0].entry = fn.blocks[0]
         extremes = {p.name for p in self.scop.parameters if p.extreme}
+        self._check_sizes()
         late = [not extremes.isdisjoint(polyhedra.used_parameters(check.violated)) for check in self.scop.checks]
         self._check(late, False)
         self._allocate_scalars()
@@ -95,6 +96,18 @@ class Kernel(Body):
         fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
         if not self.repeats:
             fn.attributes = UNHURRIED
+
+    def _check_sizes(self) -> None:
+        """Sizes small enough for all that is computed with them, before anything is: memory has none that are not, but arrays
+        without elements do, and those whose elements are one.
+        """
+        sizes = [p.name for p in self.scop.parameters if p.is_size]
+        together = "0"
+        for name in sizes:
+            together = self.fn.emit(f"or i64 {together}, {self.integer(var(name))}")
+        if sizes:
+            limit = min(self.module.ranges.of(var(name))[1] for name in sizes)  # a power of 2
+            self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
         """The checks at entry, those first that ask for sizes alone."""

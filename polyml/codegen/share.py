@@ -41,7 +41,7 @@ class Share(Body):
         fn.jump(start)
         fn.current = start
         self.module.ranges.enter(node)
-        lower, upper = self.bounds(node)
+        lower, upper = self.ends(node)
         if node.last:
             self._even(lower, upper)
         elif is_uneven(node):

@@ -37,28 +37,20 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     return tuple(found.checks)
 
 
-def limit_checks(arguments: tuple[str, ...], sizes: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Check, ...]:
-    """Integer arguments and sizes small enough for 64-bit arithmetic; others run as plain Python. They come before all other checks,
-    which compute with them.
+def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Check, ...]:
+    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python. They come before all other checks, which
+    compute with them.
     """
-    checks = [_limit_check(f"`{name}`", _beyond(name, limits[name], signed=True)) for name in arguments]
-    if sizes:
-        outside = af.disjunction(*(_beyond(name, limits[name], signed=False) for name in sizes))
-        checks.append(_limit_check("a size", outside))
-    return tuple(checks)
-
-
-def _beyond(name: str, limit: int, signed: bool) -> af.Formula:
-    value = af.variable(name)
-    above = af.compare(">", value, Affine(limit))
-    return af.disjunction(above, af.compare("<", value, Affine(-limit))) if signed else above
-
-
-def _limit_check(what: str, outside: af.Formula) -> Check:
-    violated = af.to_set(outside, Frame(tuple(sorted(af.names(outside))), ()))
-    return Check(
-        kind="limit", violated=violated.params(), instances=violated.set_tuple_name("S"), iterators=(), what=what, may=True
-    )
+    result = []
+    for name in names:
+        value, limit = af.variable(name), limits[name]
+        outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
+        violated = af.to_set(outside, Frame((name,), ()))
+        instances = violated.set_tuple_name("S")
+        result.append(
+            Check(kind="limit", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
+        )
+    return tuple(result)
 
 
 class _Found:

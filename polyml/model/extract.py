@@ -63,8 +63,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
-    sizes = tuple(p.name for p in parameters if p.is_size)
-    found = limit_checks(integer_arguments(parameters, kernel), sizes, least) + found
+    found = limit_checks(integer_arguments(parameters, kernel), least) + found
     return Scop(
         name=kernel.name,
         params=tuple(p.name for p in kernel.params),

@@ -19,6 +19,7 @@ class Status(IntEnum):
     TOO_LARGE_A_FLOAT = -4  # became an integer
     DOES_NOT_FIT = -5  # a Python int in the type of an element
     TOO_LARGE_AN_ARRAY = -6  # for any memory
+    TOO_GREAT_A_SIZE = -7  # of an argument, for loops in 64 bits
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Check:
     violated: { : N > M } over the parameters: the calls that break it.
     instances: [N, M] -> { S[i] : ... }: the instances that break it, from which the message takes a loop point.
     kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold),
-    "shape" (ValueError: a negative dimension), "limit" (a number beyond what loops are computed with), "usual" (another form is for
+    "shape" (ValueError: a negative dimension), "limit" (an integer argument beyond what loops are computed with), "usual" (another form is for
     such calls). may: only under a data-dependent condition; then the call runs as Python.
     subscript, size: of a bounds check, the subscript { S[i] -> [(i+1)] } as written and the size it must stay below.
     """
@@ -152,7 +152,7 @@ class Scop:
     """parameters: every symbolic integer used, also the sizes that only checks mention.
 
     context: { : facts about parameters that hold for every call }, sizes not negative. usual: { : what checks of the kind "usual"
-    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the first checks let them be.
+    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the entry lets them be.
     schedule: the source order. body_order is the schedule tree's text: hash and cache by it.
     """
 

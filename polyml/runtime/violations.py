@@ -29,6 +29,8 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
         return PolymlMemoryError(f"{name} found no memory for its temporaries")
     if status == Status.TOO_LARGE_AN_ARRAY:
         return PolymlValueError(f"an array of {name} is too large: it would have 2**63 bytes or more")
+    if status == Status.TOO_GREAT_A_SIZE:
+        return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
     if status == Status.LEFT_64_BITS:
         wrap = "NumPy integers (np.int64(...)) wrap instead"
         return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[_PARTLY_WRITTEN, wrap])
@@ -61,7 +63,7 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
         value = "a Python integer" if values.index is None else f"the Python integer {values.index}"
         return PolymlOverflowError(f"{value} does not fit: `{check.what}`", loc=check.loc, notes=notes)
     if check.kind == "limit":
-        return PolymlOverflowError(f"{check.what} is too large for loops in 64 bits")
+        return PolymlOverflowError(f"`{check.what}` is too great for loops in 64 bits")
     if check.kind == "usual":
         return PolymlValueError(f"there is {check.what}", loc=check.loc, notes=notes)
     size = "" if values.size is None else f": {values.size}"

@@ -17,7 +17,7 @@ from polyml.errors import PolymlError
 from polyml.runtime import load, memory
 from tests.faults.campaign import HANG_SECONDS
 
-MEMORY_BYTES = 6 << 30  # of address space, so that a size that is too great fails at once
+MEMORY_BYTES = 2 << 30  # of address space, so that a size that is too great fails at once
 PAGE = mmap.PAGESIZE
 CANARY = 0xC5
 _libc = ctypes.CDLL(None, use_errno=True)
