@@ -325,11 +325,11 @@ class Body:
         """What one thread needs of a private array, in whole cache lines; at least 2**63 where that is no size."""
         return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
-    def size_bytes(self, array: Array) -> str:
-        """Of the memory of one local array: its window where it has one. At least 2**63 where NumPy has no array of this shape, though
-        there are no elements.
+    def size_bytes(self, array: Array, whole: bool = False) -> str:
+        """Of the memory of one local array: its window where it has one, if not the whole is asked for. At least 2**63 where NumPy has
+        no array of this shape, though there are no elements.
         """
-        window = self.module.program.windows.get(array.name)
+        window = None if whole else self.module.program.windows.get(array.name)
         lengths = [None] * len(array.shape) if window is None else window.lengths
         counts = [self.integer(self.module.table.affine(e)) if n is None else str(n) for e, n in zip(array.shape, lengths)]
         size, empty = str(array.element.size_bytes), "false"

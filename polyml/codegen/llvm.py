@@ -157,13 +157,15 @@ class Kernel(Body):
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """For all threads where each has its own."""
+        """For all threads where each has its own. An array of the source that NumPy cannot have ends the call."""
+        if array.loc is not None:
+            whole = self.size_bytes(array, whole=True)
+            self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
+            if array.name not in self.module.program.windows:
+                return whole
         if array.name in self.module.private:
             return self.product(self.share_bytes(array.name), self.word(0))
-        size = self.size_bytes(array)
-        if array.loc is not None:  # of the source, where NumPy says so too
-            self._stop_if(self.fn.emit(f"icmp slt i64 {size}, 0"), Status.TOO_LARGE_AN_ARRAY)
-        return size
+        return self.size_bytes(array)
 
     def _results(self) -> None:
         slot = self.module.slots.first_result

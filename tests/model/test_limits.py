@@ -114,7 +114,7 @@ _kernels = {}
 
 def test_great_factors_leave_less_to_the_sizes():
     def scaled(A, n):
-        for i in range(n):
+        for i in range(n * 1000):
             A[i % 4] += (i * 1000000 + 7) % 1000003
 
     def plain(A, n):
@@ -123,7 +123,7 @@ def test_great_factors_leave_less_to_the_sizes():
 
     assert _model(plain).limits["n"] == LIMITS[0]
     scaled_limit = _model(scaled).limits["n"]
-    assert scaled_limit < LIMITS[0] and scaled_limit * 1000000 < 2**62
+    assert scaled_limit < LIMITS[0] and scaled_limit * 1000 * 1000000 < 2**62
 
 
 def test_a_loop_with_a_long_step_counts_its_iterations():

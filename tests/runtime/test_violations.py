@@ -128,6 +128,7 @@ def test_every_status_has_a_message_of_its_own(status):
 NAN, INFINITY = float("nan"), float("inf")
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8"])
 @pytest.mark.parametrize("value", [NAN, INFINITY, -INFINITY, 1e19, 1e10, 300.0, -2.5])
 def test_a_float_that_is_no_integer_of_the_type_is_what_numpy_says(kind, value):
