@@ -144,6 +144,7 @@ class Body:
     def integer(self, e: Lin) -> str:
         """The value of e, computed in the outermost loop that knows all its names. LeavesRange where 64 bits may not hold it."""
         if e.is_const:
+            self.module.ranges.check(e)
             return str(e.const)
         depth = self._deepest(e.names)
         scope = self.scopes[depth]
@@ -231,6 +232,7 @@ class Body:
         """A value alone is compared with a constant, without a sum."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
+            self.module.ranges.check(c.expr)
             ((atom, sign),) = c.expr.terms
             value, bound = Lin(((atom, 1),)), -sign * c.expr.const
             test = "sle" if test == "sge" and sign < 0 else test

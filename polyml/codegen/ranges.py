@@ -47,9 +47,9 @@ class Ranges:
             raise LeavesRange(f"the loop over {loop.var} may leave 64 bits")
 
     def check(self, e: Lin) -> None:
-        """LeavesRange where the value may be too great."""
+        """LeavesRange where the value may be too great, or a number in it is."""
         low, high = self.of(e)
-        if max(-low, high) > INTEGER_LIMIT:
+        if max(-low, high, abs(e.const), *(abs(c) for _, c in e.terms)) > INTEGER_LIMIT:
             raise LeavesRange(f"{e} may leave 64 bits")
 
     def of(self, e: Lin) -> Range:
