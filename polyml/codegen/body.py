@@ -504,8 +504,9 @@ class Body:
         tests = self._something_inside(node.body) if outermost else None
         if tests is None:
             return lower, upper
-        none = self.fn.emit(f"sub i64 {lower}, 1")
-        return lower, self.fn.emit(f"select i1 {self.condition(tests)}, i64 {upper}, i64 {none}")
+        at = self.scopes[max(self._deepest(e.names) for e in (*node.lower, *node.upper))].entry  # where the ends are known
+        none = self.fn.emit(f"sub i64 {lower}, 1", at)
+        return lower, self.fn.emit(f"select i1 {self.condition(tests, at)}, i64 {upper}, i64 {none}", at)
 
     def _something_inside(self, nodes: tuple[Node, ...]) -> Condition | None:
         """Whether loops whose ends sizes and numbers of the call tell have iterations; None where they do not decide it."""
@@ -531,7 +532,7 @@ class Body:
         lower, upper = self.ends(node)
         lower = begin or lower
         if node.last:
-            self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
+            self.names[node.last] = (upper, max(self._deepest(e.names) for e in (*node.lower, *node.upper)))
         end = self.counted(node, lower, upper, following)
         self.names.pop(node.last, None)
         return end
