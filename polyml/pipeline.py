@@ -29,6 +29,7 @@ from polyml.codegen.llvm import ENTRY, emit
 from polyml.codegen.packing import pack
 from polyml.codegen.partial import with_partial_results
 from polyml.codegen.private import with_private_arrays
+from polyml.codegen.ranges import LeavesRange
 from polyml.codegen.rings import with_rings
 from polyml.codegen.shares import with_even_shares
 from polyml.codegen.statements import CannotRunTogether
@@ -363,7 +364,7 @@ def _searched(
     transform = options.schedule == "auto" and not aliased and not model.is_large
     divided = stage("pieces", lambda: _divided(model, options)) if transform else []
     notes: tuple[str, ...] = ()
-    failed = None
+    failed = leaves = None
     for way in _ways(options, transform, aliased, model, divided):
         form = way.model
         scheduled = Scheduled(form.scop.schedule, (_reason(options, aliased, model),))
@@ -382,8 +383,10 @@ def _searched(
             made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, OBJECTS)
             return replace(made, notes=notes + made.notes)
         except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
-            failed = scheduled
+            failed, leaves = scheduled, isinstance(reason, LeavesRange)
             notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
+    if leaves:
+        raise NotAffineError("an integer of its loops may leave 64 bits", loc=model.scop.loc)
     raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=notes)
 
 
@@ -438,7 +441,7 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
     tree, scop, free = scheduled.tree, way.model.scop, way.model.reductions
     sized = scheduled.sized or way.model.expands
     if sized and sizes is not None:
-        scop = replace(scop, checks=(_sizes_check(scop, sizes), *scop.checks))
+        scop = _with_check(scop, _sizes_check(scop, sizes))
     if not scheduled.sized:
         typical = None
     if not scheduled.alike:
@@ -507,12 +510,18 @@ def _related(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
 def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
     """The Scop for calls with sizes that are so related; others are found at entry."""
     holds = _holds(scop, related)
-    return replace(scop, usual=holds, checks=(_usual(scop, holds.complement()), *scop.checks))
+    return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
 
 
 def _for_others(scop: Scop, related: tuple[Alike, ...]) -> Scop:
     """The Scop for calls with sizes that are not all so related, for which there is other code."""
-    return replace(scop, checks=(_usual(scop, _holds(scop, related)), *scop.checks))
+    return _with_check(scop, _usual(scop, _holds(scop, related)))
+
+
+def _with_check(scop: Scop, check: Check) -> Scop:
+    """The Scop with one more check, before all others but those of numbers too great to compute with."""
+    first = [c for c in scop.checks if c.kind == "limit"]
+    return replace(scop, checks=(*first, check, *scop.checks[len(first) :]))
 
 
 def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:

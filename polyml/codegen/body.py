@@ -14,10 +14,24 @@ from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Choice, Compare, Condition, Extremum, FloorDiv, Lin, extremum, linear, modulo, var
+from polyml.codegen.integers import (
+    Choice,
+    Compare,
+    Condition,
+    Extremum,
+    FloorDiv,
+    Lin,
+    Logic,
+    conjunction,
+    extremum,
+    linear,
+    modulo,
+    var,
+)
 from polyml.codegen.ir import Block, Function, Unit
 from polyml.codegen.memory import Memory
 from polyml.codegen.nest import has_guard
+from polyml.codegen.ranges import Ranges
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
 from polyml.codegen.statements import CannotRunTogether, Evaluator, Row
 from polyml.codegen.values import Arithmetic, Val
@@ -45,9 +59,11 @@ class Module:
         self.scop = self.program.scop
         self.table = AccessTable(self.scop.context)
         self.slots = SlotMap.of(self.program, self.layouts)
+        self.ranges = Ranges(self.program)
         self.conflicts = ConflictTest(self.scop, self.table)
         # arrays of one element that the kernel owns live on its stack, the others share a block of memory
         self.owned = [a for a in self.scop.arrays.values() if a.role is Role.LOCAL]
+        self.symbols = frozenset(p.name for p in self.scop.parameters)
         self.private = {a for loop in loops(self.program.body) for a in loop.private}
 
 
@@ -126,13 +142,15 @@ class Body:
         return scope.known[key]
 
     def integer(self, e: Lin) -> str:
-        """The value of e, computed in the outermost loop that knows all its names."""
+        """The value of e, computed in the outermost loop that knows all its names. LeavesRange where 64 bits may not hold it."""
         if e.is_const:
+            self.module.ranges.check(e)
             return str(e.const)
         depth = self._deepest(e.names)
         scope = self.scopes[depth]
         if e in scope.known:
             return scope.known[e]
+        self.module.ranges.check(e)
         outer = [(a, c) for a, c in e.terms if self._atom_depth(a) < depth]
         here = [(a, c) for a, c in e.terms if self._atom_depth(a) == depth]
         total = self.integer(Lin(tuple(outer), e.const)) if outer or e.const else None
@@ -214,6 +232,7 @@ class Body:
         """A value alone is compared with a constant, without a sum."""
         value, bound, test = c.expr, 0, "sge" if c.op == ">=" else "eq"
         if len(c.expr.terms) == 1 and abs(c.expr.terms[0][1]) == 1:
+            self.module.ranges.check(c.expr)
             ((atom, sign),) = c.expr.terms
             value, bound = Lin(((atom, 1),)), -sign * c.expr.const
             test = "sle" if test == "sge" and sign < 0 else test
@@ -305,19 +324,39 @@ class Body:
         return self.word(self.module.slots.data(array), "ptr")
 
     def share_bytes(self, array: str) -> str:
-        """What one thread needs of a private array, in whole cache lines."""
-        size = self.fn.emit(f"add i64 {self.size_bytes(self.scop.arrays[array])}, 127")
-        return self.fn.emit(f"and i64 {size}, -64")
+        """What one thread needs of a private array, in whole cache lines; at least 2**63 where that is no size."""
+        return self.whole_lines(self.size_bytes(self.scop.arrays[array]), 64)
 
-    def size_bytes(self, array: Array) -> str:
-        """Of the memory of one local array: its window where it has one."""
-        window = self.module.program.windows.get(array.name)
-        size = str(array.element.size_bytes)
-        for d, extent in enumerate(array.shape):
-            length = None if window is None else window.lengths[d]
-            count = self.integer(self.module.table.affine(extent)) if length is None else str(length)
-            size = self.fn.emit(f"mul i64 {size}, {count}")
-        return size
+    def size_bytes(self, array: Array, whole: bool = False) -> str:
+        """Of the memory of one local array: its window where it has one, if not the whole is asked for. At least 2**63 where NumPy has
+        no array of this shape, though there are no elements.
+        """
+        window = None if whole else self.module.program.windows.get(array.name)
+        lengths = [None] * len(array.shape) if window is None else window.lengths
+        counts = [self.integer(self.module.table.affine(e)) if n is None else str(n) for e, n in zip(array.shape, lengths)]
+        size, empty = str(array.element.size_bytes), "false"
+        for count in counts:
+            some = self.fn.emit(f"icmp sgt i64 {count}, 0")
+            empty = self.fn.emit(f"select i1 {some}, i1 {empty}, i1 true")
+            size = self.product(size, self.fn.emit(f"select i1 {some}, i64 {count}, i64 1"))
+        nothing = self.fn.emit(f"and i1 {empty}, {self.fn.emit(f'icmp sge i64 {size}, 0')}")
+        return self.fn.emit(f"select i1 {nothing}, i64 0, i64 {size}")
+
+    def whole_lines(self, size: str, more: int) -> str:
+        """`size` bytes and so many more, rounded up; at least 2**63 where that is no size."""
+        return self.fn.emit(f"and i64 {self.total(size, str(63 + more))}, -64")
+
+    def product(self, a: str, b: str) -> str:
+        """a * b of numbers without a sign, at most 2**64 - 1."""
+        self.declared.setdefault("llvm.umul.with.overflow.i64", "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)")
+        pair = self.fn.emit(f"call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 {a}, i64 {b})")
+        value, over = (self.fn.emit(f"extractvalue {{i64, i1}} {pair}, {part}") for part in (0, 1))
+        return self.fn.emit(f"select i1 {over}, i64 -1, i64 {value}")
+
+    def total(self, a: str, b: str) -> str:
+        """a + b of numbers without a sign, at most 2**64 - 1."""
+        self.declared.setdefault("llvm.uadd.sat.i64", "declare i64 @llvm.uadd.sat.i64(i64, i64)")
+        return self.fn.emit(f"call i64 @llvm.uadd.sat.i64(i64 {a}, i64 {b})")
 
     def lanes_up_to(self, last: Lin, lanes: int) -> str:
         """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""
@@ -456,14 +495,44 @@ class Body:
         upper = extremum("min", node.upper)
         return self.integer(lower), self.integer(upper)
 
+    def ends(self, node: Loop) -> tuple[str, str]:
+        """The bounds of a loop, none of whose iterations are there where none of the loops inside has any: to go through the rows of
+        an array without columns would take as long as there are rows.
+        """
+        lower, upper = self.bounds(node)
+        outermost = all(_is_fixed(n) for n in self.path if isinstance(n, Loop)) and not _is_fixed(node) and not node.resumes
+        tests = self._something_inside(node.body) if outermost else None
+        if tests is None:
+            return lower, upper
+        at = self.scopes[max(self._deepest(e.names) for e in (*node.lower, *node.upper))].entry  # where the ends are known
+        none = self.fn.emit(f"sub i64 {lower}, 1", at)
+        return lower, self.fn.emit(f"select i1 {self.condition(tests, at)}, i64 {upper}, i64 {none}", at)
+
+    def _something_inside(self, nodes: tuple[Node, ...]) -> Condition | None:
+        """Whether loops whose ends sizes and numbers of the call tell have iterations; None where they do not decide it."""
+        found: list[Condition] = []
+        for node in nodes:
+            if isinstance(node, Instance):
+                return None
+            inside = self._something_inside(node.body)
+            if isinstance(node, Loop) and all(e.names <= self.module.symbols for e in (*node.lower, *node.upper)):
+                reach = extremum("min", node.upper) - extremum("max", node.lower)
+                own = () if reach.is_const and reach.const >= 0 else (Compare(">=", reach),)
+            else:
+                own = ()
+            if not own and inside is None:
+                return None
+            found.append(conjunction((*own, *(() if inside is None else (inside,)))))
+        return Logic("or", tuple(dict.fromkeys(found)))
+
     def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> str | None:
         """following: the loop that runs next, which may go on with this one's partial results, and begin where this one ends:
         then that is given. begin: where this one begins, if not as its bounds say.
         """
-        lower = begin or self.integer(extremum("max", node.lower))
-        upper = self.integer(extremum("min", node.upper))
+        lower, upper = self.ends(node)
+        lower = begin or lower
         if node.last:
-            self.names[node.last] = (upper, max(self._deepest(e.names) for e in node.upper))
+            self.names[node.last] = (upper, max(self._deepest(e.names) for e in (*node.lower, *node.upper)))
         end = self.counted(node, lower, upper, following)
         self.names.pop(node.last, None)
         return end
@@ -473,6 +542,7 @@ class Body:
         next loop begins there.
         """
         before_it, self._partials = self._partials, {}
+        self.module.ranges.enter(node)
         fn = self.fn
         before, body, after = fn.block("before"), fn.block("body"), fn.block("after")
         inside = _only_loops(node)
@@ -689,6 +759,12 @@ class Body:
 
     def fork(self, node: Loop) -> None:
         raise NotImplementedError
+
+
+def _is_fixed(loop: Loop) -> bool:
+    """Whether the loop has the same iterations in every call, and not many."""
+    ends = (*loop.lower, *loop.upper)
+    return all(e.is_const for e in ends) and max(abs(e.const) for e in ends) < 2**20
 
 
 def _in_order(terms: list[tuple]) -> list[tuple]:

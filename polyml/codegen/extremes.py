@@ -19,11 +19,11 @@ from polyml import polyhedra
 from polyml.codegen.accesses import AccessTable
 from polyml.codegen.ast import Instance, Loop, Node, Program
 from polyml.codegen.integers import const, var
-from polyml.dtypes import I64
+from polyml.dtypes import BOOL, I64, U64
 from polyml.frontend import syntax
 from polyml.model.interface import EXTREMES_OF_NOTHING, Parameter
 from polyml.model.reduction import Reduction
-from polyml.model.scop import Access, Array, Load, Role, Scop, Statement
+from polyml.model.scop import Access, Array, Load, Role, Scop, Statement, Value
 
 
 def with_extremes(program: Program) -> Program:
@@ -63,8 +63,6 @@ def _step(parameter: Parameter, array: Array) -> Statement:
     space = f"{name}[{', '.join(iterators)}]"
     subscripts = tuple(isl.PwAff(f"{{ {space} -> [({i})] }}") for i in iterators)
     relation = polyhedra.relation(subscripts[0].get_domain_space(), array.name, subscripts)
-    element = Load(1, array.element)
-    number = element if array.element == I64 else syntax.Cast(element, I64, True, dtype=I64)
     accumulator = _scalar(name, iterators, parameter.name)
     return Statement(
         name=name,
@@ -72,8 +70,19 @@ def _step(parameter: Parameter, array: Array) -> Statement:
         domain=isl.Set(f"{{ {space} }}"),
         write=accumulator,
         reads=(accumulator, Access(array=array.name, relation=relation, subscripts=subscripts)),
-        value=syntax.Binary(parameter.extreme, Load(0, I64), number, dtype=I64),
+        value=syntax.Binary(parameter.extreme, Load(0, I64), _number(Load(1, array.element)), dtype=I64),
     )
+
+
+def _number(element: Load) -> Value:
+    """The element as a number of 64 bits with a sign, the greatest one in place of greater ones."""
+    if element.dtype == I64:
+        return element
+    number = syntax.Cast(element, I64, True, dtype=I64)
+    if element.dtype != U64:
+        return number
+    fits = syntax.Compare(">=", number, syntax.Const(0, dtype=I64), dtype=BOOL)
+    return syntax.IfExp(fits, number, syntax.Const(2**63 - 1, dtype=I64), dtype=I64)
 
 
 def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:

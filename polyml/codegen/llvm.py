@@ -11,10 +11,11 @@ from polyml import polyhedra
 from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.body import UNHURRIED, Body, Module
 from polyml.codegen.cells import Place
-from polyml.codegen.integers import Lin, extremum, floor_div
+from polyml.codegen.integers import Lin, extremum, floor_div, var
 from polyml.codegen.ir import Unit
 from polyml.codegen.share import Share, trips
 from polyml.codegen.values import memory_type
+from polyml.model.interface import Status
 from polyml.model.scop import Array, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
@@ -74,6 +75,7 @@ class Kernel(Body):
         fn.current = start
         self.scopes[0].entry = fn.blocks[0]
         extremes = {p.name for p in self.scop.parameters if p.extreme}
+        self._check_sizes()
         late = [not extremes.isdisjoint(polyhedra.used_parameters(check.violated)) for check in self.scop.checks]
         self._check(late, False)
         self._allocate_scalars()
@@ -91,10 +93,21 @@ class Kernel(Body):
             fn.do(f"call void @polyml_release(ptr {block})")
         self._results()
         flag = fn.emit(f"load i8, ptr {self.overflow}")
-        left = fn.emit(f"icmp ne i8 {flag}, 0")
-        fn.current.terminator = f"ret i64 {fn.emit(f'select i1 {left}, i64 -2, i64 0')}"
+        fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
         if not self.repeats:
             fn.attributes = UNHURRIED
+
+    def _check_sizes(self) -> None:
+        """Sizes small enough for all that is computed with them, before anything is: memory has none that are not, but arrays
+        without elements do, and those whose elements are one.
+        """
+        sizes = [p.name for p in self.scop.parameters if p.is_size]
+        together = "0"
+        for name in sizes:
+            together = self.fn.emit(f"or i64 {together}, {self.integer(var(name))}")
+        if sizes:
+            limit = min(self.module.ranges.of(var(name))[1] for name in sizes)  # a power of 2
+            self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
 
     def _check(self, late: list[bool], now: bool) -> None:
         """The checks at entry, those first that ask for sizes alone."""
@@ -116,7 +129,7 @@ class Kernel(Body):
         fn = self.fn
         stop, go = fn.block("stop"), fn.block("go")
         fn.branch(test, stop, go)
-        stop.terminator = f"ret i64 {status}"
+        stop.terminator = f"ret i64 {int(status)}"
         fn.current = go
 
     def _allocate_scalars(self) -> None:
@@ -132,22 +145,26 @@ class Kernel(Body):
             if not array.shape:
                 continue
             starts[array.name] = total
-            size = fn.emit(f"add i64 {self._needed_bytes(array)}, {63 + ARRAY_GAP}")
-            total = fn.emit(f"add i64 {total}, {fn.emit(f'and i64 {size}, -64')}")
+            total = self.total(total, self.whole_lines(self._needed_bytes(array), ARRAY_GAP))
         if not starts:
             return None
         self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
         self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
         block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
-        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), -1)
+        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), Status.OUT_OF_MEMORY)
         for name, start in starts.items():
             self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
         return block
 
     def _needed_bytes(self, array: Array) -> str:
-        """For all threads where each has its own."""
+        """For all threads where each has its own. An array of the source that NumPy cannot have ends the call."""
+        if array.loc is not None:
+            whole = self.size_bytes(array, whole=True)
+            self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
+            if array.name not in self.module.program.windows:
+                return whole
         if array.name in self.module.private:
-            return self.fn.emit(f"mul i64 {self.share_bytes(array.name)}, {self.word(0)}")
+            return self.product(self.share_bytes(array.name), self.word(0))
         return self.size_bytes(array)
 
     def _results(self) -> None:

@@ -40,7 +40,8 @@ class Share(Body):
         start = fn.block("start")
         fn.jump(start)
         fn.current = start
-        lower, upper = self.bounds(node)
+        self.module.ranges.enter(node)
+        lower, upper = self.ends(node)
         if node.last:
             self._even(lower, upper)
         elif is_uneven(node):

@@ -17,6 +17,7 @@ from polyml.codegen.values import Val, literal, register_type
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.nest import always_fits
+from polyml.model.interface import Status
 from polyml.model.reduction import identity
 from polyml.model.scop import Access, Gather, Index, Load, ScalarArg, Statement
 
@@ -29,7 +30,7 @@ entry:
   %negative = icmp slt i64 %exponent, 0
   br i1 %negative, label %wrong, label %loop
 wrong:
-  store i8 1, ptr %flag
+  store i8 -2, ptr %flag
   ret i64 0
 loop:
   %e = phi i64 [ %exponent, %entry ], [ %e2, %next ]
@@ -58,7 +59,7 @@ end:
   %report = and i1 %checked, %lost
   br i1 %report, label %mark, label %finish
 mark:
-  store i8 1, ptr %flag
+  store i8 -2, ptr %flag
   br label %finish
 finish:
   ret i64 %r
@@ -564,7 +565,7 @@ class Evaluator:
             bound = self.constant(2.0**63, value.dtype)
             below = math.compare("<", value, bound)
             above = math.compare(">=", value, math.negate(bound))
-            self._flag(math.invert(math.logical("and", below, above)))
+            self._flag(math.invert(math.logical("and", below, above)), Status.TOO_LARGE_A_FLOAT, value)
         if e.to == PYINT and value.dtype.kind == "u" and value.dtype.bits == 64:
             self._flag(math.compare("<", Val(value.ssa, I64, value.lanes), self.constant(0, I64)))
         return math.convert(value, e.to)
@@ -576,7 +577,7 @@ class Evaluator:
         math = self._body.math
         if e.to.bits == 64:
             if e.to.kind == "u":
-                self._flag(math.compare("<", value, self.constant(0, PYINT)))
+                self._flag(math.compare("<", value, self.constant(0, PYINT)), Status.DOES_NOT_FIT)
             return
         low = -(1 << (e.to.bits - 1)) if e.to.kind == "i" else 0
         high = (1 << (e.to.bits - (e.to.kind == "i"))) - 1
@@ -585,7 +586,7 @@ class Evaluator:
             math.compare("<", value, self.constant(low, PYINT)),
             math.compare(">", value, self.constant(high, PYINT)),
         )
-        self._flag(outside)
+        self._flag(outside, Status.DOES_NOT_FIT)
 
     @contextmanager
     def _only_if(self, condition: Val) -> Iterator[None]:
@@ -596,17 +597,22 @@ class Evaluator:
         finally:
             self._conditions.pop()
 
-    def _flag(self, happened: Val) -> None:
-        """Remember that a Python int left its range; the kernel then answers -2."""
-        fn = self._body.fn
+    def _flag(self, happened: Val, status: Status = Status.LEFT_64_BITS, number: Val | None = None) -> None:
+        """Remember the first number that Python raises an error for; the kernel then answers so. number: a float, perhaps NaN."""
+        fn, answer = self._body.fn, str(int(status))
         for condition in self._conditions:
             happened = self._body.math.logical("and", happened, condition)
         if happened.lanes > 1:
             raise CannotRunTogether("checked integers are not run in lanes")
         left, fine = fn.block("left"), fn.block("fine")
         fn.branch(happened.ssa, left, fine)
-        fn.do(f"store i8 1, ptr {self._body.overflow}", left)
         fn.current = left
+        if number is not None:
+            is_nan = fn.emit(f"fcmp uno {number.type} {number.ssa}, {number.ssa}")
+            answer = fn.emit(f"select i1 {is_nan}, i8 {int(Status.NOT_A_NUMBER)}, i8 {answer}")
+        before = fn.emit(f"load i8, ptr {self._body.overflow}")
+        is_first = fn.emit(f"icmp eq i8 {before}, 0")
+        fn.do(f"store i8 {fn.emit(f'select i1 {is_first}, i8 {answer}, i8 {before}')}, ptr {self._body.overflow}")
         fn.jump(fine)
         fn.current = fine
 

@@ -58,7 +58,7 @@ def reaching(state: Reaching, name: str) -> frozenset[Definition]:
 def runs(loop: syntax.For) -> bool:
     """True if the loop is known to run at least once."""
     start, stop = constant(loop.start), constant(loop.stop)
-    return type(start) is int and type(stop) is int and len(range(start, stop, loop.step)) > 0
+    return type(start) is int and type(stop) is int and bool(range(start, stop, loop.step))
 
 
 class Flow:

@@ -21,9 +21,6 @@ from polyml.model.select import split
 from polyml.model.values import operations
 from polyml.polyhedra import Frame
 
-PARAMETER_LIMIT = 2**40  # integer arguments beyond it could make an affine expression leave 64 bits
-COMPARED_LIMIT = 2**62
-
 
 def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
@@ -40,19 +37,18 @@ def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     return tuple(found.checks)
 
 
-def argument_checks(names: tuple[str, ...], structural: tuple[str, ...]) -> tuple[Check, ...]:
-    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python.
-
-    structural: those that subscripts and bounds are computed from; the others are only compared.
+def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Check, ...]:
+    """Integer arguments small enough for 64-bit arithmetic; others run as plain Python. They come before all other checks, which
+    compute with them.
     """
     result = []
     for name in names:
-        value, limit = af.variable(name), PARAMETER_LIMIT if name in structural else COMPARED_LIMIT
+        value, limit = af.variable(name), limits[name]
         outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
         violated = af.to_set(outside, Frame((name,), ()))
         instances = violated.set_tuple_name("S")
         result.append(
-            Check(kind="range", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
+            Check(kind="limit", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
         )
     return tuple(result)
 

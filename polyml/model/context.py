@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
@@ -14,16 +14,20 @@ from polyml.model.affine import Affine, Formula
 from polyml.model.nest import Loop
 from polyml.polyhedra import Frame
 
+LONG_STEP = 9  # no two iterations have elements of 8 bytes in one cache line; tiles of values would be mostly empty
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What holds in the whole kernel.
 
-    sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }.
+    sizes: parameters that are never negative. facts: the same as isl sees it, { : N >= 0 }. counted: whether dimensions of
+    sets number the iterations of a loop with a long step, 0, 1, 2, where they are its variable's values, 0, 100, 200, otherwise.
     """
 
     parameters: tuple[str, ...]
     sizes: frozenset[str]
+    counted: bool = False
 
     @cached_property
     def facts(self) -> isl.Set:
@@ -40,13 +44,14 @@ class Context:
     """The loops and guards around a place. domain: { [iterators] : their bounds and conditions }, no tuple name.
 
     bounds: iterator -> (least, greatest) value, as affine expressions of what is outside its loop.
+    values: iterator -> its value by the dimensions of the sets, where the two differ.
     """
 
     setting: Setting
     iterators: tuple[str, ...] = ()
-    steps: tuple[int, ...] = ()
     domain: isl.Set | None = None
     bounds: Mapping[str, tuple[Affine, Affine]] = field(default_factory=dict)
+    values: Mapping[str, Affine] = field(default_factory=dict)
     _inner: dict = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -65,10 +70,14 @@ class Context:
 
     def set(self, formula: Formula) -> isl.Set:
         """{ [iterators] : formula }"""
+        if self.values:
+            formula = af.substituted_formula(formula, self.values)
         return af.to_set(formula, self.frame_for(formula))
 
     def pw_aff(self, value: Affine) -> isl.PwAff:
         """{ [iterators] -> [(value)] }"""
+        if self.values:
+            value = af.substituted(value, self.values)
         return af.to_pw_aff(value, self.frame_for(value))
 
     @cached_property
@@ -94,17 +103,20 @@ class Context:
         return self._inner[key]
 
     def _within(self, formula: Formula) -> "Context":
-        domain = self.domain.intersect(af.to_set(formula, self.frame))
-        return Context(self.setting, self.iterators, self.steps, domain, self.bounds)
+        return replace(self, domain=self.domain.intersect(self.set(formula)), _inner={})
 
     def _loop(self, loop: Loop) -> "Context":
         iterators = (*self.iterators, loop.iterator)
         bounds = dict(self.bounds)
         first, last = loop.start, loop.stop - (1 if loop.step > 0 else -1)
         bounds[loop.iterator] = (first, last) if loop.step > 0 else (last, first)
-        frame = Frame(self.setting.parameters, iterators)
-        domain = polyhedra.extend(self.domain, loop.iterator).intersect(af.to_set(_range(loop), frame))
-        return Context(self.setting, iterators, (*self.steps, loop.step), domain, bounds)
+        values = self.values
+        if self.setting.counted and abs(loop.step) >= LONG_STEP:
+            start = af.substituted(loop.start, values) if values else loop.start
+            values = {**values, loop.iterator: _by_its_number(loop.iterator, start, abs(loop.step))}
+        outside = polyhedra.extend(self.domain, loop.iterator)
+        inner = Context(self.setting, iterators, outside, bounds, values)
+        return replace(inner, domain=outside.intersect(inner.set(_range(loop, loop.iterator in values))), _inner={})
 
     def least(self, value: Affine) -> Affine | None:
         """An affine expression of parameters that `value` never goes below here; None when there is no simple one."""
@@ -153,13 +165,22 @@ def outermost(setting: Setting) -> Context:
     return Context(setting, domain=Frame(setting.parameters, ()).universe())
 
 
-def _range(loop: Loop) -> Formula:
-    """The values that `range(start, stop, step)` takes."""
+def _by_its_number(iterator: str, start: Affine, step: int) -> Affine:
+    """The values of a loop's variable by whole numbers: multiples of the step beside the remainder that they leave where it is one
+    number, so that loops of one step have one number for one value, and steps from the start else.
+    """
+    rest = {c % step for _, c in start.terms}
+    begin = start if rest - {0} else Affine(start.constant % step)
+    return begin + Affine(0, ((iterator, step),))
+
+
+def _range(loop: Loop, numbered: bool) -> Formula:
+    """The values that `range(start, stop, step)` takes. numbered: of those that its step leads to."""
     here = af.variable(loop.iterator)
     if loop.step > 0:
         ends = (af.compare(">=", here, loop.start), af.compare("<", here, loop.stop))
     else:
         ends = (af.compare("<=", here, loop.start), af.compare(">", here, loop.stop))
-    if abs(loop.step) == 1:
+    if numbered or abs(loop.step) == 1:
         return af.conjunction(*ends)
     return af.conjunction(*ends, af.zero(af.modulo(here - loop.start, abs(loop.step))))

@@ -13,13 +13,14 @@ from polyml.errors import NotAffineError
 from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Affine
-from polyml.model.checks import argument_checks, checks, size_pw_aff
+from polyml.model.checks import checks, limit_checks, size_pw_aff
 from polyml.model.complexes import in_parts
 from polyml.model.context import Context, Setting, outermost
 from polyml.model.coalesce import coalesce
 from polyml.model.contract import contract
 from polyml.model.counters import counters_in_64_bits, with_steps_added
 from polyml.model.forward import forward
+from polyml.model.limits import limits, names_in_extents
 from polyml.model.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.order import Order, Sequence, band, schedule_tree
 from polyml.model.parameters import facts, integer_arguments, setting, without_value_arguments
@@ -50,17 +51,19 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
         simple = coalesce(contract(in_blocks(with_steps_added(simple), floats=fp != "strict")))
     nest = without_value_arguments(simple, written)
     places = setting(nest, written)
+    structural = places.sizes.union(places.parameters, names_in_extents(written))
+    least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
     top = outermost(places)
     if not aliased:
         nest = place(nest, top)
     found = checks(written, top)
     builder = _Builder(nest, places, found)
-    order = builder.block(nest.body, top)
+    order = builder.block(nest.body, outermost(replace(places, counted=True)))
     mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     for array in nest.arrays.values():
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
-    found = argument_checks(integer_arguments(parameters, kernel), places.parameters) + found
+    found = limit_checks(integer_arguments(parameters, kernel), least) + found
     return Scop(
         name=kernel.name,
         params=tuple(p.name for p in kernel.params),
@@ -73,6 +76,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
         checks=found,
         results=nest.results,
         result_is_tuple=nest.result_is_tuple,
+        limits=least,
     )
 
 

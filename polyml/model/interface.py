@@ -5,8 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from polyml.dtypes import DType
+
+
+class Status(IntEnum):
+    """What a kernel answers, if it is not 0 or the number of a check at entry: eight bits."""
+
+    OUT_OF_MEMORY = -1
+    LEFT_64_BITS = -2  # a Python int
+    NOT_A_NUMBER = -3  # became an integer
+    TOO_LARGE_A_FLOAT = -4  # became an integer
+    DOES_NOT_FIT = -5  # a Python int in the type of an element
+    TOO_LARGE_AN_ARRAY = -6  # for any memory
+    TOO_GREAT_A_SIZE = -7  # of an argument, for loops in 64 bits
 
 
 @dataclass(frozen=True)
@@ -33,8 +46,9 @@ EXTREMES_OF_NOTHING = {"min": 2**62, "max": -(2**62)}  # adding a size to them s
 
 
 def extreme(array, which: str) -> int:
-    """The value of a parameter that is an extreme of the array, whose elements wrap to 64 signed bits."""
-    return int(getattr(array.astype("i8"), which)(initial=EXTREMES_OF_NOTHING[which]))
+    """The value of a parameter that is an extreme of the array; 2**63 - 1 where it is greater than that."""
+    found = getattr(array, which)() if array.size else EXTREMES_OF_NOTHING[which]
+    return min(int(found), 2**63 - 1)
 
 
 def value(parameter: Parameter, arguments: Mapping[str, object]) -> int:

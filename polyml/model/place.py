@@ -120,7 +120,7 @@ def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Context
             return True
     same = context.assumed
     for left, right in zip(a, b):
-        same = same.intersect(af.to_set(af.zero(left - right), context.frame))
+        same = same.intersect(context.set(af.zero(left - right)))
     return same.is_empty()
 
 

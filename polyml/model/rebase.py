@@ -33,8 +33,9 @@ def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
     shifted = {}
     for subscript in statement.write.subscripts:
         for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # one that follows others
-            (coefficients, *others) = polyhedra.iterator_coefficients(subscript)
-            if not others and coefficients[position] == 1 and position not in shifted:
+            rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
+            is_shift = subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)  # also not in a quotient
+            if is_shift and position not in shifted:
                 shifted[position] = subscript
     return polyhedra.inverse_of_shifts(statement.domain, shifted) if shifted else None
 

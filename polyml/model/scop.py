@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -129,7 +130,8 @@ class Check:
     violated: { : N > M } over the parameters: the calls that break it.
     instances: [N, M] -> { S[i] : ... }: the instances that break it, from which the message takes a loop point.
     kind: "bounds" (IndexError), "range" (OverflowError: a Python int that its element type cannot hold),
-    "shape" (ValueError: a negative dimension). may: only under a data-dependent condition; then the call runs as Python.
+    "shape" (ValueError: a negative dimension), "limit" (an integer argument beyond what loops are computed with), "usual" (another form is for
+    such calls). may: only under a data-dependent condition; then the call runs as Python.
     subscript, size: of a bounds check, the subscript { S[i] -> [(i+1)] } as written and the size it must stay below.
     """
 
@@ -150,7 +152,7 @@ class Scop:
     """parameters: every symbolic integer used, also the sizes that only checks mention.
 
     context: { : facts about parameters that hold for every call }, sizes not negative. usual: { : what checks of the kind "usual"
-    leave besides }, None: nothing.
+    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the entry lets them be.
     schedule: the source order. body_order is the schedule tree's text: hash and cache by it.
     """
 
@@ -166,6 +168,7 @@ class Scop:
     results: tuple[ScalarResult | ArrayResult, ...]
     result_is_tuple: bool
     usual: isl.Set | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
     loc: Loc | None = field(default=None, compare=False)
 
     @property

@@ -9,6 +9,7 @@
 
 declare ptr @malloc(i64)
 declare void @free(ptr)
+declare i64 @llvm.uadd.sat.i64(i64, i64)
 
 define internal void @discard(ptr %block) {
   %raw.p = getelementptr i8, ptr %block, i64 8
@@ -17,7 +18,7 @@ define internal void @discard(ptr %block) {
   ret void
 }
 
-; At least `size` bytes at a multiple of 64; null where the system has none left.
+; At least `size` bytes, a number without a sign, at a multiple of 64; null where the system has none left.
 define ptr @polyml_acquire(i64 %size) {
 entry:
   br label %loop
@@ -47,7 +48,7 @@ next:
   %more = icmp ult i64 %following, 8
   br i1 %more, label %loop, label %fresh
 fresh:
-  %total = add i64 %size, 128
+  %total = call i64 @llvm.uadd.sat.i64(i64 %size, i64 128)
   %raw = call ptr @malloc(i64 %total)
   %failed = icmp eq ptr %raw, null
   br i1 %failed, label %out, label %ready

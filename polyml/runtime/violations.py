@@ -13,9 +13,10 @@ from polyml.errors import (
     PolymlValueError,
 )
 from polyml.model import interface
+from polyml.model.interface import Status
 from polyml.runtime.artifact import Artifact, CheckRecord
 
-OUT_OF_MEMORY, INTEGER_OVERFLOW = -1, -2
+_PARTLY_WRITTEN = "its arrays may be partly written"
 _ISL_OPERATIONS = 2_000_000
 
 
@@ -23,13 +24,24 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
     """The error of a status other than 0. arguments: by parameter name."""
     if 0 < status <= len(artifact.checks):
         return violation(artifact.checks[status - 1], sizes(artifact, arguments))
-    if status == OUT_OF_MEMORY:
-        return PolymlMemoryError(f"`{artifact.name}` found no memory for its temporaries")
-    if status == INTEGER_OVERFLOW:
-        return PolymlOverflowError(
-            f"a Python integer left 64 bits in `{artifact.name}`",
-            notes=["its arrays may be partly written", "NumPy integers (np.int64(...)) wrap instead"],
-        )
+    name = f"`{artifact.name}`"
+    if status == Status.OUT_OF_MEMORY:
+        return PolymlMemoryError(f"{name} found no memory for its temporaries")
+    if status == Status.TOO_LARGE_AN_ARRAY:
+        return PolymlValueError(f"an array of {name} is too large: it would have 2**63 bytes or more")
+    if status == Status.TOO_GREAT_A_SIZE:
+        return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
+    if status == Status.LEFT_64_BITS:
+        wrap = "NumPy integers (np.int64(...)) wrap instead"
+        return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[_PARTLY_WRITTEN, wrap])
+    if status == Status.NOT_A_NUMBER:
+        return PolymlValueError(f"NaN cannot be converted to an integer in {name}", notes=[_PARTLY_WRITTEN])
+    if status == Status.TOO_LARGE_A_FLOAT:
+        text = f"a float that 64 bits cannot hold as an integer, perhaps infinity, was converted to one in {name}"
+        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
+    if status == Status.DOES_NOT_FIT:
+        text = f"a Python integer does not fit the integer type of the element that {name} stores it in"
+        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
     return CompileError(f"`{artifact.name}` returned the unknown status {status}")
 
 
@@ -50,6 +62,8 @@ def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
     if check.kind == "range":
         value = "a Python integer" if values.index is None else f"the Python integer {values.index}"
         return PolymlOverflowError(f"{value} does not fit: `{check.what}`", loc=check.loc, notes=notes)
+    if check.kind == "limit":
+        return PolymlOverflowError(f"`{check.what}` is too great for loops in 64 bits")
     if check.kind == "usual":
         return PolymlValueError(f"there is {check.what}", loc=check.loc, notes=notes)
     size = "" if values.size is None else f": {values.size}"

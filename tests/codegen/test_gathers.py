@@ -115,3 +115,17 @@ def test_lanes_gather_and_a_masked_rest_too():
     given = arguments(INDEX)
     text = polyml.kernel(cache=False)(picked).lower(*given.values()).llvm
     assert "llvm.masked.gather" in text
+
+
+@pytest.mark.parametrize("bad", [2**64 - 1, 2**63, 2**64 - 9])
+def test_an_index_beyond_63_bits_is_no_index_from_the_end(bad):
+    def gathered(y, x, index):
+        for i in range(y.shape[0]):
+            y[i] = x[index[i]]
+
+    x, y = np.arange(9.0), np.zeros(4)
+    kernel = polyml.kernel(cache=False)(gathered)
+    kernel(y, x, np.array([8, 0, 3, 3], np.uint64))
+    assert kernel.compiled and y.tolist() == [8.0, 0.0, 3.0, 3.0]
+    with pytest.warns(PolymlPerformanceWarning), pytest.raises((IndexError, OverflowError)):
+        kernel(y, x, np.array([2, 0, bad, 3], np.uint64))

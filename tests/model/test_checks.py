@@ -147,7 +147,7 @@ def test_integer_arguments_beyond_64_bit_arithmetic_run_as_python():
             A[i] = 0
 
     first, *_ = model(part, VECTOR, INT).checks
-    assert (first.kind, first.what, first.may) == ("range", "n", True)
+    assert (first.kind, first.what, first.may) == ("limit", "n", True)
     assert [n for n in (-(2**41), -5, 5, 2**41) if not fix(first.violated, {"n": n}).is_empty()] == [-(2**41), 2**41]
 
 

@@ -73,3 +73,16 @@ def test_subscripts_of_several_iterators_are_told_apart():
     windows(wanted, A, 9)
     polyml.kernel(cache=False, fallback="error")(windows)(found, A, 9)
     np.testing.assert_array_equal(found, wanted)
+
+
+def turning(B, n):
+    for t in range(n):
+        for i in range(4):
+            B[(t + i) % 5] += 1.0 + t * i
+
+
+def test_a_remainder_is_no_shift_of_the_iterator_in_it():
+    found, wanted = np.zeros(5), np.zeros(5)
+    polyml.kernel(turning)(found, 7)
+    turning(wanted, 7)
+    assert np.array_equal(found, wanted)

@@ -2,11 +2,13 @@
 
 import ctypes
 import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import polyml
+from polyml.errors import PolymlValueError
 from polyml.runtime import memory
 
 PLACES = 8
@@ -75,6 +77,55 @@ def test_more_blocks_than_are_kept_and_very_large_ones_go_back_to_the_system(fun
 def test_no_memory_is_null(functions):
     acquire, _ = functions
     assert acquire(1 << 60) is None
+    for size in (-1, -64, -128, -129):  # which are 2**64 - 1 and less, to memory
+        assert acquire(size) is None
+
+
+def local(A, n, m):
+    B = np.zeros((n, m))
+    for t in range(2):
+        for i in range(min(n, 400)):
+            for j in range(min(m, 40)):
+                B[i, j] = i + j + t
+        for i in range(1, min(n, 400)):
+            for j in range(min(m, 40)):
+                A[i % 5] += B[i - 1, j] * t
+
+
+WRAPPING = [(2**59 + 1, 4), (4, 2**59 + 1), (2**31, 2**31), (2**32, 2**31), (2**33, 2**33), (2**32 + 1, 2**32 - 1), (2**61, 1)]
+
+
+@pytest.mark.parametrize("sizes", [*WRAPPING, (2**62, 0), (0, 2**61), (0, 3), (3, 0), (-1, 2**62), (2**40, 0), (9, 3)], ids=str)
+def test_sizes_whose_product_wraps_are_refused_as_numpy_refuses_them(sizes):
+    found, wanted = np.zeros(5), np.zeros(5)
+    kernel = polyml.kernel(cache=False)(local)
+    kernel(np.zeros(5), 3, 3)
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            local(wanted, *sizes)
+        except ValueError:
+            with pytest.raises(ValueError):
+                kernel(found, *sizes)
+        else:
+            kernel(found, *sizes)
+    assert np.array_equal(found, wanted)
+
+
+def test_a_shape_of_the_source_is_too_large_without_elements_too():
+    @polyml.kernel(cache=False)
+    def none(A, n, m):
+        B = np.empty((n, m))
+        for t in range(2):
+            for i in range(min(m, 3)):
+                for j in range(3):
+                    B[i, j] = A[j] + t
+            for i in range(min(m, 3)):
+                for j in range(3):
+                    A[j] += B[i, 2 - j]
+
+    none(np.zeros(3), 2**40, 0)
+    with pytest.raises(PolymlValueError, match="an array of `none` is too large"):
+        none(np.zeros(3), 2**60, 0)
 
 
 def test_calls_on_several_threads_have_arrays_of_their_own():

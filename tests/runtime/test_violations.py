@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import polyml
 from polyml.errors import (
     BoundsError,
     CompileError,
@@ -10,7 +11,7 @@ from polyml.errors import (
     PolymlOverflowError,
     PolymlValueError,
 )
-from polyml.model.interface import Parameter
+from polyml.model.interface import Parameter, Status
 from polyml.runtime.artifact import CheckRecord
 from polyml.runtime.violations import failure, violation
 from polyml.source import Loc, Source
@@ -106,7 +107,7 @@ def test_a_status_finds_its_check_and_the_sizes_of_the_call():
 
 
 def test_no_memory_and_overflow_have_errors_of_their_own():
-    memory, overflow, unknown = (failure(artifact(), status, {}) for status in (-1, -2, -3))
+    memory, overflow, unknown = (failure(artifact(), status, {}) for status in (-1, -2, -100))
     assert isinstance(memory, PolymlMemoryError) and isinstance(memory, MemoryError)
     assert str(memory) == "error: `f` found no memory for its temporaries"
     assert isinstance(overflow, PolymlOverflowError)
@@ -116,4 +117,31 @@ def test_no_memory_and_overflow_have_errors_of_their_own():
         "  note: NumPy integers (np.int64(...)) wrap instead"
     )
     assert isinstance(unknown, CompileError)
-    assert str(unknown) == "error: `f` returned the unknown status -3"
+    assert str(unknown) == "error: `f` returned the unknown status -100"
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_has_a_message_of_its_own(status):
+    assert "unknown" not in str(failure(artifact(), status, {}))
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("value", [NAN, INFINITY, -INFINITY, 1e19, 1e10, 300.0, -2.5])
+def test_a_float_that_is_no_integer_of_the_type_is_what_numpy_says(kind, value):
+    def stored(A, X):
+        for i in range(A.shape[0]):
+            A[i] = X[i]
+
+    def outcome(function):
+        A = np.zeros(3, kind)
+        try:
+            function(A, np.array([1.0, value, NAN]))
+        except (OverflowError, ValueError) as problem:
+            return [kind for kind in (OverflowError, ValueError) if isinstance(problem, kind)]
+        return A.tolist()
+
+    assert outcome(polyml.kernel(cache=False)(stored)) == outcome(stored)

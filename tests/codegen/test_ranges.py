@@ -1,0 +1,54 @@
+"""What integers of a program may come to."""
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from polyml.codegen.ast import Loop
+from polyml.codegen.integers import choice, Compare, const, extremum, floor_div, var
+from polyml.codegen.ranges import LeavesRange, Ranges
+from polyml.model.interface import Parameter
+
+
+def ranges(**limits):
+    parameters = tuple(Parameter(name) for name in limits)
+    scop = SimpleNamespace(parameters=parameters, limits=limits)
+    return Ranges(SimpleNamespace(scop=scop, phases={}, thread="thread", threads="threads"))
+
+
+def expression(rng, names, depth=3):
+    if depth == 0 or rng.random() < 0.2:
+        return var(rng.choice(names)) * rng.randint(-3, 3) + rng.randint(-5, 5)
+    a, b = (expression(rng, names, depth - 1) for _ in range(2))
+    forms = (a + b, a - b * 2, floor_div(a, rng.randint(1, 7)), extremum("min", [a, b]), extremum("max", [a, b]), choice(Compare(">=", a), a, b))
+    return rng.choice(forms)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_value_is_outside(seed):
+    rng = random.Random(seed)
+    known = ranges(n=9, m=4)
+    lower, upper = (expression(rng, ["n", "m"], 1) for _ in range(2))
+    known.enter(Loop("i", (lower, const(-6)), (upper, var("n") + 3), 2, ()))
+    for _ in range(20):
+        e = expression(rng, ["n", "m", "i"])
+        least, most = known.of(e)
+        for _ in range(30):
+            values = {"n": rng.randint(-9, 9), "m": rng.randint(-4, 4)}
+            first, last = max(lower.evaluate(values), -6), min(upper.evaluate(values), values["n"] + 3)
+            for i in range(first, last + 1, 2):
+                assert least <= e.evaluate(values | {"i": i}) <= most
+
+
+def test_what_may_leave_64_bits_is_found():
+    known = ranges(n=2**40)
+    known.check(var("n") * 2**21)
+    with pytest.raises(LeavesRange):
+        known.check(var("n") * 2**24)
+    known.check(floor_div(var("n") * 2**21, 2**20) * 2**20)
+    known.enter(Loop("i", (const(0),), (var("n") * 2**20,), 1, ()))
+    with pytest.raises(LeavesRange):
+        known.check(var("i") * 8)
+    with pytest.raises(LeavesRange):
+        known.enter(Loop("j", (const(0),), (var("n") * 2**22,), 1, ()))
