@@ -7,7 +7,7 @@ import polyml
 
 ROOT = Path(polyml.__file__).parent
 LAYERS = (
-    ("source", "files", "definition", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine", "hardware"),
+    ("source", "files", "limits", "userfiles", "definition", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine", "hardware"),
     ("frontend",),
     ("model",),
     ("schedule",),

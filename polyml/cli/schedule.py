@@ -10,6 +10,7 @@ from polyml import config
 from polyml.cli.arguments import call_arguments, call_types
 from polyml.cli.target import load_target
 from polyml.errors import ConfigError
+from polyml.userfiles import called, reason
 
 
 def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, save: str | None,
@@ -35,8 +36,8 @@ def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str 
     if save is not None:
         try:
             found.save(save)
-        except OSError as problem:
-            raise ConfigError(f"the schedule cannot be written to {save}: {problem.strerror}") from None
+        except (OSError, ValueError) as problem:
+            raise ConfigError(f"the schedule cannot be written to {called(save)}: {reason(problem)}") from None
         click.echo(f"written to {save}", err=True)
     if load is not None:
         click.echo(f"{load}: every dependence is kept", err=True)

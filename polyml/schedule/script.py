@@ -11,11 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 
 import islpy as isl
 
-from polyml import polyhedra
+from polyml import polyhedra, userfiles
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.frontend.syntax import ArgType
 from polyml.model.dependence import Dependences
@@ -315,7 +314,7 @@ class Schedule:
 
     def save(self, path: str | PathLike) -> None:
         """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search."""
-        Path(path).write_text(self.text)
+        userfiles.write_text(path, self.text)
 
     # steps
 

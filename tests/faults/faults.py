@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults import proportions
+from tests.faults import input, proportions
 from tests.faults.campaign import Fault
 
-FAULTS: tuple[Fault, ...] = (*proportions.FAULTS,)
+FAULTS: tuple[Fault, ...] = (*proportions.FAULTS, *input.FAULTS)
