@@ -22,7 +22,7 @@ from polyml.schedule.spacetime import SpaceTime, Vector, linear
 _COORDINATES = "txy"
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # of Python's parser
 _LONGEST, _DEEPEST = 1_000, 20  # of a mapping
-_LARGEST = 2**31  # coefficient
+_LARGEST = 2**40  # coefficient
 
 
 def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:

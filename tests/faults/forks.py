@@ -115,6 +115,8 @@ def _become(trial: Mapping[str, object], out: int, error: int) -> None:
         os.dup2(error, 2)
         os.environ.update(trial["variables"])
         status = _command(trial["words"]) if "words" in trial else _code(trial["code"], trial["prepared"])
+    except BaseException:
+        _print_traceback()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
