@@ -46,7 +46,7 @@ def called(path: object) -> str:
     """A file's name in a message."""
     try:
         name = os.fsdecode(path)
-    except TypeError:
+    except Exception:  # of what is no path, and of what a class that is not ours makes of it
         return shown(path)
     return name if len(name) <= 200 and name.isprintable() else shown(name)
 

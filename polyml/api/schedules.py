@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from polyml import config
@@ -46,9 +46,11 @@ class Scheduled(Inspected):
         """
         from polyml.schedule import file
 
-        if not isinstance(path, PathLike | str):
-            raise PolymlTypeError(f"load_schedule takes the path of a file, not {shown(path)}")
-        saved, where = file.read(path), called(path)
+        try:
+            place = fspath(path)
+        except Exception:  # of what is no path, and of what a class that is not ours makes of it
+            raise PolymlTypeError(f"load_schedule takes the path of a file, not {shown(path)}") from None
+        saved, where = file.read(place), called(place)
         types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, where)
         return self._from_saved(saved, types, layouts)
 

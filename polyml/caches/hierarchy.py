@@ -28,7 +28,10 @@ FULL = "full"  # in place of a number of ways
 MOST_WAYS = 64  # of a cache with several sets
 MOST_LEVELS = 8
 LARGEST = 1 << 50  # bytes
-MOST_THREADS = 1 << 20
+MOST_THREADS = 1 << 31
+_NUMBERS = (
+    ("level", 1, 1_000), ("size_bytes", 1, LARGEST), ("ways", 0, LARGEST), ("line_bytes", 1, LARGEST), ("shared_by", 0, MOST_THREADS),
+)  # fmt: skip
 _MOST_PARTS = 16  # of the text of a level
 FORM = (
     "accepted: SIZE:WAYS:LINE[:lru|plru][:back|through][:inclusive|exclusive][:shared[=THREADS]], nearest first, "
@@ -126,6 +129,15 @@ def _what(level: CacheLevel) -> str:
 
 
 def _check(level: CacheLevel) -> None:
+    for name, least, most in _NUMBERS:
+        number = getattr(level, name)
+        if type(number) is not int or not least <= number <= most:
+            notes = [f"expected a whole number from {least} to {most:,}"]
+            raise ConfigError(f"a cache has no {name} {shown(number)}", notes=notes)
+    for name in ("replacement", "writes", "contents"):
+        known = [word for key, word in WORDS.values() if key == name]
+        if type(getattr(level, name)) is not str or getattr(level, name) not in known:
+            raise ConfigError(f"a cache has no {name} {shown(getattr(level, name))}", notes=[f"expected {' or '.join(known)}"])
     what = _what(level)
     if level.line_bytes < 8 or level.line_bytes & (level.line_bytes - 1):
         raise ConfigError(f"{what}: the length of a line must be a power of two, at least 8")

@@ -107,7 +107,7 @@ def _save(found, file: str) -> None:
     if found.tiles.schedule is None:
         raise ConfigError(f"--save has no tiles to write: {found.tiles.problem}")
     with _writing("--save", file):
-        found.tiles.schedule.save(file)
+        write_text(file, found.tiles.schedule.text)
 
 
 def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:

@@ -9,8 +9,6 @@ import click
 from polyml import config
 from polyml.cli.arguments import call_arguments, call_types
 from polyml.cli.target import load_target
-from polyml.errors import ConfigError
-from polyml.userfiles import called, reason
 
 
 def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, save: str | None,
@@ -34,10 +32,7 @@ def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str 
         found = compiled.schedule(start, *given) if load is None else compiled.load_schedule(load, *given)
         click.echo(str(found))
     if save is not None:
-        try:
-            found.save(save)
-        except (OSError, ValueError) as problem:
-            raise ConfigError(f"the schedule cannot be written to {called(save)}: {reason(problem)}") from None
+        found.save(save)
         click.echo(f"written to {save}", err=True)
     if load is not None:
         click.echo(f"{load}: every dependence is kept", err=True)

@@ -313,8 +313,14 @@ class Schedule:
         return self.saved.text()
 
     def save(self, path: str | PathLike) -> None:
-        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search."""
-        userfiles.write_text(path, self.text)
+        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search. ScheduleError
+        where it cannot be written; what is there then stays as it is.
+        """
+        try:
+            userfiles.write_text(path, self.text)
+        except (OSError, ValueError, TypeError) as problem:
+            why = userfiles.reason(problem)
+            raise ScheduleError(f"the schedule cannot be written to {userfiles.called(path)}: {why}") from problem
 
     # steps
 
