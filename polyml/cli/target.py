@@ -108,9 +108,9 @@ def reported(file: Path, what: str) -> Iterator[None]:
     """Whatever a user's file raises is reported with its line, and is not ours to handle; Ctrl-C stays Ctrl-C."""
     try:
         yield
-    except PolymlError:
+    except (PolymlError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise ConfigError(f"{file} {what}: {_told(error)}", notes=_where(file, error)) from error
 
 
@@ -144,7 +144,7 @@ def _is_function(value: object) -> bool:
 
 
 def _is_own(value: object, module: ModuleType) -> bool:
-    return getattr(getattr(value, "py_func", value), "__module__", None) == module.__name__
+    return getattr(getattr(value, "py_func", value), "__module__", None) == vars(module).get("__name__")
 
 
 def _only(file: Path, kernels: dict[str, object]) -> str:
