@@ -150,8 +150,10 @@ class Schedule:
         As in tile(i=32, j=8), or tile({"S0.i": 32}). The loops are directly inside one another, in whatever order they are
         named. Where `i` is parallel, `i_t` is then.
         """
+        if sizes is not None and not isinstance(sizes, Mapping):
+            raise ScheduleError(f"tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not {shown(sizes)}")
         given = {**(sizes or {}), **named}
-        words = ", ".join(f"{_word(name)}={_word(size)}" for name, size in given.items())
+        words = ", ".join(f"{_word(name)}={shown(size)}" for name, size in given.items())
         return self._changed(f"tile({words})", lambda tree: transform.tile(tree, given))
 
     def fuse(self, first: str, *others: str) -> Schedule:

@@ -237,7 +237,7 @@ _CALLS = (
     "k.compare(*ints, array=(2, 2), listing=?)", "k.compare(*ints, array=(2, 2), listing=((0, ?),))", "k.compare(*ints, array=(2, 2), mapping=?)", "k.compare(*ints, array=(2, 2), trace=?)",
     "polyml.Target.systolic(rows=?)", "polyml.Target.systolic(4, ?)", "polyml.Target.systolic(4, 4, dataflow=?)", "polyml.Target.systolic(4, 4, links=?)",
     "polyml.Target.systolic(machine=?)", "polyml.kernel(product, target=?)", "polyml.kernel(?)", "find(?)", "k.load_schedule(?)", "k.load_schedule('s.txt', ?)", "k.with_schedule(?)",
-    "k.schedule(?)", "k.schedule('source', *given).tile(i=?)", "k.schedule('source', *given).tile({?: 4})", "k.schedule('source', *given).fuse(?)", "k.schedule('source', *given).distribute(?)",
+    "k.schedule(?)", "k.schedule('source', *given).tile(i=?)", "k.schedule('source', *given).tile(?)", "k.schedule('source', *given).fuse(?)", "k.schedule('source', *given).distribute(?)",
     "k.schedule('source', *given).interchange('i', ?)", "k.schedule('source', *given).skew('j', 'i', ?)", "k.schedule('source', *given).shift('i', ?)", "k.schedule('source', *given).shift('i', S0=?)",
     "k.schedule('source', *given).reverse(?)", "k.schedule('source', *given).split('i', ?)", "k.schedule('source', *given).unroll_jam('i', ?)", "k.schedule('source', *given).vectorize(?)",
     "k.schedule('source', *given).parallel(?)", "k.schedule('source', *given).pack('A', ?)", "k.schedule('source', *given).pack(?, 'k')", "k.schedule('source', *given).isolate(?)", "k.schedule('source', *given).plain(?)",
