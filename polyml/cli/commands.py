@@ -200,7 +200,7 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
-@click.option("--threads", type=_threads, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
+@click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
 @click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
 @_array

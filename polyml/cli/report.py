@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from polyml import config
+from polyml.api.asked import MOST_THREADS
 from polyml.caches import hierarchy
 from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
 from polyml.cli.target import load_target
 from polyml.errors import ConfigError, PolymlError
-from polyml.limits import shown, whole_numbers
+from polyml.limits import shown, whole_number, whole_numbers
 from polyml.machines import find
 from polyml.userfiles import called, reason, write_text
 
@@ -53,9 +54,13 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         **asked,
         "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
         "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
+        "threads": whole_number(asked["threads"], 0, MOST_THREADS),
         "array": () if asked["array"] is None else array_shape(asked["array"]),
         "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
     }
+    if values["threads"] is None:
+        notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
+        raise ConfigError(f"--threads does not take {asked['threads'][:40]}", notes=notes)
     described = None if machine is None else find.find(machine, measure=machine == "host" and target == "cpu")
     check(target, described, values)
     loaded = load_target(spec)
