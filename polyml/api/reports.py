@@ -106,7 +106,7 @@ class Reported(Function):
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
-        given = {"machine": _described(machine), "array": asked_.sizes("array", array), "dataflow": asked_.text("dataflow", dataflow)}
+        given = {"machine": _described(machine), "array": asked_.sequence("array", array, "rows and columns, as in (16, 16)"), "dataflow": asked_.text("dataflow", dataflow)}
         given |= {"links": asked_.text("links", links), "mapping": asked_.texts("mapping", mapping)}
         if self.target is None or kind != "systolic":
             return given
