@@ -128,6 +128,8 @@ def parse(text: str, where: str) -> Saved:
     for number, line in enumerate(lines, 1):
         if problem := excess(line, _LONGEST, _DEEPEST):
             raise ScheduleError(f"{where} is damaged: line {number} {problem}")
+        if any(whole_number(digits, 0, _LARGEST) is None for digits in re.findall(r"[0-9]{19,}", line)):
+            raise ScheduleError(f"{where} is damaged: line {number} has a number of more than 64 bits")
     if not lines or not lines[0].startswith(_HEAD):
         raise ScheduleError(f"{where} is no schedule of polyml", notes=[f"the first line of one is `{_HEAD}{FORMAT}`"])
     if lines[0] != f"{_HEAD}{FORMAT}":
