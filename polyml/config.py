@@ -13,10 +13,14 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from polyml.errors import ConfigError
+from polyml.limits import shown, whole_number
 from polyml.machine import usable_cores
 
+_LONGEST_PATH = 4095  # bytes that Linux takes as a path
+_MOST_NAMES = 100
 STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
 
 
@@ -107,7 +111,7 @@ def _count(accepts: str, least: int, most: int) -> _Setting:
             raise ValueError
         return number
 
-    return _Setting(accepts, check, int)
+    return _Setting(accepts, check, lambda text: whole_number(text, least, most))
 
 
 def _folder(*, is_absolute: bool) -> _Setting:
@@ -117,7 +121,8 @@ def _folder(*, is_absolute: bool) -> _Setting:
         if value is None:
             return None
         path = os.fspath(value)
-        if not isinstance(path, str) or not path or "\0" in path or is_absolute and not os.path.isabs(path):
+        is_text = isinstance(path, str) and path and "\0" not in path and len(os.fsencode(path)) <= _LONGEST_PATH
+        if not is_text or is_absolute and not os.path.isabs(path):
             raise ValueError
         return path
 
@@ -127,7 +132,7 @@ def _folder(*, is_absolute: bool) -> _Setting:
 
 def _stages() -> _Setting:
     def check(value: object) -> tuple[str, ...]:
-        names = _split(value) if isinstance(value, str) else tuple(value)
+        names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
         if not set(names) <= {"all", *STAGES}:
             raise ValueError
         return STAGES if "all" in names else names
@@ -162,7 +167,7 @@ active: Callable[[], Mapping[str, object] | None] = _active.get
 
 def check(settings: Mapping[str, object]) -> dict[str, object]:
     """The settings as they are stored. ConfigError for a name that does not exist or a value it does not take."""
-    return {name: _checked(name, value, repr(value), name) for name, value in settings.items()}
+    return {name: _checked(name, value, shown(value), name) for name, value in settings.items()}
 
 
 def environment() -> dict[str, object]:
@@ -182,8 +187,8 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
         try:
             value = setting.parse(text)
         except ValueError:
-            raise _refused(variable, repr(text), setting) from None
-        found[name] = _checked(name, value, repr(text), variable)
+            raise _refused(variable, shown(text), setting) from None
+        found[name] = _checked(name, value, shown(text), variable)
     return found
 
 
@@ -215,7 +220,7 @@ def _checked(name: str, value: object, shown: str, called: str) -> object:
     setting = _setting(name, called)
     try:
         return setting.check(value)
-    except (TypeError, ValueError):
+    except Exception:  # of what the value's own type does when it is compared, counted or called a path
         raise _refused(called, shown, setting) from None
 
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 
 from polyml import config
+from polyml.errors import ConfigError
+from polyml.limits import shown
 
 _numbers = itertools.count(1)
 
@@ -27,7 +29,11 @@ def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> 
     if options.debug_dir is None:
         sys.stderr.write(f"==== {name}: {stage} ====\n{content}")
         return
-    os.makedirs(options.debug_dir, exist_ok=True)
     path = os.path.join(options.debug_dir, f"{next(_numbers):04d}-{name}.{stage}.txt")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(content)
+    try:
+        os.makedirs(options.debug_dir, exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "this is no name of a folder"
+        raise ConfigError(f"the setting `debug_dir` leads to no folder that can be written, {shown(options.debug_dir)}: {why}") from None

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from polyml.source import Loc
 
+_LONGEST = 1_500  # characters of a message or a note: whoever wrote more of what it repeats does not want it all back
+
 
 class PolymlError(Exception):
     """Base of all errors. Its text is
@@ -17,12 +19,22 @@ class PolymlError(Exception):
     """
 
     def __init__(self, message: str, *, loc: Loc | None = None, notes: Sequence[str] = ()):
-        self.message, self.loc, self.notes = message, loc, tuple(notes)
+        self.message, self.loc, self.notes = shortened(message), loc, tuple(map(shortened, notes))
         super().__init__(self.render())
 
     def render(self) -> str:
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
         return "\n".join([head, *(f"  note: {note}" for note in self.notes)])
+
+
+def shortened(text: str) -> str:
+    """A text without its middle, where it is very long.
+
+    >>> shortened("x" * 5000).replace("x" * 700, "x")
+    'x ... (3,600 characters) ... x'
+    """
+    end = (_LONGEST - 100) // 2
+    return text if len(text) <= _LONGEST else f"{text[:end]} ... ({len(text) - 2 * end:,} characters) ... {text[-end:]}"
 
 
 class LanguageError(PolymlError):
@@ -64,6 +76,10 @@ class IllegalSchedule(PolymlError):
 
 class ScheduleError(PolymlError, ValueError):
     """A schedule that cannot be what is asked: a loop that does not exist, a step that does not fit, a damaged file."""
+
+
+class NoFileError(ScheduleError, FileNotFoundError):
+    """There is no file of the name from which a schedule is to be loaded."""
 
 
 class ConfigError(PolymlError, ValueError):

@@ -11,6 +11,7 @@ VERSION = 1  # of `data`
 ORIGINS = ("measured", "manual", "estimate")
 # of a systolic array's units: to four neighbours, or to eight, or to four and wires along rows and columns; in a row to two
 LINKS = ("manhattan", "diagonal", "broadcast")
+LONGEST = 2**31  # side of a systolic array
 DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs stay in their units
 
 

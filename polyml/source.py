@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LONGEST = 300  # characters of a line that an excerpt shows
+
 
 @dataclass(frozen=True)
 class Source:
@@ -47,5 +49,7 @@ class Loc:
                 ^^^^^
         """
         line = self.source.line(self.line).rstrip("\n")
-        pad = "".join("\t" if c == "\t" else " " for c in line[: self.column - 1])
-        return f"      {line}\n      {pad}{'^' * max(1, min(self.width, len(line) - self.column + 1))}"
+        start = 0 if len(line) <= _LONGEST else max(0, self.column - 1 - _LONGEST // 2)  # of lines that no one can read
+        line, before = line[start : start + _LONGEST], self.column - 1 - start
+        pad = "".join("\t" if c == "\t" else " " for c in line[:before])
+        return f"      {line}\n      {pad}{'^' * max(1, min(self.width, len(line) - before))}"

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.hardware import DATAFLOWS, LINKS, Systolic
+from polyml.hardware import DATAFLOWS, LINKS, LONGEST, Systolic
+from polyml.limits import shown
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class Target:
             expected = "expected Target.systolic(rows=16, cols=16), or a machine such as tpu-v1"
             raise ConfigError("a systolic array has rows and columns", notes=[expected])
         array = (rows,) if cols is None else (rows, cols)
-        if any(type(length) is not int or length < 1 for length in array):
-            expected = "expected positive numbers, as in rows=16, cols=16"
-            raise ConfigError(f"there is no array of {' x '.join(map(str, array))}", notes=[expected])
+        if any(type(length) is not int or not 1 <= length <= LONGEST for length in array):
+            expected = f"expected positive numbers, as in rows=16, cols=16, at most {LONGEST:,}"
+            raise ConfigError(f"there is no array of {' x '.join(map(shown, array))}", notes=[expected])
         for name, value, known in (("dataflow", dataflow, ("auto", *DATAFLOWS)), ("links", links, LINKS)):
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 expected = f"expected {name}= one of {', '.join(known)}"
-                raise ConfigError(f"Target.systolic has no {name} {value!r}", notes=[expected])
+                raise ConfigError(f"Target.systolic has no {name} {shown(value)}", notes=[expected])
         return Target(array, dataflow, links, found)
 
     def __str__(self) -> str:
@@ -73,9 +74,9 @@ def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
     if isinstance(machine, (str, os.PathLike)):
         from polyml.machines import find
 
-        machine = find.find(os.fspath(machine))
+        machine = find.find(machine)
     if machine is not None and not isinstance(machine, Systolic):
-        called = getattr(machine, "name", repr(machine))
+        called = getattr(machine, "name", None) or shown(machine)
         notes = ["expected a systolic array of `polyml machine --list`, or its file"]
         raise ConfigError(f"{called} is no systolic array", notes=notes)
     return machine

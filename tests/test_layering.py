@@ -7,7 +7,10 @@ import polyml
 
 ROOT = Path(polyml.__file__).parent
 LAYERS = (
-    ("source", "files", "definition", "interrupts", "errors", "dtypes", "numpy_dtypes", "debug", "config", "polyhedra", "machine", "hardware"),
+    (
+        "source", "files", "limits", "userfiles", "definition", "interrupts", "errors", "dtypes", "numpy_dtypes", "debug", "config",
+        "polyhedra", "machine", "hardware",
+    ),
     ("frontend",),
     ("model",),
     ("schedule",),

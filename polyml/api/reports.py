@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyml import config
+from polyml.api import asked as asked_
 from polyml.api.compiling import alone
 from polyml.api.function import Function
 from polyml.api.given import exact_types, originals, types_of
 from polyml.errors import SizesNeeded
+from polyml.hardware import Described
+from polyml.machine import CacheLevel
 from polyml.runtime.arguments import Argument
 from polyml.runtime.sizes import sizes_of
 
@@ -43,9 +46,11 @@ class Reported(Function):
         what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
-        kind = target or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": tuple(caches), "tile": tuple(tile), "threads": threads, "simulate": simulate, "coherent": coherent}
-        asked |= {"block": tuple(block), "rank": rank, **self._asked(machine, array, dataflow, links, mapping, kind)}
+        kind = asked_.text("target", target) or ("cpu" if self.target is None else "systolic")
+        asked = {"caches": _levels(caches), "tile": asked_.sizes("tile", tile), "block": asked_.sizes("block", block)}
+        asked |= {"threads": asked_.number("threads", threads, 0, asked_.MOST_THREADS), "rank": asked_.text("rank", rank)}
+        asked |= {"simulate": asked_.flag("simulate", simulate), "coherent": asked_.flag("coherent", coherent)}
+        asked |= self._asked(machine, array, dataflow, links, mapping, kind)
         found = asked.pop("machine")
 
         def made() -> Report | GpuReport | SystolicReport:
@@ -71,7 +76,8 @@ class Reported(Function):
         fastest. IllegalSchedule: there is none.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
-        return self._simulated(self._arguments(self._bound(args, {})), asked, engine, tuple(plans))
+        plans = asked_.sequence("plans", plans, "those of a report's nests", _plan())
+        return self._simulated(self._arguments(self._bound(args, {})), asked, asked_.text("engine", engine), plans)
 
     def compare(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
@@ -84,6 +90,10 @@ class Reported(Function):
         from exact ones, where that is known better than it is derived.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
+        engine, trace = asked_.text("engine", engine), asked_.flag("trace", trace)
+        if not isinstance(listing, bool):
+            units = asked_.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
+            listing = tuple(asked_.sizes("listing", unit, least=0) for unit in units)
 
         def made() -> SimulationReport:
             from polyml.report.simulation import compared
@@ -96,7 +106,8 @@ class Reported(Function):
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
-        given = {"machine": machine, "array": tuple(array), "dataflow": dataflow, "links": links, "mapping": _texts(mapping)}
+        given = {"machine": _described(machine), "array": asked_.sequence("array", array, "rows and columns, as in (16, 16)"), "dataflow": asked_.text("dataflow", dataflow)}
+        given |= {"links": asked_.text("links", links), "mapping": asked_.texts("mapping", mapping)}
         if self.target is None or kind != "systolic":
             return given
         of_target = {**given, **self.target.asked}
@@ -124,5 +135,17 @@ class Reported(Function):
         return replace(found, result=originals(found.result, given))
 
 
-def _texts(mapping: str | Sequence[str]) -> tuple[str, ...]:
-    return (mapping,) if isinstance(mapping, str) and mapping else tuple(mapping)
+def _described(machine: object) -> Described | None:
+    if machine is not None and not isinstance(machine, Described):
+        raise asked_.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
+    return machine
+
+
+def _levels(caches: object) -> tuple[CacheLevel, ...]:
+    return asked_.sequence("caches", caches, "CacheLevels, nearest first", CacheLevel)
+
+
+def _plan() -> type[Plan]:
+    from polyml.schedule.dataflows import Plan
+
+    return Plan

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from polyml import config
@@ -11,7 +10,9 @@ from polyml.api.compiling import alone
 from polyml.api.inspection import Inspected
 from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.limits import shown
 from polyml.runtime.artifact import parse_type
+from polyml.userfiles import called
 
 if TYPE_CHECKING:
     from polyml.api.kernels import Kernel
@@ -38,20 +39,20 @@ class Scheduled(Inspected):
 
         return self._of_these(given, lambda *of: self._compiling(lambda: made(*of)))
 
-    def load_schedule(self, path: str | os.PathLike, *args_or_types) -> Schedule:
+    def load_schedule(self, path: str | PathLike, *args_or_types) -> Schedule:
         """What `Schedule.save` wrote, proved again: for these arguments, or for types like those it was made for.
 
-        ScheduleError: it is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
+        NoFileError: there is no such file. ScheduleError: it cannot be read, is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
         """
         with alone():
             from polyml.schedule import file
 
         try:
-            text = Path(path).read_text()
-        except UnicodeDecodeError:
-            text = ""
-        saved = file.parse(text, str(path))
-        types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, str(path))
+            place = fspath(path)
+        except Exception:  # of what is no path, and of what a class that is not ours makes of it
+            raise PolymlTypeError(f"load_schedule takes the path of a file, not {shown(path)}") from None
+        saved, where = file.read(place), called(place)
+        types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, where)
         return self._from_saved(saved, types, layouts)
 
     def with_schedule(self, schedule: Schedule) -> Kernel:

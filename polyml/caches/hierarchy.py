@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from polyml.errors import ConfigError
+from polyml.limits import shown, whole_number
 from polyml.machine import CacheLevel
 
 UNITS = {"": 1, "B": 1, "K": 1 << 10, "KIB": 1 << 10, "M": 1 << 20, "MIB": 1 << 20, "G": 1 << 30, "GIB": 1 << 30}
@@ -25,6 +26,13 @@ WORDS = {
 }  # fmt: skip
 FULL = "full"  # in place of a number of ways
 MOST_WAYS = 64  # of a cache with several sets
+MOST_LEVELS = 8
+LARGEST = 1 << 50  # bytes
+MOST_THREADS = 1 << 31
+_NUMBERS = (
+    ("level", 1, 1_000), ("size_bytes", 1, LARGEST), ("ways", 0, LARGEST), ("line_bytes", 1, LARGEST), ("shared_by", 0, MOST_THREADS),
+)  # fmt: skip
+_MOST_PARTS = 16  # of the text of a level
 FORM = (
     "accepted: SIZE:WAYS:LINE[:lru|plru][:back|through][:inclusive|exclusive][:shared[=THREADS]], nearest first, "
     "separated by commas; WAYS may be full"
@@ -38,7 +46,14 @@ def parse(text: str) -> tuple[CacheLevel, ...]:
 
     Raises ConfigError for what is no hierarchy that can be simulated.
     """
-    return described([_level(part.strip(), number + 1) for number, part in enumerate(text.split(","))])
+    parts = text.split(",", MOST_LEVELS)
+    if len(parts) > MOST_LEVELS:
+        raise _too_many(text.count(",") + 1)
+    return described([_level(part.strip(), number) for number, part in enumerate(parts, 1)])
+
+
+def _too_many(levels: int) -> ConfigError:
+    return ConfigError(f"there are {levels:,} levels of caches", notes=[f"at most {MOST_LEVELS} are simulated"])
 
 
 def size_bytes(text: str) -> int:
@@ -46,10 +61,13 @@ def size_bytes(text: str) -> int:
     >>> size_bytes("32K"), size_bytes("1 MiB")
     (32768, 1048576)
     """
-    found = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2].upper() not in UNITS or int(found[1]) == 0:
-        raise ConfigError(f"`{text}` is no size", notes=["accepted: a number of bytes, as in 32768, 32K or 1MiB"])
-    return int(found[1]) * UNITS[found[2].upper()]
+    found = re.fullmatch(r"([0-9]+) *([A-Za-z]*)", text.strip())
+    unit = None if found is None else UNITS.get(found[2].upper())
+    size = None if unit is None else whole_number(found[1], 1, LARGEST // unit)
+    if size is None:
+        notes = ["accepted: a number of bytes, as in 32768, 32K or 1MiB", f"at most {LARGEST >> 30:,}G"]
+        raise ConfigError(f"{shown(text)} is no size", notes=notes)
+    return size * unit
 
 
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
@@ -65,6 +83,8 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
     """The levels, those of full associativity with as many ways as lines. Raises ConfigError where they have no such geometry, or
     one that is not simulated.
     """
+    if len(levels) > MOST_LEVELS:
+        raise _too_many(len(levels))
     for level in levels:
         _check(level)
     lines = {level.line_bytes for level in levels}
@@ -81,19 +101,26 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 
 
 def _level(text: str, number: int) -> CacheLevel:
-    size, ways, line, *words = [*map(str.strip, text.split(":")), "", ""]
+    size, ways, line, *words = [*map(str.strip, text.split(":", _MOST_PARTS)), "", ""]
     words = [word for word in words if word]
-    shared = [found for word in words if (found := re.fullmatch(r"shared(?:=([1-9]\d*))?", word))]
-    others = [word for word in words if not any(word == found[0] for found in shared)]
-    if not (ways.isdigit() or ways == FULL) or not line.isdigit() or set(others) - WORDS.keys():
-        raise ConfigError(f"`{text}` is no cache", notes=[FORM])
+    shared = {word: _sharing(word) for word in words if word.startswith("shared")}
+    others = [word for word in words if word not in shared]
+    count, line_bytes = 0 if ways == FULL else whole_number(ways, 0, LARGEST), whole_number(line, 0, LARGEST)
+    if count is None or line_bytes is None or None in shared.values() or set(others) - WORDS.keys():
+        raise ConfigError(f"{shown(text)} is no cache", notes=[FORM])
     chosen = dict(WORDS[word] for word in others)
-    shared_by = int(shared[-1][1] or 0) if shared else 1
-    count = 0 if ways == FULL else int(ways)
-    level = CacheLevel(number, size_bytes(size), count, int(line), shared_by, **chosen)
-    if ways.isdigit() and count == 0:
+    level = CacheLevel(number, size_bytes(size), count, line_bytes, [1, *shared.values()][-1], **chosen)
+    if ways != FULL and count == 0:
         raise ConfigError(f"{_what(level)}: the number of ways must be 1 ... {MOST_WAYS}, or {FULL}")
     return level
+
+
+def _sharing(word: str) -> int | None:
+    """By how many threads, 0: all; None for a word that does not say it."""
+    name, equals, threads = word.partition("=")
+    if name != "shared":
+        return None
+    return whole_number(threads, 1, MOST_THREADS) if equals else 0
 
 
 def _what(level: CacheLevel) -> str:
@@ -102,6 +129,15 @@ def _what(level: CacheLevel) -> str:
 
 
 def _check(level: CacheLevel) -> None:
+    for name, least, most in _NUMBERS:
+        number = getattr(level, name)
+        if type(number) is not int or not least <= number <= most:
+            notes = [f"expected a whole number from {least} to {most:,}"]
+            raise ConfigError(f"a cache has no {name} {shown(number)}", notes=notes)
+    for name in ("replacement", "writes", "contents"):
+        known = [word for key, word in WORDS.values() if key == name]
+        if type(getattr(level, name)) is not str or getattr(level, name) not in known:
+            raise ConfigError(f"a cache has no {name} {shown(getattr(level, name))}", notes=[f"expected {' or '.join(known)}"])
     what = _what(level)
     if level.line_bytes < 8 or level.line_bytes & (level.line_bytes - 1):
         raise ConfigError(f"{what}: the length of a line must be a power of two, at least 8")

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from polyml.cli import specs
-from polyml.cli.target import Target
+from polyml.cli.target import Target, reported
 from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArgType
+from polyml.limits import shown
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ def _types_from_file(target: Target, define: Sequence[str], preset: str | None):
     from polyml.frontend.argtypes import arg_type
 
     _size(target, define, preset)
-    smallest = min(target.sizes, key=lambda name: sum(target.sizes[name].values()))
-    made = _checked_inputs(target, target.sizes[smallest], np.random.default_rng(0))
+    smallest = min(_sizes(target).values(), key=lambda sizes: sum(sizes.values()))
+    made = _checked_inputs(target, smallest, np.random.default_rng(0))
     return tuple(arg_type(value, name) for name, value in made.items()), ()
 
 
@@ -71,25 +72,38 @@ def _from_file(target: Target, define: Sequence[str], preset: str | None, rng) -
 
 def _size(target: Target, define: Sequence[str], preset: str | None) -> tuple[dict[str, int], str]:
     """The preset's sizes with what -D changes of them, and the preset's name."""
-    name = preset.upper() if preset else next(iter(target.sizes))
-    if name not in target.sizes:
-        raise ConfigError(f"{target.file} has no size {preset!r}", notes=[f"it has {', '.join(target.sizes)}"])
-    if not isinstance(target.sizes[name], Mapping):
-        raise ConfigError(f"SIZES of {target.file} has no sizes by name", notes=['expected presets, as in SIZES = {"LARGE": {"N": 1000}}'])
+    sizes = _sizes(target)
+    name = preset.upper() if preset else next(iter(sizes))
+    if name not in sizes:
+        raise ConfigError(f"{target.file} has no size {shown(preset)}", notes=[f"it has {', '.join(sizes)}"])
     changed = specs.sizes_from(define)
-    unknown = [key for key in changed if key not in target.sizes[name]]
+    unknown = [key for key in changed if key not in sizes[name]]
     if unknown:
-        known = ", ".join(target.sizes[name])
-        raise ConfigError(f"{target.name} has no size {unknown[0]!r}", notes=[f"sizes: {known}"])
-    return {**target.sizes[name], **changed}, name
+        known = ", ".join(sizes[name])
+        raise ConfigError(f"{target.name} has no size {shown(unknown[0])}", notes=[f"sizes: {known}"])
+    return {**sizes[name], **changed}, name
+
+
+def _sizes(target: Target) -> Mapping[str, Mapping[str, int]]:
+    """The file's SIZES. Raises ConfigError where they are none."""
+    found = target.sizes
+    if isinstance(found, Mapping) and found and all(isinstance(name, str) and _are_sizes(each) for name, each in found.items()):
+        return found
+    raise ConfigError(f"SIZES of {target.file} has no sizes by name", notes=['expected presets, as in SIZES = {"LARGE": {"N": 1000}}'])
+
+
+def _are_sizes(found: object) -> bool:
+    return isinstance(found, Mapping) and all(isinstance(name, str) and isinstance(size, int) for name, size in found.items())
 
 
 def _checked_inputs(target: Target, size: Mapping[str, int], rng) -> dict[str, object]:
-    made = target.module.inputs(size, rng)
+    described = ", ".join(f"{name}={value}" for name, value in size.items())
+    with reported(target.file, f"makes no inputs of {described}"):
+        made = target.module.inputs(size, rng)
     code = target.function.__code__
     expected = code.co_varnames[: code.co_argcount]
     if not isinstance(made, dict) or tuple(made) != expected:
-        got = ", ".join(made) if isinstance(made, dict) else type(made).__name__
+        got = ", ".join(map(str, made)) if isinstance(made, dict) else type(made).__name__
         raise ConfigError(
             f"inputs(size, rng) of {target.file} does not fit {target.name}",
             notes=[f"it gives {got}", f"expected a dict with {', '.join(expected)}"],
@@ -100,7 +114,7 @@ def _checked_inputs(target: Target, size: Mapping[str, int], rng) -> dict[str, o
 def _no_preset(target: Target, preset: str | None) -> None:
     if preset is not None:
         raise ConfigError(
-            f"--preset {preset} needs SIZES and inputs(size, rng) in {target.file}, and no --arg",
+            f"--preset {preset[:60]} needs SIZES and inputs(size, rng) in {target.file}, and no --arg",
             notes=["without them: --arg 'A=f64[N,M]' -D N=100 -D M=200"],
         )
 

@@ -6,27 +6,43 @@ import sys
 
 import click
 
-from polyml.errors import PolymlError
+from polyml.cli.numbers import Whole
+from polyml.errors import ConfigError, PolymlError, ScheduleError, shortened
 
 _STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
+
+
+_FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
 
 
 class _Errors(click.Group):
     """A group that prints errors instead of tracebacks, and suggests commands."""
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, args)
+        except click.ClickException as error:
+            raise _shortened(error) from None
+
     def invoke(self, context: click.Context) -> object:
+        status = _FAILED
         try:
             return super().invoke(context)
         except PolymlError as error:
             _complain(str(error))
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            status = _USAGE if isinstance(error, (ConfigError, ScheduleError)) else _FAILED
+        except click.ClickException as error:
+            raise _shortened(error) from None
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
+        except MemoryError:
+            _complain("error: there is not enough memory for that\n  note: smaller sizes take less")
         except Exception as error:  # a defect of polyml: still one line for the user, with the way to more
             if context.params.get("traceback"):
                 raise
             again = f"polyml --traceback {context.invoked_subcommand} ..."
             _complain(f"error: {type(error).__name__}: {error}\n  note: a defect of polyml; `{again}` shows where")
-        context.exit(1)
+        context.exit(status)
 
     def resolve_command(self, context: click.Context, args: list[str]):
         import difflib
@@ -38,6 +54,12 @@ class _Errors(click.Group):
             if near and not getattr(error, "possibilities", None):  # newer versions of click say so themselves
                 error.message += f" Did you mean {near[0]!r}?"
             raise
+
+
+def _shortened(error: click.ClickException) -> click.ClickException:
+    """The same without most of a very long word that it repeats."""
+    error.message = shortened(error.message)
+    return error
 
 
 def _complain(text: str) -> None:
@@ -65,7 +87,8 @@ _arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE
                     help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
 _preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
 _fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
-_file = click.Path(exists=True, dir_okay=False)
+_threads = Whole(0, 256)
+_seed = Whole(0, 2**63 - 1)
 _order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
 _fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
 
@@ -81,8 +104,8 @@ _mapping = click.option("--mapping", multiple=True, metavar="TEXT",
 @main.command()
 @click.argument("names", nargs=-1, required=True)
 @click.option("--preset", default="LARGE", show_default=True, help="MINI, SMALL, MEDIUM, LARGE or EXTRALARGE.")
-@click.option("--threads", type=int, default=0, help="0: every core this process may use.")
-@click.option("--repeat", type=int, default=5, show_default=True, help="Runs, of which the median counts.")
+@click.option("--threads", type=_threads, default=0, help="0: every core this process may use.")
+@click.option("--repeat", type=Whole(1, 10_000), default=5, show_default=True, help="Runs, of which the median counts.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Element type of the float kernels.")
 @click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
 @_fp
@@ -102,10 +125,10 @@ def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, fusio
 @_define
 @_arg
 @_preset
-@click.option("--threads", type=int, help="0: every core this process may use.")
-@click.option("--repeat", type=int, default=3, show_default=True, help="Runs after the first; the fastest counts.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
-@click.option("--load", metavar="FILE", type=_file, help="A schedule to run with, as `polyml schedule --save` writes it.")
+@click.option("--threads", type=_threads, help="0: every core this process may use.")
+@click.option("--repeat", type=Whole(0, 1_000_000), default=3, show_default=True, help="Runs after the first; the fastest counts.")
+@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
+@click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it.")
 @_fp
 @_order
 @_fusion
@@ -153,7 +176,7 @@ def explain(target, define, args, preset, fp, schedule, fusion) -> None:
 @main.command()
 @click.argument("target", metavar="FILE.py:FUNC")
 @click.option("--save", metavar="FILE", help="Write the schedule to a file.")
-@click.option("--load", metavar="FILE", type=_file, help="Take the schedule from a file and prove it again.")
+@click.option("--load", metavar="FILE", help="Take the schedule from a file and prove it again.")
 @click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
 @_define
 @_arg
@@ -177,7 +200,7 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
-@click.option("--threads", type=int, default=0, help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
+@click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
 @click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
 @_array
@@ -216,7 +239,7 @@ def report(spec, define, args, preset, target, machine, block, cache, tile, thre
 @click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
 @click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
 @click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random arguments.")
+@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
 @_fp
 @_json
 def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, units, seed,

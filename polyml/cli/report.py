@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from polyml import config
+from polyml.api.asked import MOST_THREADS
 from polyml.caches import hierarchy
 from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
 from polyml.cli.target import load_target
 from polyml.errors import ConfigError, PolymlError
+from polyml.limits import shown, whole_number, whole_numbers
 from polyml.machines import find
+from polyml.userfiles import called, reason, write_text
 
 _USAGE = 2  # the exit status
+_MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the report, where it is too much for it
 
 
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
@@ -49,11 +54,13 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         **asked,
         "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
         "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
+        "threads": whole_number(asked["threads"], 0, MOST_THREADS),
         "array": () if asked["array"] is None else array_shape(asked["array"]),
         "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
     }
-    if values["threads"] < 0:
-        raise ConfigError(f"--threads does not take {values['threads']}", notes=["expected a number of threads, 0 for all"])
+    if values["threads"] is None:
+        notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
+        raise ConfigError(f"--threads does not take {asked['threads'][:40]}", notes=notes)
     described = None if machine is None else find.find(machine, measure=machine == "host" and target == "cpu")
     check(target, described, values)
     loaded = load_target(spec)
@@ -66,29 +73,35 @@ def _report(spec, define, args, preset, target, machine, asked, options):
 
 def array_shape(text: str) -> tuple[int, ...]:
     """What --array says."""
-    parts = [part.strip() for part in text.lower().split("x")]
-    if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ConfigError(f"--array does not take {text!r}", notes=["expected rows and columns, as in 16x16, or a length"])
-    return tuple(map(int, parts))
+    found = whole_numbers(text.lower(), "x", 2, _LARGEST)
+    if found is None:
+        raise ConfigError(f"--array does not take {shown(text)}", notes=["expected rows and columns, as in 16x16, or a length"])
+    return found
 
 
 def _draw(found, folder: Path) -> None:
     """The pictures that there are."""
-    try:
+    pictures = found.pictures()
+    with _writing("--svg", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in found.pictures().items():
+        for name, text in pictures.items():
             if text:
-                (folder / f"{name}.svg").write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise ConfigError(f"--svg cannot write to {folder}: {problem.strerror}") from None
+                write_text(folder / f"{name}.svg", text)
 
 
 def _write(page: str, path: Path) -> None:
-    try:
+    with _writing("--html", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except OSError as problem:
-        raise ConfigError(f"--html cannot write to {path}: {problem.strerror}") from None
+        write_text(path, page)
+
+
+@contextmanager
+def _writing(option: str, path: str | Path) -> Iterator[None]:
+    """What keeps files from being written becomes a ConfigError."""
+    try:
+        yield
+    except (OSError, ValueError) as problem:
+        raise ConfigError(f"{option} cannot write to {called(path)}: {reason(problem)}") from None
 
 
 def _save(found, file: str) -> None:
@@ -98,14 +111,12 @@ def _save(found, file: str) -> None:
         raise ConfigError("--save is not for this target: no tiles are chosen for it")
     if found.tiles.schedule is None:
         raise ConfigError(f"--save has no tiles to write: {found.tiles.problem}")
-    try:
-        found.tiles.schedule.save(file)
-    except OSError as problem:
-        raise ConfigError(f"--save cannot write to {file}: {problem.strerror}") from None
+    with _writing("--save", file):
+        write_text(file, found.tiles.schedule.text)
 
 
 def _sizes(option: str, text: str, expected: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ConfigError(f"{option} does not take {text!r}", notes=[f"expected sizes {expected}"])
-    return tuple(map(int, parts))
+    found = whole_numbers(text, ",", _MOST_SIZES, _LARGEST)
+    if found is None:
+        raise ConfigError(f"{option} does not take {shown(text)}", notes=[f"expected sizes {expected}"])
+    return found

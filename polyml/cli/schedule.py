@@ -9,7 +9,6 @@ import click
 from polyml import config
 from polyml.cli.arguments import call_arguments, call_types
 from polyml.cli.target import load_target
-from polyml.errors import ConfigError
 
 
 def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, save: str | None,
@@ -33,10 +32,7 @@ def schedule(spec: str, define: Sequence[str], args: Sequence[str], preset: str 
         found = compiled.schedule(start, *given) if load is None else compiled.load_schedule(load, *given)
         click.echo(str(found))
     if save is not None:
-        try:
-            found.save(save)
-        except OSError as problem:
-            raise ConfigError(f"the schedule cannot be written to {save}: {problem.strerror}") from None
+        found.save(save)
         click.echo(f"written to {save}", err=True)
     if load is not None:
         click.echo(f"{load}: every dependence is kept", err=True)

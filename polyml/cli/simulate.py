@@ -14,6 +14,8 @@ from polyml.cli.arguments import Call, call_arguments
 from polyml.cli.report import array_shape
 from polyml.cli.target import Target, load_target
 from polyml.errors import ConfigError, PolymlError
+from polyml.hardware import LONGEST
+from polyml.limits import shown, whole_numbers
 from polyml.machines import find
 
 _WRONG, _USAGE = 1, 2  # exit statuses
@@ -78,8 +80,8 @@ def _errors(loaded: Target, call: Call) -> dict[str, object]:
 
 
 def _unit(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) > 2 or not all(part.isdecimal() for part in parts):
+    found = whole_numbers(text, ",", 2, LONGEST, least=0)
+    if found is None:
         expected = "expected a row and a column, counted from 0, as in 0,3, or a place in a row"
-        raise ConfigError(f"--unit does not take {text!r}", notes=[expected])
-    return tuple(map(int, parts))
+        raise ConfigError(f"--unit does not take {shown(text)}", notes=[expected])
+    return found

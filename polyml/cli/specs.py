@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from math import prod
 
 from polyml.dtypes import FIXED, OF_PYTHON, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
 from polyml.errors import ConfigError
 from polyml.frontend import syntax
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
+from polyml.limits import excess, shown, whole_number
 
 ELEMENTS = {d.name: d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX)} | {"pybool": PYBOOL}
 DEFAULT_EXTENT = 100
 _ARRAY = re.compile(r"(\w+)\[(.*)\]")
+_LONGEST, _DEEPEST = 200, 20  # of an extent and a value
+_MOST = 2**63 - 1  # of a size
+_MOST_DIMENSIONS = 64  # of NumPy's arrays
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,11 @@ def sizes_from(definitions: Sequence[str]) -> dict[str, int]:
     sizes = {}
     for text in definitions:
         name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier() or not re.fullmatch(r"-?\d+", value.replace("_", "")):
-            raise ConfigError(f"-D does not take {text!r}", notes=["expected NAME=INTEGER, as in -D N=1000"])
-        sizes[name] = int(value)
+        size = whole_number(value, -_MOST, _MOST)
+        if not equals or not name.isidentifier() or size is None:
+            notes = ["expected NAME=INTEGER, as in -D N=1000", "the integer has at most 64 bits"]
+            raise ConfigError(f"-D does not take {shown(text)}", notes=notes[: 1 + (len(value) > 18)])
+        sizes[name] = size
     return sizes
 
 
@@ -47,9 +55,13 @@ def spec_from(text: str) -> Spec:
     name, equals, described = text.partition("=")
     if not equals or not name.isidentifier():
         raise _no_spec(text)
+    if len(described) > _MOST_DIMENSIONS * _LONGEST:
+        raise _no_spec(text)
     array = _ARRAY.fullmatch(described.replace(" ", ""))
     if array and array[1] in ELEMENTS and not ELEMENTS[array[1]].weak:
         extents = tuple(e for e in array[2].split(",") if e)
+        if len(extents) > _MOST_DIMENSIONS:
+            raise ConfigError(f"{name} has {len(extents)} dimensions", notes=[f"an array has at most {_MOST_DIMENSIONS}"])
         return Spec(name, ArrayType(ELEMENTS[array[1]], len(extents)), extents)
     if described in ELEMENTS:
         return Spec(name, ScalarType(ELEMENTS[described]))
@@ -58,9 +70,11 @@ def spec_from(text: str) -> Spec:
 
 
 def _literal(text: str, described: str) -> int | float | complex | bool:
+    if excess(described, _LONGEST, _DEEPEST):
+        raise _no_spec(text)
     try:
-        value = ast.literal_eval(described)
-    except (ValueError, SyntaxError):
+        value = ast.literal_eval(described.strip())
+    except (ValueError, SyntaxError, TypeError):  # the last of +"x"
         raise _no_spec(text) from None
     if not isinstance(value, (bool, int, float, complex)):
         raise _no_spec(text)
@@ -70,7 +84,7 @@ def _literal(text: str, described: str) -> int | float | complex | bool:
 def _no_spec(text: str) -> ConfigError:
     expected = "expected NAME=TYPE[N,M] for an array, NAME=TYPE or NAME=VALUE for a number"
     elements = ", ".join(d.name for d in FIXED)
-    return ConfigError(f"{text!r} describes no argument", notes=[expected, f"types: {elements}, int, float, complex"])
+    return ConfigError(f"{shown(text)} describes no argument", notes=[expected, f"types: {elements}, int, float, complex"])
 
 
 def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
@@ -82,7 +96,7 @@ def guess(kernel: syntax.Kernel, given: Mapping[str, Spec]) -> tuple[Spec, ...]:
     names = [p.name for p in kernel.params]
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise ConfigError(f"{kernel.name} has no parameter {unknown[0]!r}", notes=[f"it has {', '.join(names)}"])
+        raise ConfigError(f"{kernel.name} has no parameter {shown(unknown[0])}", notes=[f"it has {', '.join(names)}"])
     ranks, integers = _ranks(kernel), _integer_names(kernel)
     return tuple(given.get(name) or _guess(name, ranks, integers) for name in names)
 
@@ -138,10 +152,31 @@ def make(specs: Sequence[Spec], sizes: Mapping[str, int], rng) -> dict[str, obje
 
     An extent of ":" is DEFAULT_EXTENT. rng: numpy.random.Generator.
     """
-    return {spec.name: _make_one(spec, sizes, rng) for spec in specs}
+    shapes = {spec.name: tuple(_extent(e, sizes, spec) for e in spec.extents) for spec in specs}
+    _check_memory(specs, shapes)
+    try:
+        return {spec.name: _make_one(spec, sizes, rng, shapes[spec.name]) for spec in specs}
+    except MemoryError:
+        raise _too_large(specs, shapes) from None
 
 
-def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
+def _check_memory(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ConfigError for arrays that this machine has no memory for: the system hands it out, and ends who uses it."""
+    if _bytes(specs, shapes) > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise _too_large(specs, shapes)
+
+
+def _bytes(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(prod(shapes[s.name]) * s.type.element.size_bytes for s in specs if isinstance(s.type, ArrayType))
+
+
+def _too_large(specs: Sequence[Spec], shapes: Mapping[str, tuple[int, ...]]) -> ConfigError:
+    of = ", ".join(f"{name}[{', '.join(map(str, shape))}]" for name, shape in shapes.items() if shape)
+    notes = [f"they are {of}", "-D and --arg choose smaller ones"]
+    return ConfigError(f"the arrays take {_bytes(specs, shapes) / 1e9:,.3g} GB, which is more memory than there is", notes=notes)
+
+
+def _make_one(spec: Spec, sizes: Mapping[str, int], rng, shape: tuple[int, ...]):
     import numpy as np
 
     from polyml.numpy_dtypes import numpy_dtype
@@ -149,7 +184,6 @@ def _make_one(spec: Spec, sizes: Mapping[str, int], rng):
     if isinstance(spec.type, ScalarType):
         return _make_number(spec, spec.type.dtype, sizes)
     element = spec.type.element
-    shape = tuple(_extent(e, sizes, spec) for e in spec.extents)
     if element.is_complex:
         return np.asarray(rng.random(shape) + 1j * rng.random(shape), dtype=numpy_dtype(element))
     if element.is_float:
@@ -163,7 +197,10 @@ def _make_number(spec: Spec, dtype: DType, sizes: Mapping[str, int]):
     value = spec.value if spec.value is not None else sizes.get(spec.name)
     if value is None:
         value = DEFAULT_EXTENT if dtype.is_integer else 1.5
-    return number_type(dtype)(value)
+    try:
+        return number_type(dtype)(value)
+    except (OverflowError, ValueError, TypeError):
+        raise ConfigError(f"{spec.name} is {shown(value)}, which is no {dtype}") from None
 
 
 def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
@@ -171,13 +208,17 @@ def _extent(text: str, sizes: Mapping[str, int], spec: Spec) -> int:
     if text == ":":
         return DEFAULT_EXTENT
     try:
+        too_long = excess(text, _LONGEST, _DEEPEST)
+        if too_long:
+            raise ValueError(f"it {too_long}")
         value = _evaluate(ast.parse(text, mode="eval").body, sizes)
-    except (SyntaxError, KeyError, ValueError) as problem:
-        missing = isinstance(problem, KeyError)
-        hint = f"-D {problem.args[0]}=100 gives it a value" if missing else "expected N, 100, 2*N+1 or :"
-        raise ConfigError(f"the extent {text!r} of {spec.name} has no value", notes=[hint]) from None
+    except (SyntaxError, KeyError, ValueError, ZeroDivisionError) as problem:
+        hint = _HINTS.get(type(problem), "expected N, 100, 2*N+1 or :").format(*problem.args)
+        raise ConfigError(f"the extent {shown(text)} of {spec.name} has no value", notes=[hint]) from None
+    if value > _MOST:
+        raise ConfigError(f"the extent {shown(text)} of {spec.name} is {shown(value)}", notes=["at most 64 bits"])
     if value < 0:
-        raise ConfigError(f"the extent {text!r} of {spec.name} is {value}; no array is shorter than 0")
+        raise ConfigError(f"the extent {shown(text)} of {spec.name} is {shown(value)}; no array is shorter than 0")
     return value
 
 
@@ -188,9 +229,10 @@ def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
     unknown = next((name for name in sizes if name not in names), None)
     if unknown is not None:
         known = ", ".join(sorted(names)) or "none"
-        raise ConfigError(f"no argument has a size called {unknown!r}", notes=[f"sizes: {known}"])
+        raise ConfigError(f"no argument has a size called {shown(unknown)}", notes=[f"sizes: {known}"])
 
 
+_HINTS = {KeyError: "-D {0}=100 gives it a value", ZeroDivisionError: "it divides by zero"}
 _ARITHMETIC = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__, ast.FloorDiv: int.__floordiv__}
 
 

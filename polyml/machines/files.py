@@ -29,7 +29,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
+from os import PathLike
 
 from polyml.caches import hierarchy
 from polyml.errors import ConfigError
@@ -48,7 +48,7 @@ _VECTORS = {"x86-64": (16, 32, 64), "aarch64": (16,)}
 _REGISTERS = {16: 16, 32: 16, 64: 32}  # of x86-64, by their bytes
 
 
-def read(file: Path) -> Described:
+def read(file: str | PathLike) -> Described:
     """The machine that a file describes. Raises ConfigError, with the line, for whatever is not as it should be."""
     table = tables.read(file)
     kind = table.choice("kind", tuple(_READERS))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import os
 from functools import cache
+from os import PathLike
 from pathlib import Path
 
 from polyml import machine
 from polyml.errors import ConfigError
 from polyml.hardware import Cpu, Described
+from polyml.limits import shown
 from polyml.machines import files
+from polyml.userfiles import called
 
 _FOLDER = Path(__file__).parent / "presets"
 
@@ -23,8 +27,8 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
 
 
-def find(text: str, *, measure: bool = False) -> Described:
-    """The machine called `text`, or described by the file of that name. The host comes with the rates that were measured before;
+def find(text: str | PathLike, *, measure: bool = False) -> Described:
+    """The machine called `text`, or described by the file of that name, or at that path. The host comes with the rates that were measured before;
     measure: they are measured where there are none.
 
     >>> find("tpu-v1").peak("i8").value
@@ -32,6 +36,10 @@ def find(text: str, *, measure: bool = False) -> Described:
 
     Raises ConfigError for what is neither, and for a file that describes no machine.
     """
+    if isinstance(text, PathLike):
+        return files.read(text)
+    if not isinstance(text, str):
+        raise ConfigError(f"{shown(text)} is no machine", notes=[f"known: {_known()}; or a TOML file"])
     name = text.strip().lower().replace("_", "-")
     if name == "host":
         from polyml.machines import host
@@ -42,8 +50,12 @@ def find(text: str, *, measure: bool = False) -> Described:
     if name in machine.PRESETS:
         generic = machine.preset(name)
         return Cpu(name=generic.name, machine=generic)
-    if Path(text).is_file():
-        return files.read(Path(text))
+    try:
+        is_there = os.path.lexists(text)
+    except ValueError:
+        is_there = False
+    if is_there:
+        return files.read(text)
     raise _unknown(text, name)
 
 
@@ -54,9 +66,12 @@ def preset(name: str) -> Described:
 
 
 def _unknown(text: str, name: str) -> ConfigError:
-    known = ("host", *names(), *machine.PRESETS)
     if text.endswith(".toml") or "/" in text:
-        return ConfigError(f"there is no file {text}", notes=["expected a TOML file, or one of " + ", ".join(known)])
-    near = difflib.get_close_matches(name, known, n=1)
+        return ConfigError(f"there is no file {called(text)}", notes=[f"expected a TOML file, or one of {_known()}"])
+    near = difflib.get_close_matches(name[:100], ("host", *names(), *machine.PRESETS), n=1)
     hint = [f"did you mean {near[0]}?"] if near else []
-    return ConfigError(f"there is no machine {text!r}", notes=[*hint, f"known: {', '.join(known)}; or a TOML file"])
+    return ConfigError(f"there is no machine {shown(text)}", notes=[*hint, f"known: {_known()}; or a TOML file"])
+
+
+def _known() -> str:
+    return ", ".join(("host", *names(), *machine.PRESETS))

@@ -7,12 +7,14 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 
 from polyml.errors import ConfigError
+from polyml.limits import excess, shown
 from polyml.machines import units
 from polyml.machines.units import Quantity
 from polyml.source import Loc, Source
+from polyml.userfiles import called, read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +25,7 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 _HEADER = re.compile(r"\s*\[(\[?)\s*([\w.\-\"' ]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w\-.]+|\"[^\"]*\"|'[^']*')\s*=")
 _LARGEST = 2**50  # bytes
+_MOST_BYTES, _LONGEST_LINE, _DEEPEST = 1 << 20, 10_000, 20  # of a file
 _PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
 
 
@@ -77,7 +80,7 @@ class Table:
             return default
         value = self._value(key, int)
         if not least <= value <= 2**31:
-            raise self.error(key, f"`{key}` is {value}", f"expected a whole number of at least {least}")
+            raise self.error(key, f"`{key}` is {shown(value)}", f"expected a whole number of at least {least}")
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
@@ -102,7 +105,7 @@ class Table:
         if default is not None and key not in self.data:
             return default
         value = self.quantity(key, "size").value
-        if value != int(value) or value > _LARGEST:
+        if value > _LARGEST or value != int(value):
             raise self.error(key, f"`{key}` is {self.data[key]}", "expected whole bytes, at most 1024 TiB")
         return int(value)
 
@@ -120,22 +123,35 @@ class Table:
         return Table(data, self.source, self.places, (*self.path, *path))
 
 
-def read(file: Path) -> Table:
+def read(file: str | PathLike) -> Table:
     """The whole file. Raises ConfigError where it cannot be read or is no TOML."""
+    text = read_text(file, _MOST_BYTES)
+    source = Source(called(file), 1, tuple(text.split("\n")))
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-        raise ConfigError(f"{file} cannot be read: {reason}") from None
-    source = Source(str(file), 1, tuple(text.splitlines()))
-    try:
-        data = tomllib.loads(text)
+        data = _loaded(text, source)
     except tomllib.TOMLDecodeError as problem:
         found = _PLACE.search(str(problem))
         line, column = (int(found[1]), int(found[2])) if found else (max(1, len(source.lines)), 1)
         message = _PLACE.sub("", str(problem)).removesuffix(" (at end of document)")
         raise ConfigError(f"this is no TOML: {message}", loc=Loc(source, line, column)) from None
     return Table(data, source, _places(source))
+
+
+def _loaded(text: str, source: Source) -> dict[str, object]:
+    """The tables of a text whose nesting and numbers the parser of TOML can take: it recurses, and so do we."""
+    for number, line in enumerate(source.lines, 1):
+        keys = line.partition("=")[0].count(".")
+        problem = excess(line, _LONGEST_LINE, _DEEPEST) or (f"has {keys + 1} keys in one" if keys >= _DEEPEST else "")
+        if problem:
+            raise ConfigError(f"the line {problem}", loc=Loc(source, number, 1))
+    try:
+        return tomllib.loads(text)
+    except RecursionError:  # arrays in arrays, a line each
+        raise ConfigError(f"{source.file} is nested too deeply", notes=["a machine has tables in tables, no more"]) from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as problem:  # of Python: digits of a number
+        raise ConfigError(f"{source.file} cannot be read: {problem}") from None
 
 
 def _places(source: Source) -> dict[tuple, Loc]:

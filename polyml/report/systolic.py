@@ -10,7 +10,8 @@ from math import prod
 
 from polyml import polyhedra
 from polyml.errors import ConfigError
-from polyml.hardware import DATAFLOWS, LINKS, Figure, Systolic
+from polyml.hardware import DATAFLOWS, LINKS, LONGEST, Figure, Systolic
+from polyml.limits import shown
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
@@ -191,7 +192,7 @@ def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
         expected = "expected an array such as 16x16, or a machine such as tpu-v1"
         raise ConfigError("a systolic array has rows and columns", notes=[expected])
     shape = array or (machine.rows, machine.columns)
-    if len(shape) > 2 or any(not isinstance(length, int) or length < 1 for length in shape):
-        expected = "expected one or two positive numbers, as in 16x16"
-        raise ConfigError(f"there is no array of {' x '.join(map(str, shape))}", notes=[expected])
+    if len(shape) > 2 or any(type(length) is not int or not 1 <= length <= LONGEST for length in shape):
+        expected = f"expected one or two positive numbers, as in 16x16, at most {LONGEST:,}"
+        raise ConfigError(f"there is no array of {' x '.join(map(shown, shape[:3]))}", notes=[expected])
     return shape

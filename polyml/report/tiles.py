@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+from polyml import polyhedra
 from polyml.errors import IllegalSchedule, PolymlValueError, ScheduleError
 from polyml.machine import CacheLevel
 from polyml.report.estimates import SHORT, Candidate
@@ -84,6 +85,9 @@ def tiles(
     nests = [names for names in nests_of(source.loops) if len(names) > 1]
     if not nests:
         return Tiles(problem="no loops are directly around each other")
+    idle = [s.name for s in problem.scop.statements.values() if polyhedra.fix(s.domain, sizes).is_empty()]
+    if idle:
+        return Tiles(problem=f"{', '.join(idle)} has no instances with these sizes")
     depth = max(map(len, nests))
     nests, counts = _varied([names for names in nests if len(names) == depth], source, sizes)
     names = tuple(address.rpartition(".")[2] for address in nests[0])

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyml.dtypes import BF16, BY_NUMPY_NAME, FIXED
-from polyml.errors import PolymlError, PolymlOverflowError, PolymlTypeError, PolymlValueError
+from polyml.errors import PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlTypeError, PolymlValueError
 from polyml.frontend.argtypes import arg_type
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import numpy_dtype
+from polyml.runtime import foreign
 
 _ELEMENTS = {numpy_dtype(d): d for d in FIXED if d != BF16}  # NumPy's own
 _ACCEPTED = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
@@ -37,10 +38,10 @@ class Argument:
 
 def argument(name: str, original: object) -> Argument:
     """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
-    if isinstance(original, (np.generic, bool, int, float, complex)):
+    if _is_number(name, original):
         value = _number(name, original)
         return Argument(name, original, value, arg_type(value, name), "")
-    array, copied = (original, False) if type(original) is np.ndarray else _as_array(name, original)
+    array, copied = (original, False) if type(original) is np.ndarray else _read(name, original)
     element = _ELEMENTS.get(array.dtype)
     kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
     plain = numpy_dtype(kind.element)
@@ -116,6 +117,13 @@ def _share(a: np.ndarray, b: np.ndarray) -> bool:
         return True
 
 
+def _is_number(name: str, original: object) -> bool:
+    try:
+        return isinstance(original, (np.generic, bool, int, float, complex))
+    except Exception as problem:  # of the object's __class__
+        raise _raised(name, original, problem) from problem
+
+
 def _number(name: str, original: object) -> object:
     """The number as an exact Python number, or a NumPy scalar of one of the language's own type objects."""
     if isinstance(original, np.generic):
@@ -123,18 +131,31 @@ def _number(name: str, original: object) -> object:
         return numpy_dtype(plain).type(original) if plain else original
     if isinstance(original, bool):
         return original
-    if isinstance(original, (float, complex)):
-        return float(original) if isinstance(original, float) else complex(original)
-    if not -(2**63) <= original < 2**63:
+    if isinstance(original, (float, complex)):  # as such, whatever a class derived from them does when it is converted
+        return float.__float__(original) if isinstance(original, float) else complex.__pos__(original)
+    value = int.__int__(original)
+    if not -(2**63) <= value < 2**63:
         raise PolymlOverflowError(
-            f"argument `{name}` is {_short(original)}, which does not fit 64 bits",
+            f"argument `{name}` is {_short(value)}, which does not fit 64 bits",
             notes=["Python integers are held in 64 bits inside a kernel"],
         )
-    return int(original)
+    return value
 
 
 def _short(value: int) -> str:
     return str(value) if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+
+
+def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
+    """An exact ndarray, and whether it is a copy. Whatever the object raises when it is looked at is why it is no array."""
+    try:
+        return _as_array(name, original)
+    except PolymlError:
+        raise
+    except MemoryError:
+        raise PolymlMemoryError(f"there is not enough memory to read argument `{name}`, a {_type_name(original)}, as an array") from None
+    except Exception as problem:
+        raise _raised(name, original, problem) from problem
 
 
 def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
@@ -148,12 +169,14 @@ def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
         raise _no_array(name, original)
     if isinstance(original, (list, tuple)):
         return _converted(name, original, np.asarray), True
-    if isinstance(original, np.ndarray) or hasattr(original, "__array_interface__"):
+    if isinstance(original, np.ndarray):
         return _converted(name, original, np.asarray), False
+    if hasattr(original, "__array_interface__"):
+        return _mapped(name, original, _converted(name, original, np.asarray)), False
     if _has_buffer(original):
-        return _converted(name, original, lambda o: np.asarray(memoryview(o))), False
+        return _mapped(name, original, _converted(name, original, lambda o: np.asarray(memoryview(o)))), False
     if hasattr(original, "__dlpack__"):
-        return _converted(name, original, np.from_dlpack), False
+        return _mapped(name, original, _converted(name, original, np.from_dlpack)), False
     if hasattr(original, "__array__"):
         return _converted(name, original, np.asarray), True
     raise _no_array(name, original)
@@ -162,10 +185,33 @@ def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
 def _converted(name: str, original: object, convert) -> np.ndarray:
     try:
         return convert(original)
-    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
-        raise PolymlTypeError(
-            f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {problem}", notes=[_ACCEPTED]
-        ) from None
+    except (BufferError, TypeError, ValueError) as problem:
+        raise _unreadable(name, original, _text(problem)) from None
+
+
+def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
+    """The array, unless it cannot be where the object says."""
+    problem = foreign.missing_memory(array)
+    if problem:
+        raise _unreadable(name, original, problem)
+    return array
+
+
+def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
+    return PolymlTypeError(f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED])
+
+
+def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:
+    """It raised that where it should have said what it is."""
+    return _unreadable(name, original, f"{type(problem).__name__}: {_text(problem)}")
+
+
+def _text(problem: Exception) -> str:
+    """What an exception says, if it can."""
+    try:
+        return str(problem)
+    except Exception:  # of a class that is not ours
+        return type(problem).__name__
 
 
 def _has_buffer(original: object) -> bool:

@@ -22,21 +22,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from polyml.errors import ScheduleError
+from polyml.errors import NoFileError, ScheduleError
+from polyml.files import read_regular
 from polyml.frontend.syntax import ArrayType
+from polyml.limits import excess, whole_number
 from polyml.model.scop import Scop
 from polyml.model.text import schedule_text
+from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule import loops
 from polyml.schedule.tree_text import parse_block
+from polyml.userfiles import called, unreadable
 
 if TYPE_CHECKING:
     from polyml.schedule.script import Problem
 
 FORMAT = 1
+MOST_BYTES = 16 << 20  # of a file
+_LONGEST, _DEEPEST = 50_000, 50  # characters of a line, and brackets in one another: what isl's reader can take
+_LARGEST = 2**63 - 1  # of a size
+_OPERATIONS = 3_000_000  # of isl, to read the texts
 _HEAD = "polyml schedule, format "
 _TREE, _END = "tree:", "end"
 
@@ -102,9 +111,25 @@ def _sorted(text: str) -> str:
     return re.sub(r"\{([^{}]*)\}", lambda m: "{ " + "; ".join(sorted(p.strip() for p in m.group(1).split(";"))) + " }", text)
 
 
+def read(path: str | PathLike) -> Saved:
+    """The schedule in a file. NoFileError where there is none, ScheduleError for anything else."""
+    try:
+        content = read_regular(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise NoFileError(f"the schedule {called(path)} does not exist", notes=["`save` of a schedule writes one"]) from None
+    except (OSError, ValueError) as problem:
+        raise ScheduleError(unreadable(path, problem)) from None
+    return parse(content.decode("utf-8", "replace"), called(path))
+
+
 def parse(text: str, where: str) -> Saved:
     """What `Saved.text` wrote. where: the file, for messages. ScheduleError for anything else."""
     lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if problem := excess(line, _LONGEST, _DEEPEST):
+            raise ScheduleError(f"{where} is damaged: line {number} {problem}")
+        if any(whole_number(digits, 0, _LARGEST) is None for digits in re.findall(r"[0-9]{19,}", line)):
+            raise ScheduleError(f"{where} is damaged: line {number} has a number of more than 64 bits")
     if not lines or not lines[0].startswith(_HEAD):
         raise ScheduleError(f"{where} is no schedule of polyml", notes=[f"the first line of one is `{_HEAD}{FORMAT}`"])
     if lines[0] != f"{_HEAD}{FORMAT}":
@@ -171,10 +196,10 @@ class _Lines:
 def _sizes(text: str, reader: _Lines) -> tuple[tuple[str, int], ...]:
     if text == "any":
         return ()
-    pairs = [re.fullmatch(r"(\w+) = (\d+)", part) for part in text.split(", ")]
-    if None in pairs:
+    found = [(name, whole_number(value, 0, _LARGEST)) for name, _, value in (part.partition(" = ") for part in text.split(", "))]
+    if any(not name.isidentifier() or value is None for name, value in found):
         raise reader.wrong(f"sizes: {text}")
-    return tuple((m.group(1), int(m.group(2))) for m in pairs)
+    return tuple(found)
 
 
 def check_name(saved: Saved, kernel: str) -> None:
@@ -186,8 +211,16 @@ def check_name(saved: Saved, kernel: str) -> None:
 def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
     """The tree, for a scop that is the one it was saved for. ScheduleError for another one and for a damaged tree."""
     check_name(saved, scop.name)
+    try:
+        with budget(_OPERATIONS):
+            return _tree_of(saved, scop)
+    except BudgetExceeded as problem:
+        raise ScheduleError(f"the schedule takes too long to read ({problem})") from None
+
+
+def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
     mine, theirs = [*scop.statements], [s.name for s in saved.statements]
-    if {*mine} != {*theirs}:
+    if sorted(mine) != sorted(theirs):
         raise ScheduleError(f"the schedule is for {', '.join(theirs)}; `{scop.name}` has {', '.join(mine)}", notes=[_OTHER])
     for each in saved.statements:
         statement = scop.statements[each.name]

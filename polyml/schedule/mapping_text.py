@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from polyml.errors import ConfigError, IllegalSchedule
+from polyml.limits import excess, shown
 from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan, name, prove
 from polyml.schedule.folds import fold, obstacle
@@ -20,6 +21,8 @@ from polyml.schedule.spacetime import SpaceTime, Vector, linear
 
 _COORDINATES = "txy"
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # of Python's parser
+_LONGEST, _DEEPEST = 1_000, 20  # of a mapping
+_LARGEST = 2**40  # coefficient
 
 
 def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
@@ -30,14 +33,18 @@ def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
 
     Raises ConfigError for anything else.
     """
+    if excess(text, _LONGEST, _DEEPEST):
+        raise _unreadable(text, loops)
     found: dict[str, Vector] = {}
     for part in text.split(","):
         coordinate, equals, value = (each.strip() for each in part.partition("="))
         if not equals or coordinate not in (*_COORDINATES,) or coordinate in found:
             raise _unreadable(text, loops)
-        terms = _terms(_expression(value, text, loops), text, loops)
+        terms = _read(value, text, loops)
         if terms.pop("", 0):
             raise _unreadable(text, loops)
+        if any(abs(number) > _LARGEST for number in terms.values()):
+            raise ConfigError(f"{shown(text)} has coefficients beyond {_LARGEST:,}")
         found[coordinate] = tuple(terms.get(loop, 0) for loop in loops)
     names = _COORDINATES[: len(found)]
     if len(found) < 2 or any(coordinate not in found for coordinate in names):
@@ -45,9 +52,9 @@ def parse(text: str, loops: Sequence[str]) -> tuple[Vector, ...]:
     return tuple(found[coordinate] for coordinate in names)
 
 
-def _expression(value: str, text: str, loops: Sequence[str]) -> ast.expr:
+def _read(value: str, text: str, loops: Sequence[str]) -> dict[str, int]:
     try:
-        return ast.parse(value, mode="eval").body
+        return _terms(ast.parse(value, mode="eval").body, text, loops)
     except _UNREADABLE:
         raise _unreadable(text, loops) from None
 
@@ -80,7 +87,8 @@ def _scaled(terms: Mapping[str, int], factor: int) -> dict[str, int]:
 
 def _unreadable(text: str, loops: Sequence[str]) -> ConfigError:
     expected = f"expected t and x, and y of an array of two dimensions, as sums of multiples of {', '.join(loops)}"
-    return ConfigError(f"`{text}` is no mapping", notes=[f"{expected}, as in \"t = i + j + k, x = i, y = j\""])
+    told = f"`{text}`" if len(text) <= _LONGEST else shown(text)
+    return ConfigError(f"{told} is no mapping", notes=[f"{expected}, as in \"t = i + j + k, x = i, y = j\""])
 
 
 def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -94,7 +102,7 @@ def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
                 expected = f"expected one of {', '.join(names)}, as in \"{nest}: {mapping}\""
                 raise ConfigError(f"which nest is `{mapping}` of?", notes=[expected])
         if nest not in names:
-            raise ConfigError(f"there is no nest {nest!r}", notes=[f"nests: {', '.join(names)}"])
+            raise ConfigError(f"there is no nest {shown(nest)}", notes=[f"nests: {', '.join(names)}"])
         if nest in found:
             raise ConfigError(f"there are two mappings of {nest}")
         found[nest] = mapping

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 
 import islpy as isl
 
-from polyml import polyhedra
+from polyml import polyhedra, userfiles
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.frontend.syntax import ArgType
+from polyml.limits import excess, shown
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop
@@ -28,6 +28,7 @@ from polyml.schedule.loops import Node
 
 OPERATIONS = 3_000_000  # isl operations for one step and its proof
 NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
+_LONGEST, _DEEPEST = 1_000, 50  # of a text over sizes
 MOST_TOGETHER = 64  # iterations of one loop that run together
 
 
@@ -74,6 +75,15 @@ class Problem:
     @cached_property
     def _relaxed(self) -> isl.UnionMap:
         return relaxed_validity(self.dependences, self.scop, self.reductions)
+
+
+def _word(value: object) -> str:
+    """What was given for a loop, a size or the like, as the name of a step has it."""
+    return value if type(value) is str and len(value) < 60 else shown(value)
+
+
+def _words(*values: object) -> str:
+    return ", ".join(map(_word, values))
 
 
 @contextmanager
@@ -140,8 +150,10 @@ class Schedule:
         As in tile(i=32, j=8), or tile({"S0.i": 32}). The loops are directly inside one another, in whatever order they are
         named. Where `i` is parallel, `i_t` is then.
         """
+        if sizes is not None and not isinstance(sizes, Mapping):
+            raise ScheduleError(f"tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not {shown(sizes)}")
         given = {**(sizes or {}), **named}
-        words = ", ".join(f"{name}={size!r}" for name, size in given.items())
+        words = ", ".join(f"{_word(name)}={shown(size)}" for name, size in given.items())
         return self._changed(f"tile({words})", lambda tree: transform.tile(tree, given))
 
     def fuse(self, first: str, *others: str) -> Schedule:
@@ -154,7 +166,7 @@ class Schedule:
         It has the first one's name. Iterations that have the same value meet: `shift` moves them against each other first.
         """
         names = (first, *others)
-        return self._changed(f"fuse({', '.join(names)})", lambda tree: transform.fuse(tree, names))
+        return self._changed(f"fuse({_words(*names)})", lambda tree: transform.fuse(tree, names))
 
     def distribute(self, loop: str, after: str | None = None) -> Schedule:
         """Parts of a loop's body get a loop each (loop distribution, fission).
@@ -165,7 +177,7 @@ class Schedule:
 
         after: a statement behind which the body is cut in two; without it every part is on its own.
         """
-        return self._changed(f"distribute({loop})", lambda tree: transform.distribute(tree, loop, after))
+        return self._changed(f"distribute({_word(loop)})", lambda tree: transform.distribute(tree, loop, after))
 
     def interchange(self, first: str, second: str) -> Schedule:
         """Two loops change places; those between them stay (loop interchange; Halide: reorder).
@@ -173,7 +185,7 @@ class Schedule:
             for i:                      for j:
                 for j: S          ->        for i: S
         """
-        return self._changed(f"interchange({first}, {second})", lambda tree: transform.interchange(tree, first, second))
+        return self._changed(f"interchange({_words(first, second)})", lambda tree: transform.interchange(tree, first, second))
 
     def skew(self, loop: str, by: str, factor: int = 1) -> Schedule:
         """A loop counts from where another one is, so that wavefronts become loops (loop skewing; Wolfe, 1986).
@@ -183,7 +195,7 @@ class Schedule:
 
         `by` is a loop around all statements of `loop`.
         """
-        return self._changed(f"skew({loop}, {by}, {factor})", lambda tree: transform.skew(tree, loop, by, factor))
+        return self._changed(f"skew({_words(loop, by, factor)})", lambda tree: transform.skew(tree, loop, by, factor))
 
     def shift(self, loop: str, by: int | str | None = None, /, **statements: int | str) -> Schedule:
         """Statements run some iterations later in a loop (loop shifting, retiming).
@@ -203,15 +215,15 @@ class Schedule:
             given = statements or dict.fromkeys(inside, by)
             return transform.shift(tree, loop, {name: self._affine(e, "shift") for name, e in given.items()})
 
-        words = by if by is not None else ", ".join(f"{name}={e}" for name, e in statements.items())
-        return self._changed(f"shift({loop}, {words})", change)
+        words = _word(by) if by is not None else ", ".join(f"{name}={_word(e)}" for name, e in statements.items())
+        return self._changed(f"shift({_word(loop)}, {words})", change)
 
     def reverse(self, loop: str) -> Schedule:
         """A loop runs from its last iteration to its first (loop reversal).
 
             for i upwards: S      ->    for i downwards: S
         """
-        return self._changed(f"reverse({loop})", lambda tree: transform.reverse(tree, loop))
+        return self._changed(f"reverse({_word(loop)})", lambda tree: transform.reverse(tree, loop))
 
     def split(self, loop: str, at: int | str) -> Schedule:
         """A loop's iterations are cut in two (index-set splitting).
@@ -226,7 +238,7 @@ class Schedule:
         def change(tree: Node) -> Node:
             return transform.split(tree, loop, self._affine(at, "split"), domains)
 
-        return self._changed(f"split({loop}, at={at})", change)
+        return self._changed(f"split({_word(loop)}, at={_word(at)})", change)
 
     # what loops are asked
 
@@ -240,8 +252,8 @@ class Schedule:
         The loop carries no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
         """
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:
-            raise ScheduleError(f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {count!r}")
-        return self._asking(f"unroll_jam({loop}, {count})", loop, unroll_jam=count)
+            raise ScheduleError(f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {shown(count)}")
+        return self._asking(f"unroll_jam({_words(loop, count)})", loop, unroll_jam=count)
 
     def vectorize(self, loop: str) -> Schedule:
         """A loop's iterations are lanes of vectors, with a mask for those left over.
@@ -252,7 +264,7 @@ class Schedule:
         The loop carries no dependence, or only updates of a sum and its like whose order is free. The loops keep their
         order: of a loop that is not the innermost one, whole vectors go through the loops inside.
         """
-        return self._asking(f"vectorize({loop})", loop, vectorize=True)
+        return self._asking(f"vectorize({_word(loop)})", loop, vectorize=True)
 
     def parallel(self, loop: str) -> Schedule:
         """A loop's iterations go to threads.
@@ -262,7 +274,7 @@ class Schedule:
         The loop carries no dependence, be it of a reduction. Threads share the loop evenly; of loops inside one another the
         outer one goes to threads. `tile` first, where one iteration is little work.
         """
-        return self._asking(f"parallel({loop})", loop, parallel=True)
+        return self._asking(f"parallel({_word(loop)})", loop, parallel=True)
 
     def pack(self, array: str, at: str) -> Schedule:
         """What one iteration of a loop reads of an array is copied to memory of its own first (data packing, Halide:
@@ -280,7 +292,7 @@ class Schedule:
             self._readable(array, transform.statements(transform.at(tree, transform.find(tree, at))), at)
             return transform.asking(tree, at, pack=tuple(dict.fromkeys((*asked.pack, array))))
 
-        return self._changed(f"pack({array}, at={at})", change)
+        return self._changed(f"pack({_word(array)}, at={_word(at)})", change)
 
     def isolate(self, loop: str) -> Schedule:
         """Full tiles get code of their own, without tests for where loops end.
@@ -300,11 +312,11 @@ class Schedule:
                 raise ScheduleError(f"isolate takes a loop over tiles, which `{loop}` is not", notes=notes)
             return transform.asking(tree, loop, isolate=True)
 
-        return self._changed(f"isolate({loop})", change)
+        return self._changed(f"isolate({_word(loop)})", change)
 
     def plain(self, loop: str) -> Schedule:
         """Take back what a loop was asked by `parallel`, `vectorize`, `unroll_jam`, `pack` or `isolate`."""
-        return self._changed(f"plain({loop})", lambda tree: transform.plain(tree, loop))
+        return self._changed(f"plain({_word(loop)})", lambda tree: transform.plain(tree, loop))
 
     # text
 
@@ -314,8 +326,14 @@ class Schedule:
         return self.saved.text()
 
     def save(self, path: str | PathLike) -> None:
-        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search."""
-        Path(path).write_text(self.text)
+        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search. ScheduleError
+        where it cannot be written; what is there then stays as it is.
+        """
+        try:
+            userfiles.write_text(path, self.text)
+        except (OSError, ValueError, TypeError) as problem:
+            why = userfiles.reason(problem)
+            raise ScheduleError(f"the schedule cannot be written to {userfiles.called(path)}: {why}") from problem
 
     # steps
 
@@ -354,8 +372,8 @@ class Schedule:
     def _affine(self, value: int | str, step: str) -> isl.PwAff:
         """{ [] -> [(e)] } over sizes."""
         names = polyhedra.parameter_names(self.problem.scop.domain)
-        text = str(value)
-        whole = isinstance(value, int) and not isinstance(value, bool)
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        text = str(value) if whole or isinstance(value, str) and not excess(value, _LONGEST, _DEEPEST) else ""
         known = {*re.findall(r"[A-Za-z_]\w*", text)} <= {*names} and re.fullmatch(r"[\w\s+*()-]+", text)
         try:
             if whole or isinstance(value, str) and known:
@@ -363,7 +381,7 @@ class Schedule:
         except isl.Error:
             pass
         notes = [f"sizes: {', '.join(names) or 'none'}"]
-        raise ScheduleError(f"{step} takes an integer or a text that is affine in sizes, not {value!r}", notes=notes)
+        raise ScheduleError(f"{step} takes an integer or a text that is affine in sizes, not {shown(value)}", notes=notes)
 
     def _readable(self, array: str, names: tuple[str, ...], at: str) -> None:
         """Raise ScheduleError unless a statement reads elements of the array."""

@@ -13,6 +13,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import ScheduleError
+from polyml.limits import shown
 from polyml.model.text import integer_text
 from polyml.schedule.asked import Asked
 from polyml.schedule.loops import (
@@ -36,6 +37,9 @@ from polyml.schedule.loops import (
 from polyml.schedule.tree import Band, scaled_floor
 
 
+_LARGEST = 2**31  # size of a tile, factor of a skew
+
+
 def addresses(tree: Node) -> list[str]:
     """How each loop is called: by its name, or as `S0.i` where several have that name."""
     return [_address(tree, path) for path, _ in loops(tree)]
@@ -51,7 +55,7 @@ def _address(tree: Node, path: Path) -> str:
 def find(tree: Node, address: str) -> Path:
     """Where the loop `i`, or `S0.i` around the statement S0, stands."""
     if not isinstance(address, str):
-        raise ScheduleError(f"a loop is called by its name, a text, not by {address!r}", notes=[_loops_note(tree)])
+        raise ScheduleError(f"a loop is called by its name, a text, not by {shown(address)}", notes=[_loops_note(tree)])
     statement, _, name = address.rpartition(".")
     if statement and statement not in statements(tree):
         known = ", ".join(sorted(statements(tree)))
@@ -146,8 +150,9 @@ def distribute(tree: Node, name: str, after: str | None) -> Node:
 
 def skew(tree: Node, name: str, by: str, factor: int) -> Node:
     """for i: for j: S  ->  for i: for j + factor*i: S"""
-    if not _is_int(factor) or factor == 0:
-        raise ScheduleError(f"skew takes a factor other than 0, an integer, not {factor!r}")
+    if not _is_int(factor) or factor == 0 or abs(factor) > _LARGEST:
+        notes = [f"at most {_LARGEST:,}"] if _is_int(factor) and factor else []
+        raise ScheduleError(f"skew takes a factor other than 0, an integer, not {shown(factor)}", notes=notes)
     path, other = find(tree, name), find(tree, by)
     if path == other:
         raise ScheduleError(f"skew takes two loops, not `{name}` twice", notes=[_loops_note(tree)])
@@ -219,8 +224,13 @@ def plain(tree: Node, name: str) -> Node:
 
 
 def _positive(step: str, name: str, size: object) -> None:
-    if not _is_int(size) or size < 1:
-        raise ScheduleError(f"{step} takes a size of at least 1 for `{name}`, not {size!r}")
+    if not _is_int(size) or not 1 <= size <= _LARGEST:
+        notes = [f"at most {_LARGEST:,}"] if _is_int(size) and size > 1 else []
+        raise ScheduleError(f"{step} takes a size of at least 1 for {_called(name)}, not {shown(size)}", notes=notes)
+
+
+def _called(name: object) -> str:
+    return f"`{name}`" if type(name) is str else shown(name)
 
 
 def _is_int(value: object) -> bool:

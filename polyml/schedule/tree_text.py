@@ -105,6 +105,8 @@ def parse_block(text: str) -> Tree:
     process down with it on some texts.
     """
     lines = [_LINE.fullmatch(line) for line in text.splitlines()]
+    if any(line is not None and len(line.group(1)) > _DEEPEST for line in lines):
+        raise ValueError("it has more levels than a schedule has loops")
     if not lines or None in lines:
         raise ValueError(f"line {lines.index(None) + 1 if lines else 1} of the tree")
     rows = [(len(m.group(1)), bool(m.group(2)), m.group(3), m.group(4)) for m in lines]
@@ -115,6 +117,7 @@ def parse_block(text: str) -> Tree:
 
 
 _LINE = re.compile(r'( *)(- )?(\w+):(?: "([^"\\]*)")?')
+_DEEPEST = 400  # spaces before a line
 _Row = tuple[int, bool, str, "str | None"]  # spaces, whether an item of a list begins there, key, value
 
 

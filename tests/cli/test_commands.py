@@ -84,27 +84,27 @@ def test_run_takes_sizes_and_inputs_from_the_file():
 
 
 def test_a_wrong_size_preset_or_argument_is_named_with_what_exists():
-    assert run("run", "sized.py:scale", "-D", "K=5", code=1)[1] == (
+    assert run("run", "sized.py:scale", "-D", "K=5", code=2)[1] == (
         "error: scale has no size 'K'\n  note: sizes: N, M\n")
-    assert run("run", "sized.py:scale", "--preset", "HUGE", code=1)[1] == (
+    assert run("run", "sized.py:scale", "--preset", "HUGE", code=2)[1] == (
         "error: sized.py has no size 'HUGE'\n  note: it has SMALL, BIG\n")
-    assert run("run", "loops.py:smooth", "--preset", "BIG", code=1)[1] == (
+    assert run("run", "loops.py:smooth", "--preset", "BIG", code=2)[1] == (
         "error: --preset BIG needs SIZES and inputs(size, rng) in loops.py, and no --arg\n"
         "  note: without them: --arg 'A=f64[N,M]' -D N=100 -D M=200\n")
-    assert run("run", "loops.py:smooth", "--arg", "C=f64[3]", code=1)[1] == (
+    assert run("run", "loops.py:smooth", "--arg", "C=f64[3]", code=2)[1] == (
         "error: smooth has no parameter 'C'\n  note: it has A, B, n\n")
 
 
 def test_sizes_without_presets_are_refused(folder):
     (folder / "flat.py").write_text(WITH_INPUTS.replace('{"SMALL": {"N": 4, "M": 6}, "BIG": {"N": 40, "M": 60}}', '{"N": 4, "M": 6}'))
-    assert run("run", "flat.py:scale", code=1)[1] == (
+    assert run("run", "flat.py:scale", code=2)[1] == (
         "error: SIZES of flat.py has no sizes by name\n"
         '  note: expected presets, as in SIZES = {"LARGE": {"N": 1000}}\n')
 
 
 def test_inputs_that_do_not_fit_the_kernel_are_refused(folder):
     (folder / "wrong.py").write_text(WITH_INPUTS.replace('"x": 2.0, ', ""))
-    assert run("run", "wrong.py:scale", code=1)[1] == (
+    assert run("run", "wrong.py:scale", code=2)[1] == (
         "error: inputs(size, rng) of wrong.py does not fit scale\n"
         "  note: it gives A\n  note: expected a dict with x, A\n")
 
@@ -206,7 +206,7 @@ def test_cache_counts_verifies_and_clears():
 
 def test_cache_switched_off_is_an_error(monkeypatch):
     monkeypatch.setenv("POLYML_CACHE", "0")
-    assert run("cache", "info", code=1)[1] == (
+    assert run("cache", "info", code=2)[1] == (
         "error: the cache is switched off\n  note: POLYML_CACHE=1 switches it on\n")
 
 
@@ -241,8 +241,8 @@ def test_bench_times_a_kernel(monkeypatch):
 
 
 def test_bench_names_unknown_kernels_and_presets():
-    assert run("bench", "gem", "--preset", "MINI", code=1)[1].startswith("error: there is no kernel named 'gem'")
-    assert "MINI, SMALL" in run("bench", "gemm", "--preset", "TINY", code=1)[1]
+    assert run("bench", "gem", "--preset", "MINI", code=2)[1].startswith("error: there is no kernel named 'gem'")
+    assert "MINI, SMALL" in run("bench", "gemm", "--preset", "TINY", code=2)[1]
 
 
 def test_an_internal_error_is_one_line_with_the_way_to_the_traceback(monkeypatch):

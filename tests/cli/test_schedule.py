@@ -65,15 +65,15 @@ def test_a_schedule_that_was_edited_into_an_illegal_one_is_refused(folder):
 
 def test_a_schedule_of_another_kernel_and_a_damaged_one_are_refused(folder):
     run("schedule", "sized.py:scale", "--save", "s.txt")
-    _, err = run("schedule", "other.py:prefix", "--load", "s.txt", code=1)
+    _, err = run("schedule", "other.py:prefix", "--load", "s.txt", code=2)
     assert "the schedule is for the kernel `scale`, not for `prefix`" in err
     (folder / "half.txt").write_text((folder / "s.txt").read_text()[:300])
-    _, err = run("schedule", "sized.py:scale", "--load", "half.txt", code=1)
+    _, err = run("schedule", "sized.py:scale", "--load", "half.txt", code=2)
     assert "half.txt is damaged" in err
 
 
 def test_files_that_are_not_there_are_named():
     _, err = run("schedule", "sized.py:scale", "--load", "none.txt", code=2)
     assert "none.txt" in err and "does not exist" in err
-    _, err = run("schedule", "sized.py:scale", "--save", "no/folder.txt", code=1)
+    _, err = run("schedule", "sized.py:scale", "--save", "no/folder.txt", code=2)
     assert "cannot be written to no/folder.txt" in err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults import cache, proportions, signals, sizes
+from tests.faults import cache, input, proportions, signals, sizes
 from tests.faults.campaign import Fault
 
-FAULTS: tuple[Fault, ...] = (*proportions.FAULTS, *cache.FAULTS, *signals.FAULTS, *sizes.FAULTS)
+FAULTS: tuple[Fault, ...] = (*sizes.FAULTS, *proportions.FAULTS, *cache.FAULTS, *signals.FAULTS, *input.FAULTS)

@@ -378,3 +378,15 @@ def test_operations_on_bits_are_operations():
 
     found = closure.report(np.zeros((8, 8), np.int32), 8, simulate=False)
     assert found.operations == {"i32": 2 * 8**3}
+
+
+def product(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def test_a_kernel_of_which_a_loop_has_no_iterations_is_reported():
+    found = polyml.kernel(product).report(np.zeros((8, 0)), np.zeros((0, 8)), np.zeros((8, 8)), simulate=False)
+    assert found.tiles.problem == "S0 has no instances with these sizes" and found.tiles.schedule is None and str(found)

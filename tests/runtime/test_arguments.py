@@ -194,3 +194,57 @@ def test_overlap_that_is_too_hard_to_tell_counts():
     with pytest.raises(np.exceptions.TooHardError):
         np.shares_memory(a, b, max_work=10_000)
     assert _share(a, b)
+
+
+# Objects that lie
+
+
+class Says:
+    def __init__(self, **interface):
+        self.kept = np.arange(8.0)
+        address = self.kept.__array_interface__["data"][0]
+        self.__array_interface__ = {"version": 3, "shape": (8,), "typestr": "<f8", "data": (address, False), **interface}
+
+
+def lies(original) -> str:
+    with pytest.raises(PolymlTypeError) as caught:
+        argument("A", original)
+    return caught.value.message
+
+
+@pytest.mark.parametrize("interface", [
+    {"shape": (10**12,)}, {"shape": (2**59,)}, {"strides": (2**40,)}, {"strides": (-(2**40),)}, {"data": (8, False)}, {"data": (2**64 - 8, False)},
+])
+def test_memory_that_is_not_there_is_not_read(interface):
+    assert "where this process has no such memory" in (told := lies(Says(**interface))) or "no memory of a process" in told
+
+
+def test_memory_that_is_there_is_taken():
+    whole = Says()
+    assert np.shares_memory(argument("A", whole).value, whole.kept) and argument("A", Says(shape=(0,))).value.size == 0
+    assert list(argument("A", Says(shape=(4,), strides=(16,))).value) == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyError(1), OverflowError(), RecursionError(), ZeroDivisionError("no")])
+@pytest.mark.parametrize("name", ["__array_interface__", "__array__", "__dlpack__", "__class__"])
+def test_what_an_object_raises_says_why_it_is_no_array(name, error):
+    def get(self):
+        raise error
+
+    assert f"{type(error).__name__}" in lies(type("Raising", (), {name: property(get)})())
+
+
+def test_an_array_that_is_itself_ends():
+    class Itself:
+        def __array__(self, *args, **kwargs):
+            return np.asarray(self)
+
+    assert "RecursionError" in lies(Itself())
+
+
+def test_numbers_are_taken_as_such_whatever_their_class_does():
+    def refuse(self):
+        raise RuntimeError("no number")
+
+    given = type("Number", (int,), {"__int__": refuse, "__index__": refuse, "__lt__": refuse})(3), type("Real", (float,), {"__float__": refuse})(2.5)
+    assert [(type(v), v) for v in (argument("n", each).value for each in given)] == [(int, 3), (float, 2.5)]

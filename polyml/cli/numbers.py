@@ -1,0 +1,22 @@
+"""Whole numbers as options take them."""
+
+from __future__ import annotations
+
+import click
+
+from polyml.limits import shown, whole_number
+
+
+class Whole(click.ParamType):
+    """A whole number within limits, which the message names."""
+
+    name = "integer"
+
+    def __init__(self, least: int, most: int):
+        self._least, self._most = least, most
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        found = whole_number(str(value), self._least, self._most)
+        if found is None:
+            self.fail(f"{shown(value)} is no whole number from {self._least} to {self._most:,}.", parameter, context)
+        return found

@@ -1,0 +1,78 @@
+"""Limits on what people write, tested before anything else looks at it: digits of numbers, nesting and length of texts.
+
+What Python's and isl's readers make of longer texts takes them down, or takes minutes.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WHOLE = re.compile(r"-?[0-9]+(?:_[0-9]+)*")
+_LONGEST_NUMBER = 40  # characters of a number of 64 bits, with signs, leading zeros and underscores to spare
+_SHOWN = 60  # characters of what was written that a message repeats
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """The number from `least` to `most` that ASCII digits write, with `_` between them where it helps; None for anything else.
+
+    >>> whole_number(" 1_000", 1, 2**31), whole_number("-3", -5, 5)
+    (1000, -3)
+    >>> [whole_number(text, 0, 99) for text in ("100", "-1", "1__0", "²", "٣", "1.0", "", "9" * 5000)]
+    [None, None, None, None, None, None, None, None]
+    """
+    text = text.strip(" ")
+    if len(text) > _LONGEST_NUMBER or not _WHOLE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if least <= number <= most else None
+
+
+def whole_numbers(text: str, separator: str, most_numbers: int, most: int, least: int = 1) -> tuple[int, ...] | None:
+    """Up to so many such numbers; None for anything else.
+
+    >>> whole_numbers("32, 8", ",", 3, 1024), whole_numbers("4x4", "x", 2, 99), whole_numbers("1,,2", ",", 3, 9)
+    ((32, 8), (4, 4), None)
+    """
+    parts = text.split(separator, most_numbers)
+    found = tuple(whole_number(part, least, most) for part in parts)
+    return None if None in found or len(found) > most_numbers else found
+
+
+def shown(value: object) -> str:
+    """What was written as a message repeats it, whatever it is: its repr, of long ones the beginning, the end and the length.
+
+    >>> shown("1__0"), shown("9" * 5000)
+    ("'1__0'", "'9999999999999999999999999...99999999999999999999' (5,000 characters)")
+    """
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _SHOWN else f"'{_inside(value)}' ({len(value):,} characters)"
+    if isinstance(value, int) and not -(2**64) < value < 2**64:
+        return f"a number of {value.bit_length():,} bits"
+    try:
+        text = repr(value)
+    except Exception:  # of a type that is not ours
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 4 * _SHOWN else f"a {type(value).__name__}"
+
+
+def _inside(text: str) -> str:
+    return repr(f"{text[:25]}...{text[-20:]}")[1:-1]
+
+
+def excess(text: str, most_characters: int, most_nested: int) -> str:
+    """Why a text is longer or nested deeper than anyone would write it, as the end of a sentence; "" where it is neither.
+
+    >>> excess("((1))", 100, 50), excess("(" * 51, 100, 50), excess("1" * 101, 100, 50)
+    ('', 'is nested deeper than 50 levels', 'is longer than 100 characters')
+    """
+    if len(text) > most_characters:
+        return f"is longer than {most_characters:,} characters"
+    depth = deepest = 0
+    for character in text:
+        if character in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in _CLOSING:
+            depth -= 1
+    return f"is nested deeper than {most_nested} levels" if deepest > most_nested else ""

@@ -1,0 +1,55 @@
+"""Arrays that other objects say they are: NumPy believes what `__array_interface__` says of memory; here it is looked at first."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import cache
+
+import numpy as np
+
+_MS_ASYNC = 1  # of msync(2): with Linux since 2.6.19 it writes nothing, but it fails with ENOMEM where memory is not mapped
+
+
+def missing_memory(array: np.ndarray) -> str:
+    """Why an array cannot be what it says, as a sentence; "" if its elements lie in memory that this process has.
+
+    That something is mapped there does not make it the array's: only what cannot be true is found.
+    """
+    low, high = bounds(array)
+    if low == high:
+        return ""
+    told = f"{array.size:,} elements of {array.itemsize} bytes at {low:#x}"
+    if low < 0 or high >= 2**63:
+        return f"it says that it has {told}, which is no memory of a process"
+    return "" if _is_mapped(low, high) else f"it says that it has {told}, where this process has no such memory"
+
+
+def bounds(array: np.ndarray) -> tuple[int, int]:
+    """The address of the first byte of the elements, and the one behind the last."""
+    low = high = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    for extent, stride in zip(array.shape, array.strides):
+        reach = (extent - 1) * stride
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high + array.itemsize
+
+
+def _is_mapped(low: int, high: int) -> bool:
+    ask, page = _msync(), os.sysconf("SC_PAGE_SIZE")
+    if ask is None:
+        return True
+    start = low - low % page
+    return ask(start, high - start, _MS_ASYNC) == 0
+
+
+@cache
+def _msync():
+    """The system's function; None where it is not known to change nothing."""
+    if sys.platform != "linux":
+        return None
+    found = ctypes.CDLL(None).msync
+    found.argtypes, found.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
+    return found

@@ -1,0 +1,86 @@
+"""Files that users name: read within bounds, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from polyml.errors import ConfigError, PolymlError
+from polyml.files import UnsuitableFile, read_regular
+from polyml.limits import shown
+
+
+def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError] = ConfigError) -> str:
+    """The text of a regular file, which is UTF-8. Raises `error` for what is not there, is no such file, or too large."""
+    try:
+        return read_regular(path, limit_bytes).decode("utf-8")
+    except (OSError, ValueError, TypeError) as problem:
+        raise error(unreadable(path, problem)) from None
+
+
+def unreadable(path: object, problem: Exception) -> str:
+    """Why a file cannot be read, as a sentence."""
+    if isinstance(problem, UnsuitableFile) and not _is_folder(path):
+        return str(problem)
+    return f"{called(path)} cannot be read: {'Is a directory' if _is_folder(path) else reason(problem)}"
+
+
+def _is_folder(path: object) -> bool:
+    try:
+        return os.path.isdir(path)
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def reason(problem: Exception) -> str:
+    """Of what opening, reading or writing a file raised, in a few words."""
+    if isinstance(problem, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(problem, OSError):
+        return str(problem) if isinstance(problem, UnsuitableFile) else problem.strerror or type(problem).__name__
+    return "this is no name of a file"
+
+
+def called(path: object) -> str:
+    """A file's name in a message."""
+    try:
+        name = os.fsdecode(path)
+    except Exception:  # of what is no path, and of what a class that is not ours makes of it
+        return shown(path)
+    return name if len(name) <= 200 and name.isprintable() else shown(name)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Make `path` a file of that text, or leave what is there: the text goes to a file beside it, which then gets its name.
+
+    What is there and is no file, as /dev/stdout, is written to. Raises OSError, and ValueError for what is no name of a file.
+    """
+    place = Path(os.path.realpath(path))
+    content = text.encode("utf-8", "surrogateescape")
+    try:
+        mode = place.stat().st_mode
+    except FileNotFoundError:
+        mode = 0
+    if mode and not stat.S_ISREG(mode):
+        _write_to(os.fspath(path), content)
+        return
+    temporary = place.parent / f".polyml-{os.urandom(8).hex()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            if mode:
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            file.write(content)
+        os.replace(temporary, place)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _write_to(path: str, content: bytes) -> None:
+    """A device or a pipe that someone reads: one that nobody does would be waited for, and is an OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    with open(descriptor, "wb") as file:
+        file.write(content)
