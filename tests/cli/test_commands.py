@@ -214,7 +214,7 @@ def test_a_cache_that_others_can_write_is_not_looked_into(folder):
     (folder / "cache").mkdir()
     (folder / "cache").chmod(0o777)
     for command in ("info", "verify", "clear"):
-        assert run("cache", command, code=1)[1] == (
+        assert run("cache", command, code=2)[1] == (
             f"error: the cache is not used: {folder}/cache can be written by other users (its mode is 0777), who could put code "
             "there that this process would run\n  note: a folder of your own that only you may write to is (mode 0700)\n")
     assert "not used: " in run("doctor", code=1)[0]
@@ -222,7 +222,7 @@ def test_a_cache_that_others_can_write_is_not_looked_into(folder):
 
 def test_a_cache_folder_is_named_from_the_root(monkeypatch):
     monkeypatch.setenv("POLYML_CACHE_DIR", "~/polyml")
-    assert run("cache", "info", code=1)[1] == (
+    assert run("cache", "info", code=2)[1] == (
         "error: the setting `POLYML_CACHE_DIR` does not take '~/polyml'\n"
         "  note: it takes the absolute path of a folder (/home/me/polyml, not ~/polyml), or None\n")
 
