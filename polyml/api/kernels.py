@@ -41,7 +41,7 @@ from polyml.errors import (
 )
 from polyml.frontend.argtypes import with_ones
 from polyml.frontend.syntax import ArgType
-from polyml.model.interface import Status
+from polyml.model.interface import PYTHON_DECIDES
 from polyml.runtime import arguments, explain, key, results, violations
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
@@ -217,7 +217,7 @@ class Kernel(Scheduled, Reported):
         artifact, values = chosen.artifact, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = violations.failure(artifact, status, values)
-        if status == Status.TOO_GREAT_A_SIZE or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
+        if status in PYTHON_DECIDES or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
             return self._run_as_python(given, f"{error.message}; plain Python decides what happens")
         raise error
 

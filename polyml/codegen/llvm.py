@@ -20,6 +20,7 @@ from polyml.model.scop import Array, ScalarResult
 
 ENTRY = "polyml_kernel"  # the symbol of the compiled function
 ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
+SPARED_LIMIT = 2**39  # bytes of an array that Python would make and the kernel does without
 SHARES = 4  # of a short loop, for each thread
 SHORT_DEPTH = 2  # of the loops inside one
 PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
@@ -140,6 +141,9 @@ class Kernel(Body):
     def _allocate(self) -> str | None:
         """One block of memory for the arrays the kernel owns; gives what has to be released."""
         fn, total = self.fn, "0"
+        for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
+            whole = self.size_bytes(array, whole=True)
+            self._stop_if(fn.emit(f"icmp ugt i64 {whole}, {SPARED_LIMIT}"), Status.TOO_LARGE_TO_SPARE)
         starts: dict[str, str] = {}
         for array in self.module.owned:
             if not array.shape:
@@ -158,11 +162,10 @@ class Kernel(Body):
 
     def _needed_bytes(self, array: Array) -> str:
         """For all threads where each has its own. An array of the source that NumPy cannot have ends the call."""
-        if array.loc is not None:
+        if array.loc is not None and array.name not in self.module.program.windows:
             whole = self.size_bytes(array, whole=True)
             self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
-            if array.name not in self.module.program.windows:
-                return whole
+            return whole
         if array.name in self.module.private:
             return self.product(self.share_bytes(array.name), self.word(0))
         return self.size_bytes(array)

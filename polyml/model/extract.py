@@ -60,7 +60,8 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
     builder = _Builder(nest, places, found)
     order = builder.block(nest.body, outermost(replace(places, counted=True)))
     mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
-    for array in nest.arrays.values():
+    spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
+    for array in (*nest.arrays.values(), *map(written.arrays.get, spared)):
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
     found = limit_checks(integer_arguments(parameters, kernel), least) + found
@@ -69,7 +70,8 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
         params=tuple(p.name for p in kernel.params),
         types=kernel.types,
         parameters=parameters,
-        arrays={name: builder.array(name) for name in nest.arrays},
+        arrays={name: builder.array(name, array) for name, array in nest.arrays.items()},
+        spared=tuple(builder.array(name, written.arrays[name]) for name in spared),
         statements=builder.statements,
         context=facts(parameters, places.sizes, kernel),
         schedule=schedule_tree(order, builder.statements, places.facts),
@@ -90,8 +92,7 @@ class _Builder:
         self.statements: dict[str, Statement] = {}
         self._accesses: dict[tuple, tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
 
-    def array(self, name: str) -> Array:
-        info = self.nest.arrays[name]
+    def array(self, name: str, info: ArrayInfo) -> Array:
         shape = tuple(size_pw_aff(extent) for extent in info.shape)
         return Array(
             name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,

@@ -20,6 +20,10 @@ class Status(IntEnum):
     DOES_NOT_FIT = -5  # a Python int in the type of an element
     TOO_LARGE_AN_ARRAY = -6  # for any memory
     TOO_GREAT_A_SIZE = -7  # of an argument, for loops in 64 bits
+    TOO_LARGE_TO_SPARE = -8  # is an array that the kernel does without: to go through what would be its elements takes very long
+
+
+PYTHON_DECIDES = frozenset({Status.TOO_GREAT_A_SIZE, Status.TOO_LARGE_TO_SPARE})
 
 
 @dataclass(frozen=True)

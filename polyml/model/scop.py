@@ -152,7 +152,8 @@ class Scop:
     """parameters: every symbolic integer used, also the sizes that only checks mention.
 
     context: { : facts about parameters that hold for every call }, sizes not negative. usual: { : what checks of the kind "usual"
-    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the entry lets them be.
+    leave besides }, None: nothing. limits: of symbolic integers, how far from 0 the entry lets them be. spared: local arrays of the
+    source that no statement needs any more.
     schedule: the source order. body_order is the schedule tree's text: hash and cache by it.
     """
 
@@ -169,6 +170,7 @@ class Scop:
     result_is_tuple: bool
     usual: isl.Set | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    spared: tuple[Array, ...] = ()
     loc: Loc | None = field(default=None, compare=False)
 
     @property

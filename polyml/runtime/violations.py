@@ -31,6 +31,8 @@ def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) ->
         return PolymlValueError(f"an array of {name} is too large: it would have 2**63 bytes or more")
     if status == Status.TOO_GREAT_A_SIZE:
         return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
+    if status == Status.TOO_LARGE_TO_SPARE:
+        return PolymlMemoryError(f"an array that {name} does without would have more than 512 GiB")
     if status == Status.LEFT_64_BITS:
         wrap = "NumPy integers (np.int64(...)) wrap instead"
         return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[_PARTLY_WRITTEN, wrap])

@@ -124,8 +124,28 @@ def test_a_shape_of_the_source_is_too_large_without_elements_too():
                     A[j] += B[i, 2 - j]
 
     none(np.zeros(3), 2**40, 0)
-    with pytest.raises(PolymlValueError, match="an array of `none` is too large"):
+    with pytest.warns(polyml.PolymlPerformanceWarning, match="does without"), pytest.raises(ValueError, match="array is too big"):
         none(np.zeros(3), 2**60, 0)
+
+
+def sum_of_an_array_that_is_not_made(n):
+    B = np.zeros((n, n))
+    C = B + 1.0
+    return C.sum()
+
+
+def sum_of_rows_that_are_not_kept(n):
+    B = np.zeros((n, 2))
+    B[n:] = 2.0
+    return B.sum()
+
+
+@pytest.mark.parametrize("function, size", [(sum_of_an_array_that_is_not_made, 2**20), (sum_of_rows_that_are_not_kept, 2**39 + 7)])
+def test_an_array_that_the_kernel_does_without_and_no_memory_holds_is_python_s(function, size):
+    kernel = polyml.kernel(function, cache=False)
+    assert kernel(30) == function(30) and kernel.compiled
+    with pytest.warns(polyml.PolymlPerformanceWarning, match="does without would have more than 512 GiB"), pytest.raises(MemoryError):
+        kernel(size)
 
 
 def test_calls_on_several_threads_have_arrays_of_their_own():
