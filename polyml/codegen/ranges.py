@@ -17,6 +17,7 @@ MOST_THREADS = 2**16
 LINE_BYTES = 64
 
 Range = tuple[int, int]  # the least and the greatest value
+_ANY = (-PARAMETER_LIMIT, PARAMETER_LIMIT)
 
 
 class LeavesRange(CannotRunTogether):
@@ -61,7 +62,7 @@ class Ranges:
     def _sum(self, e: Lin) -> Range:
         low = high = e.const
         for atom, c in e.terms:
-            least, most = self._names[atom] if type(atom) is str else self._of_atom(atom)
+            least, most = self._names.get(atom, _ANY) if type(atom) is str else self._of_atom(atom)
             low += c * (least if c > 0 else most)
             high += c * (most if c > 0 else least)
         return low, high

@@ -14,7 +14,7 @@ from polyml.model.affine import Affine, Formula
 from polyml.model.nest import Loop
 from polyml.polyhedra import Frame
 
-LONG_STEP = 9  # no two iterations have elements of 8 bytes in one cache line; tiles of values would be mostly empty
+LONG_STEP = 128  # three tiles of 32 values in four would be empty; shorter steps are those of tiles in the source, too
 
 
 @dataclass(frozen=True, eq=False)
