@@ -157,12 +157,11 @@ def _copied_out(
     """array[e] = wide[the last iteration that wrote e, e]; None where there is no single expression for that."""
     name = f"S{len(scop.statements)}"
     writers = [s for s in users if s.write.array == array.name]
-    last = polyhedra.last_of([(s.write.relation.intersect_domain(s.domain), len(starts)) for s in writers], name)
+    iterators = tuple(f"e{d}" for d in range(len(array.shape)))
+    last = polyhedra.last_of([(s.write.relation.intersect_domain(s.domain), len(starts)) for s in writers], name, iterators)
     if last is None:
         return None
     domain, values = last
-    iterators = tuple(f"e{d}" for d in range(len(array.shape)))
-    domain = polyhedra.with_iterators(domain, iterators)
     own = tuple(polyhedra.dimension(domain, d).to_pw_aff() for d in range(len(iterators)))
     there = tuple(v.sub(polyhedra.on_domain(s, domain)) for v, s in zip(values, starts))
     blank = replace(writers[0], name=name, iterators=iterators, domain=domain, reads=())

@@ -49,15 +49,19 @@ def flat(relation: isl.Map) -> isl.Set:
     return relation.wrap().flatten()
 
 
-def last_of(writes: Sequence[tuple[isl.Map, int]], name: str) -> tuple[isl.Set, list[isl.PwAff]] | None:
-    """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[e] } and, for each, the greatest of these
-    dimensions over all that write it. None where that is not one expression.
+def last_of(
+    writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]
+) -> tuple[isl.Set, list[isl.PwAff]] | None:
+    """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[iterators] } and, for each, the greatest of
+    these dimensions over all that write it. None where that is not one expression.
     """
     found = None
     for written, depth in writes:
         outermost = written.project_out(_D.in_, depth, written.dim(_D.in_) - depth).reset_tuple_id(_D.in_).reverse()
         found = outermost if found is None else found.union(outermost)
     last = found.set_tuple_name(_D.in_, name).lexmax().coalesce()
+    for dim, iterator in enumerate(iterators):
+        last = last.set_dim_name(_D.in_, dim, iterator)
     values = []
     for dim in range(last.dim(_D.out)):
         one = last.project_out(_D.out, dim + 1, last.dim(_D.out) - dim - 1).project_out(_D.out, 0, dim)

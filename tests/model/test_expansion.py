@@ -108,3 +108,34 @@ def test_values_stay_in_all_arrays(kernel, monkeypatch):
         kernel(*wanted)
         for a, b in zip(got, wanted):
             np.testing.assert_array_equal(a, b)
+
+
+def flat_products(A, B, C, D, E, F, G, NI, NJ, NK, NL, NM):
+    for i in range(NI):
+        for j in range(NJ):
+            E[NJ * i + j] = 0.0
+            for k in range(NK):
+                E[NJ * i + j] += A[NK * i + k] * B[NJ * k + j]
+    for i in range(NJ):
+        for j in range(NL):
+            F[NL * i + j] = 0.0
+            for k in range(NM):
+                F[NL * i + j] += C[NM * i + k] * D[NL * k + j]
+    for i in range(NI):
+        for j in range(NL):
+            G[NL * i + j] = 0.0
+            for k in range(NJ):
+                G[NL * i + j] += E[NJ * i + k] * F[NL * k + j]
+
+
+def test_elements_that_quotients_tell_apart_are_copied_out():
+    """G[e] is that of the iteration e // NL: an expression of the copy's own iterator."""
+    ni, nj, nk, nl, nm = extents = 40, 50, 60, 70, 80
+    rng = np.random.default_rng(1)
+    operands = [rng.integers(-9, 9, n).astype(float) for n in (ni * nk, nk * nj, nj * nm, nm * nl)]
+    results = [np.zeros(n) for n in (ni * nj, nj * nl, ni * nl)]
+    compiled = polyml.kernel(cache=False)(flat_products)
+    compiled(*operands, *results, *extents)
+    a, b, c, d = (o.reshape(s) for o, s in zip(operands, [(ni, nk), (nk, nj), (nj, nm), (nm, nl)]))
+    assert compiled.compiled
+    np.testing.assert_array_equal(results[2].reshape(ni, nl), (a @ b) @ (c @ d))
