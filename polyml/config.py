@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from polyml.errors import ConfigError
-from polyml.limits import shown, whole_number
+from polyml.input_limits import shown, whole_number
 from polyml.machine import usable_cores
 
 _LONGEST_PATH = 4095  # bytes that Linux takes as a path

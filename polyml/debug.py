@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from polyml import config
 from polyml.errors import ConfigError
-from polyml.limits import shown
+from polyml.input_limits import shown
 
 _numbers = itertools.count(1)
 

@@ -20,7 +20,7 @@ from polyml.codegen import ir
 from polyml.codegen import text as program_text
 from polyml.codegen.accesses import as_parameters
 from polyml.codegen.ahead import with_fetches
-from polyml.codegen.ast import Program
+from polyml.codegen.ast import CannotRunTogether, Program
 from polyml.codegen.bends import with_cuts
 from polyml.codegen.build import build, integer_expression
 from polyml.codegen.extremes import with_extremes
@@ -32,7 +32,6 @@ from polyml.codegen.private import with_private_arrays
 from polyml.codegen.ranges import LeavesRange
 from polyml.codegen.rings import with_rings
 from polyml.codegen.shares import with_even_shares
-from polyml.codegen.statements import CannotRunTogether
 from polyml.codegen.vectorize import vectorize
 from polyml.config import Options
 from polyml.dtypes import BY_PART, F16

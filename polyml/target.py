@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyml.errors import ConfigError
 from polyml.hardware import DATAFLOWS, LINKS, LONGEST, Systolic
-from polyml.limits import shown
+from polyml.input_limits import shown
 
 
 @dataclass(frozen=True)

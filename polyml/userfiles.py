@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polyml.errors import ConfigError, PolymlError
 from polyml.files import UnsuitableFile, read_regular
-from polyml.limits import shown
+from polyml.input_limits import shown
 
 
 def read_text(path: str | os.PathLike, limit_bytes: int, error: type[PolymlError] = ConfigError) -> str:

@@ -13,10 +13,9 @@ import pytest
 import kernels
 import polyml
 from polyml import pipeline
-from polyml.codegen.ast import Jam, loops
+from polyml.codegen.ast import CannotRunTogether, Jam, loops
 from polyml.codegen.interpret import run
 from polyml.codegen.llvm import ENTRY
-from polyml.codegen.statements import CannotRunTogether
 from polyml.config import STAGES, Options, scope
 from polyml.errors import CompileError, NotAffineError, PolymlTypeError
 from polyml.frontend.argtypes import arg_type

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyml import config
-from polyml.api import asked as asked_
+from polyml.api import report_arguments
 from polyml.api.compiling import alone
 from polyml.api.function import Function
 from polyml.api.given import exact_types, originals, types_of
@@ -46,10 +46,10 @@ class Reported(Function):
         what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
-        kind = asked_.text("target", target) or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": _levels(caches), "tile": asked_.sizes("tile", tile), "block": asked_.sizes("block", block)}
-        asked |= {"threads": asked_.number("threads", threads, 0, asked_.MOST_THREADS), "rank": asked_.text("rank", rank)}
-        asked |= {"simulate": asked_.flag("simulate", simulate), "coherent": asked_.flag("coherent", coherent)}
+        kind = report_arguments.text("target", target) or ("cpu" if self.target is None else "systolic")
+        asked = {"caches": _levels(caches), "tile": report_arguments.sizes("tile", tile), "block": report_arguments.sizes("block", block)}
+        asked |= {"threads": report_arguments.number("threads", threads, 0, report_arguments.MOST_THREADS), "rank": report_arguments.text("rank", rank)}
+        asked |= {"simulate": report_arguments.flag("simulate", simulate), "coherent": report_arguments.flag("coherent", coherent)}
         asked |= self._asked(machine, array, dataflow, links, mapping, kind)
         found = asked.pop("machine")
 
@@ -76,8 +76,8 @@ class Reported(Function):
         fastest. IllegalSchedule: there is none.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
-        plans = asked_.sequence("plans", plans, "those of a report's nests", _plan())
-        return self._simulated(self._arguments(self._bound(args, {})), asked, asked_.text("engine", engine), plans)
+        plans = report_arguments.sequence("plans", plans, "those of a report's nests", _plan())
+        return self._simulated(self._arguments(self._bound(args, {})), asked, report_arguments.text("engine", engine), plans)
 
     def compare(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
@@ -90,10 +90,10 @@ class Reported(Function):
         from exact ones, where that is known better than it is derived.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
-        engine, trace = asked_.text("engine", engine), asked_.flag("trace", trace)
+        engine, trace = report_arguments.text("engine", engine), report_arguments.flag("trace", trace)
         if not isinstance(listing, bool):
-            units = asked_.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
-            listing = tuple(asked_.sizes("listing", unit, least=0) for unit in units)
+            units = report_arguments.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
+            listing = tuple(report_arguments.sizes("listing", unit, least=0) for unit in units)
 
         def made() -> SimulationReport:
             from polyml.report.simulation import compared
@@ -106,8 +106,8 @@ class Reported(Function):
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
-        given = {"machine": _described(machine), "array": asked_.sequence("array", array, "rows and columns, as in (16, 16)"), "dataflow": asked_.text("dataflow", dataflow)}
-        given |= {"links": asked_.text("links", links), "mapping": asked_.texts("mapping", mapping)}
+        given = {"machine": _described(machine), "array": report_arguments.sequence("array", array, "rows and columns, as in (16, 16)"), "dataflow": report_arguments.text("dataflow", dataflow)}
+        given |= {"links": report_arguments.text("links", links), "mapping": report_arguments.texts("mapping", mapping)}
         if self.target is None or kind != "systolic":
             return given
         of_target = {**given, **self.target.asked}
@@ -137,12 +137,12 @@ class Reported(Function):
 
 def _described(machine: object) -> Described | None:
     if machine is not None and not isinstance(machine, Described):
-        raise asked_.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
+        raise report_arguments.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
     return machine
 
 
 def _levels(caches: object) -> tuple[CacheLevel, ...]:
-    return asked_.sequence("caches", caches, "CacheLevels, nearest first", CacheLevel)
+    return report_arguments.sequence("caches", caches, "CacheLevels, nearest first", CacheLevel)
 
 
 def _plan() -> type[Plan]:

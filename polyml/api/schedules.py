@@ -10,7 +10,7 @@ from polyml.api.compiling import alone
 from polyml.api.inspection import Inspected
 from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.limits import shown
+from polyml.input_limits import shown
 from polyml.runtime.artifact import parse_type
 from polyml.userfiles import called
 

@@ -9,7 +9,7 @@ from polyml.cli import specs
 from polyml.cli.target import Target, reported
 from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArgType
-from polyml.limits import shown
+from polyml.input_limits import shown
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from polyml import config
-from polyml.api.asked import MOST_THREADS
+from polyml.api.report_arguments import MOST_THREADS
 from polyml.caches import hierarchy
 from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
 from polyml.cli.target import load_target
 from polyml.errors import ConfigError, PolymlError
-from polyml.limits import shown, whole_number, whole_numbers
+from polyml.input_limits import shown, whole_number, whole_numbers
 from polyml.machines import find
 from polyml.userfiles import called, reason, write_text
 

@@ -15,7 +15,7 @@ from polyml.cli.report import array_shape
 from polyml.cli.target import Target, load_target
 from polyml.errors import ConfigError, PolymlError
 from polyml.hardware import LONGEST
-from polyml.limits import shown, whole_numbers
+from polyml.input_limits import shown, whole_numbers
 from polyml.machines import find
 
 _WRONG, _USAGE = 1, 2  # exit statuses

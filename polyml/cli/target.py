@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 
 from polyml.errors import ConfigError, PolymlError
 from polyml.files import kind_of
-from polyml.limits import shown
+from polyml.input_limits import shown
 from polyml.userfiles import called, reason
 
 

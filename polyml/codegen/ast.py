@@ -16,6 +16,10 @@ from polyml.model.scop import Scop
 from polyml.schedule.asked import NOTHING, Asked
 
 
+class CannotRunTogether(Exception):
+    """A program asks for lanes that its statements do not allow; the same program without them is right."""
+
+
 @dataclass(frozen=True)
 class Instance:
     """One instance of a statement: its iterators in order, as expressions of the loop variables."""

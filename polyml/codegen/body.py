@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Node, Program, loops, substitute
+from polyml.codegen.ast import CannotRunTogether, Guard, Instance, Jam, Loop, Node, Program, loops, substitute
 from polyml.codegen.cells import Cells, Place
 from polyml.codegen.conflicts import ConflictTest
 from polyml.codegen.integers import (
@@ -33,7 +33,7 @@ from polyml.codegen.memory import Memory
 from polyml.codegen.nest import has_guard
 from polyml.codegen.ranges import Ranges
 from polyml.codegen.slots import SlotMap, SlotStride, Stride
-from polyml.codegen.statements import CannotRunTogether, Evaluator, Row
+from polyml.codegen.statements import Evaluator, Row
 from polyml.codegen.values import Arithmetic, Val
 from polyml.model.reduction import identity
 from polyml.model.scop import Array, Role

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyml.codegen.ast import Loop, Program
+from polyml.codegen.ast import CannotRunTogether, Loop, Program
 from polyml.codegen.integers import Choice, Extremum, FloorDiv, Lin
-from polyml.codegen.statements import CannotRunTogether
 
 PARAMETER_LIMIT = 2**40  # of a symbolic integer of which the Scop says nothing
 INTEGER_LIMIT, END_LIMIT = 2**62, 2**61  # of any integer; of a loop's ends, so that how far they are apart fits too

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from polyml.codegen import elementary
-from polyml.codegen.ast import Instance, Jam, Loop, Node, Unroll
+from polyml.codegen.ast import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.cells import Place, disjoint
 from polyml.codegen.integers import Lin, var
 from polyml.codegen.scans import before_of, is_read_before
@@ -113,10 +113,6 @@ class Row:
 
     places: tuple[tuple[Place, ...], ...]
     offsets: tuple[int, ...]
-
-
-class CannotRunTogether(Exception):
-    """A program asks for lanes that its statements do not allow; the same program without them is right."""
 
 
 class Evaluator:

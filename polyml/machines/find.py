@@ -11,7 +11,7 @@ from pathlib import Path
 from polyml import machine
 from polyml.errors import ConfigError
 from polyml.hardware import Cpu, Described
-from polyml.limits import shown
+from polyml.input_limits import shown
 from polyml.machines import files
 from polyml.userfiles import called
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from polyml.errors import ConfigError
-from polyml.limits import excess, shown
+from polyml.input_limits import excess, shown
 from polyml.machines import units
 from polyml.machines.units import Quantity
 from polyml.source import Loc, Source

@@ -11,7 +11,7 @@ from math import prod
 from polyml import polyhedra
 from polyml.errors import ConfigError
 from polyml.hardware import DATAFLOWS, LINKS, LONGEST, Figure, Systolic
-from polyml.limits import shown
+from polyml.input_limits import shown
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule

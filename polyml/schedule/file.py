@@ -30,7 +30,7 @@ import islpy as isl
 from polyml.errors import NoFileError, ScheduleError
 from polyml.files import read_regular
 from polyml.frontend.syntax import ArrayType
-from polyml.limits import excess, whole_number
+from polyml.input_limits import excess, whole_number
 from polyml.model.scop import Scop
 from polyml.model.text import schedule_text
 from polyml.polyhedra import BudgetExceeded, budget

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.limits import excess, shown
+from polyml.input_limits import excess, shown
 from polyml.schedule.axes import axis_names
 from polyml.schedule.dataflows import Plan, name, prove
 from polyml.schedule.folds import fold, obstacle

@@ -17,7 +17,7 @@ import islpy as isl
 from polyml import polyhedra, userfiles
 from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.frontend.syntax import ArgType
-from polyml.limits import excess, shown
+from polyml.input_limits import excess, shown
 from polyml.model.dependence import Dependences
 from polyml.model.reduction import Reduction, relaxed_validity
 from polyml.model.scop import Scop

@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import ScheduleError
-from polyml.limits import shown
+from polyml.input_limits import shown
 from polyml.model.text import integer_text
 from polyml.schedule.asked import Asked
 from polyml.schedule.loops import (

@@ -15,6 +15,9 @@ from tests.faults.campaign import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: processes would ignore it as well
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @dataclass(frozen=True)
 class End:

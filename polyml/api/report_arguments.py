@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 
 from polyml.errors import ConfigError
-from polyml.limits import shown
+from polyml.input_limits import shown
 
 MOST = 64  # of sizes, mappings and the like: a kernel has fewer loops and nests
 MOST_THREADS = 4096

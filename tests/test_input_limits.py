@@ -4,7 +4,7 @@ import pytest
 
 from polyml import config
 from polyml.errors import ConfigError, PolymlError, PolymlTypeError, ScheduleError
-from polyml.limits import excess, shown, whole_number, whole_numbers
+from polyml.input_limits import excess, shown, whole_number, whole_numbers
 from polyml.source import Loc, Source
 
 
@@ -56,7 +56,7 @@ def test_settings_refuse_what_they_do_not_take_in_few_words(name, value):
 
 
 def test_what_is_asked_of_reports_is_looked_at_first():
-    from polyml.api import asked
+    from polyml.api import report_arguments as asked
 
     for read, values in (
         (asked.sizes, [7, "44", None, (0,), (2**40,), (True,), (1.5,), (1,) * 65, range(10**12), iter([1]), Evil(), [Evil()]]),
