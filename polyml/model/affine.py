@@ -241,6 +241,11 @@ def atoms(value: Affine | Formula) -> frozenset[Atom]:
     return frozenset().union(*({atom} | _atoms_inside(atom) for atom, _ in value.terms))
 
 
+def quotients(*values: Affine | Formula) -> int:
+    """How many different ones there are: isl has a dimension for each."""
+    return sum(isinstance(atom, Floor) for atom in frozenset().union(*map(atoms, values)))
+
+
 def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
     """{ [iterators] -> [(value)] }"""
     linear = to_aff(value, frame)

@@ -12,6 +12,8 @@ _EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, giv
 _COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
 _DEPTH_LIMIT = 5
 QUOTIENTS, CHOICES = 6, 6  # of one expression: isl's time doubles with each, and is minutes at three times as many
+CONDITIONS = 24  # of one kernel that have more quotients around, each of which is stored
+QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
 
 
 def is_exact(dtype: DType) -> bool:
@@ -125,8 +127,8 @@ def is_small(value: Affine) -> bool:
 def _is_simple(value: Affine) -> bool:
     if all(isinstance(atom, str) for atom, _ in value.terms):
         return True
-    kinds = [isinstance(atom, af.Floor) for atom in af.atoms(value) if not isinstance(atom, str)]
-    return sum(kinds) <= QUOTIENTS and len(kinds) - sum(kinds) <= CHOICES
+    choices = sum(isinstance(atom, (af.Extreme, af.Choice)) for atom in af.atoms(value))
+    return choices <= CHOICES and af.quotients(value) <= QUOTIENTS
 
 
 def known(value: Value) -> Affine | Formula | None:

@@ -15,7 +15,7 @@ from polyml.model.affine import Affine, Formula
 from polyml.model.complexes import parts_of
 from polyml.model.branches import flag, joined, leading_truths, select
 from polyml.model.halves import widened
-from polyml.model.fold import CHOICES, QUOTIENTS, folded, formula_choice, is_exact, is_small, known
+from polyml.model.fold import CHOICES, CONDITIONS, QUOTIENTS, QUOTIENTS_AROUND, folded, formula_choice, is_exact, is_small, known
 from polyml.model.interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.names import Names
 from polyml.model.nest import (
@@ -34,6 +34,7 @@ from polyml.model.nest import (
     with_children,
 )
 from polyml.model.scop import Gather, Role, ScalarArg
+from polyml.model.select import explicit
 from polyml.source import Loc
 
 _PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
@@ -68,6 +69,7 @@ class _Resolver:
         self.env: dict[str, Affine | Formula | Read | str | None] = {}  # a Read: of an index array that does not change
         self.products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
         self.depth = 0
+        self.conditions = 0  # that are as those on data, since their quotients are many
         self.around: list[Loop | Guard] = []  # without their bodies
         self.requirements: list[Requirement] = []
         self.contents: dict[tuple[str, Affine], Requirement] = {}  # by index array and size of what it indexes
@@ -213,9 +215,12 @@ class _Resolver:
     def _if(self, condition, then, orelse, iterators, predicate) -> tuple[Node, ...]:
         test = self.truth(condition)
         if isinstance(test, Truth):
-            return self._affine_if(test.formula, then, orelse, iterators, predicate)
+            if self._has_few_quotients(test.formula):
+                return self._affine_if(test.formula, then, orelse, iterators, predicate)
+            self._count_condition(condition)
+            return self._data_if(explicit(test.formula, BOOL), then, orelse, iterators, predicate)
         first, rest, op = leading_truths(test)
-        if first is None or _count(orelse if op == "and" else then) > _COPIED_STATEMENTS:
+        if first is None or not self._has_few_quotients(first) or _count(orelse if op == "and" else then) > _COPIED_STATEMENTS:
             return self._data_if(test, then, orelse, iterators, predicate)
         before = dict(self.env)
         inside = first if op == "and" else af.negate(first)
@@ -224,6 +229,20 @@ class _Resolver:
         decided = Guard(af.negate(inside), self.block(orelse if op == "and" else then, iterators, predicate))
         self.env = _merged(None, after_data, self.env)
         return (data, decided) if decided.body else (data,)
+
+    def _count_condition(self, condition: syntax.Expr) -> None:
+        self.conditions += 1
+        if self.conditions > CONDITIONS:
+            raise NotAffineError(
+                f"there are more than {CONDITIONS} conditions with // or % beside others",
+                loc=condition.loc,
+                notes=["write them as a table: an array of what each remainder selects"],
+            )
+
+    def _has_few_quotients(self, formula: Formula) -> bool:
+        """Whether isl can tell the instances that meet it beside the conditions around, else it is as one on data."""
+        around = (node.condition for node in self.around if isinstance(node, Guard))
+        return af.quotients(formula, *around) <= QUOTIENTS_AROUND
 
     def _affine_if(self, formula: Formula, then, orelse, iterators, predicate) -> tuple[Node, ...]:
         before = dict(self.env)

@@ -11,9 +11,10 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.model import affine as af
 from polyml.model.affine import Compare, Formula
+from polyml.model.fold import QUOTIENTS_AROUND
 from polyml.model.nest import Integer, Truth, Value, children, subvalues, with_children
 
-_PIECES_LIMIT = 16  # beyond it, a condition becomes part of the value
+_PIECES_LIMIT = 16  # beyond it, or beyond QUOTIENTS_AROUND, a condition becomes part of the value
 
 
 def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value]]:
@@ -26,7 +27,7 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value
     while waiting:
         formula, here = waiting.pop()
         test = _first_affine_test(here) if len(done) + len(waiting) < _PIECES_LIMIT else None
-        if test is None:
+        if test is None or af.quotients(formula, test) > QUOTIENTS_AROUND:
             done.append((formula, here))
             continue
         waiting.append((af.conjunction(formula, af.negate(test)), _decided(here, test, False, evaluated)))

@@ -115,3 +115,20 @@ def test_an_array_may_have_sixty_four_dimensions(written):
     kernel = polyml.kernel(function)
     agree(function, kernel, np.arange(6.0).reshape(3, *[1] * 62, 2))
     assert kernel.compiled
+
+
+def chain(count):
+    branches = (f"{'el' if k > 2 else ''}if i % {k} == 1:\n            B[i] = {k}.0" for k in range(2, count + 2))
+    return one_loop(*branches)
+
+
+@pytest.mark.parametrize("count, is_compiled", [(3, True), (12, True), (40, False)])
+def test_a_chain_of_conditions_with_remainders_is_compiled_in_its_time(written, count, is_compiled):
+    function = written(chain(count))
+    kernel = polyml.kernel(function)
+    if is_compiled:
+        agree(function, kernel, np.zeros(100), np.zeros(100))
+    else:
+        with pytest.warns(polyml.PolymlPerformanceWarning, match="more than 24 conditions with // or % beside others"):
+            agree(function, kernel, np.zeros(100), np.zeros(100))
+    assert kernel.compiled is is_compiled
