@@ -387,7 +387,8 @@ class Schedule:
         """Raise ScheduleError unless a statement reads elements of the array."""
         arrays = self.problem.scop.arrays
         read = {a.array for name in names for a in self.problem.scop.statements[name].reads if a.subscripts}
-        if array not in read:
+        if not isinstance(array, str) or array not in read:
             shown = ", ".join(sorted(read)) or "no array"
-            known = f"`{array}` is not read in loop `{at}`" if array in arrays else f"there is no array `{array}`"
+            is_array = isinstance(array, str) and array in arrays
+            known = f"`{array}` is not read in loop `{at}`" if is_array else f"there is no array `{_word(array)}`"
             raise ScheduleError(known, notes=[f"in loop `{at}` are read: {shown}"])

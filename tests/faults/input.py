@@ -307,7 +307,7 @@ def _wrong(end: End) -> str:
     lines = end.error.splitlines()
     if end.status not in (0, 1, REFUSED):
         return f"status {end.status}: {end.error[-200:]}"
-    if end.status == 1 and "not writable" in end.out:  # as the doctor tells it
+    if end.status == 1 and ("not writable" in end.out or "not used" in end.out):  # as the doctor tells it
         return ""
     if end.status and not any("error: " in line or line.startswith("Error: ") for line in lines) and "Usage" not in end.error:
         return f"status {end.status} without an error: {end.error[-200:]!r}"

@@ -248,3 +248,14 @@ def test_numbers_are_taken_as_such_whatever_their_class_does():
 
     given = type("Number", (int,), {"__int__": refuse, "__index__": refuse, "__lt__": refuse})(3), type("Real", (float,), {"__float__": refuse})(2.5)
     assert [(type(v), v) for v in (argument("n", each).value for each in given)] == [(int, 3), (float, 2.5)]
+
+
+@pytest.mark.parametrize("interface", [{"data": b"12345678"}, {"data": b""}, {"data": bytearray(64), "offset": 8}, {"data": bytearray(64), "offset": -8}])
+def test_what_lies_outside_of_its_buffer_is_no_array(interface):
+    with pytest.raises(PolymlTypeError, match="and its buffer has"):
+        argument("A", Says(**interface))
+
+
+def test_what_fills_its_buffer_is_an_array():
+    assert argument("A", Says(data=bytearray(64))).value.tolist() == [0.0] * 8
+    assert argument("A", memoryview(np.arange(16.0).reshape(4, 4)[:, ::2])).value.tolist() == [[0, 2], [4, 6], [8, 10], [12, 14]]
