@@ -1,7 +1,7 @@
 """Recursion as deep as an expression of thousands of terms needs.
 
-The compiler visits expressions recursively, as Python's own does. A sum of 343 terms is 343 levels deep, each of some frames, on top
-of those of the caller: past Python's limit of recursion, which says nothing of what the machine can do.
+The compiler visits expressions recursively, as Python's own does. A sum of 343 terms is 343 levels deep, each of some frames, on
+top of those of the caller: past Python's limit of recursion, which says nothing of what the machine can do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from polyml import interrupts
+
 Result = TypeVar("Result")
 
 FRAMES = 20_000  # six for each level of the deepest expression that Python compiles, 3,000
@@ -21,8 +23,8 @@ STACK_BYTES = 256 << 20  # of addresses; memory is taken as it is used
 def on_deep_stack(run: Callable[[], Result]) -> Result:
     """What `run` returns, run on a thread of its own that has a large stack, with this thread's context variables.
 
-    Its errors are raised here; an interrupt waits until it has ended. `run` must not ask for a lock that the caller holds. The limit
-    of recursion is the process's, and is raised meanwhile. RecursionError where even that is too little, or there is no thread.
+    Its errors are raised here; signals wait until it has ended. `run` must not ask for a lock that the caller holds. The limit of
+    recursion is the process's, and is raised meanwhile. RecursionError where even that is too little, or there is no thread.
     """
     context, outcome, limit = contextvars.copy_context(), [], sys.getrecursionlimit()
 
@@ -33,14 +35,13 @@ def on_deep_stack(run: Callable[[], Result]) -> Result:
             outcome.append((None, problem))
 
     thread = threading.Thread(target=work, name="polyml-deep")
-    sys.setrecursionlimit(max(limit, FRAMES))
-    try:
-        _start(thread)
-        interrupt = _end_of(thread)
-    finally:
-        sys.setrecursionlimit(limit)
-    if interrupt is not None:
-        raise interrupt
+    with interrupts.deferred():
+        sys.setrecursionlimit(max(limit, FRAMES))
+        try:
+            _start(thread)
+            thread.join()
+        finally:
+            sys.setrecursionlimit(limit)
     result, problem = outcome[0]
     if problem is not None:
         raise problem
@@ -56,13 +57,3 @@ def _start(thread: threading.Thread) -> None:
     finally:
         threading.stack_size(usual)
 
-
-def _end_of(thread: threading.Thread) -> KeyboardInterrupt | None:
-    """Wait for the thread; gives the interrupt that came meanwhile."""
-    interrupt = None
-    while thread.is_alive():
-        try:
-            thread.join()
-        except KeyboardInterrupt as pressed:
-            interrupt = pressed
-    return interrupt

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyml import config
-from polyml.api import report_arguments
+from polyml.api import report_arguments as checked
 from polyml.api.compiling import alone
 from polyml.api.function import Function
 from polyml.api.given import exact_types, originals, types_of
@@ -46,10 +46,10 @@ class Reported(Function):
         what the best one is, "cycles", "utilisation", "ports", "registers", "traffic" or "energy"; mapping: a text
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
-        kind = report_arguments.text("target", target) or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": _levels(caches), "tile": report_arguments.sizes("tile", tile), "block": report_arguments.sizes("block", block)}
-        asked |= {"threads": report_arguments.number("threads", threads, 0, report_arguments.MOST_THREADS), "rank": report_arguments.text("rank", rank)}
-        asked |= {"simulate": report_arguments.flag("simulate", simulate), "coherent": report_arguments.flag("coherent", coherent)}
+        kind = checked.text("target", target) or ("cpu" if self.target is None else "systolic")
+        asked = {"caches": _levels(caches), "tile": checked.sizes("tile", tile), "block": checked.sizes("block", block)}
+        asked |= {"threads": checked.number("threads", threads, 0, checked.MOST_THREADS), "rank": checked.text("rank", rank)}
+        asked |= {"simulate": checked.flag("simulate", simulate), "coherent": checked.flag("coherent", coherent)}
         asked |= self._asked(machine, array, dataflow, links, mapping, kind)
         found = asked.pop("machine")
 
@@ -76,8 +76,8 @@ class Reported(Function):
         fastest. IllegalSchedule: there is none.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
-        plans = report_arguments.sequence("plans", plans, "those of a report's nests", _plan())
-        return self._simulated(self._arguments(self._bound(args, {})), asked, report_arguments.text("engine", engine), plans)
+        plans = checked.sequence("plans", plans, "those of a report's nests", _plan())
+        return self._simulated(self._arguments(self._bound(args, {})), asked, checked.text("engine", engine), plans)
 
     def compare(
         self, *args, machine=None, array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(),
@@ -90,10 +90,10 @@ class Reported(Function):
         from exact ones, where that is known better than it is derived.
         """
         asked = self._asked(machine, array, dataflow, links, mapping)
-        engine, trace = report_arguments.text("engine", engine), report_arguments.flag("trace", trace)
+        engine, trace = checked.text("engine", engine), checked.flag("trace", trace)
         if not isinstance(listing, bool):
-            units = report_arguments.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
-            listing = tuple(report_arguments.sizes("listing", unit, least=0) for unit in units)
+            units = checked.sequence("listing", listing, "True, False or rows and columns, as in [(0, 3)]")
+            listing = tuple(checked.sizes("listing", unit, least=0) for unit in units)
 
         def made() -> SimulationReport:
             from polyml.report.simulation import compared
@@ -106,8 +106,9 @@ class Reported(Function):
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
-        given = {"machine": _described(machine), "array": report_arguments.sequence("array", array, "rows and columns, as in (16, 16)"), "dataflow": report_arguments.text("dataflow", dataflow)}
-        given |= {"links": report_arguments.text("links", links), "mapping": report_arguments.texts("mapping", mapping)}
+        given = {"machine": _described(machine), "dataflow": checked.text("dataflow", dataflow)}
+        given |= {"array": checked.sequence("array", array, "rows and columns, as in (16, 16)")}
+        given |= {"links": checked.text("links", links), "mapping": checked.texts("mapping", mapping)}
         if self.target is None or kind != "systolic":
             return given
         of_target = {**given, **self.target.asked}
@@ -137,12 +138,12 @@ class Reported(Function):
 
 def _described(machine: object) -> Described | None:
     if machine is not None and not isinstance(machine, Described):
-        raise report_arguments.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
+        raise checked.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
     return machine
 
 
 def _levels(caches: object) -> tuple[CacheLevel, ...]:
-    return report_arguments.sequence("caches", caches, "CacheLevels, nearest first", CacheLevel)
+    return checked.sequence("caches", caches, "CacheLevels, nearest first", CacheLevel)
 
 
 def _plan() -> type[Plan]:

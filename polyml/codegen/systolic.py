@@ -541,7 +541,7 @@ class NestProgram:
 
     def _last_of_nest(self, name: str) -> isl.Set:
         """Instances whose element no instance of the nest writes after them."""
-        order, later = Order(self._scop.schedule), []
+        order, later = Order(self._scop), []
         statement = self.cells[name].statement
         own = statement.write.relation.intersect_domain(statement.domain)
         for other in (each.statement for each in self.cells.values()):

@@ -105,7 +105,7 @@ def _terms(value: Value, sign: str) -> Iterator[tuple[Value, str]]:
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
     """{ S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }"""
-    order = Order(scop.schedule)
+    order = Order(scop)
     free: list[isl.UnionMap] = []
     kept: list[isl.UnionMap] = []
     for array, operator in dict.fromkeys((r.array, r.operator) for r in found.values()):

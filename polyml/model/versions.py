@@ -71,7 +71,7 @@ def keep(
 
 def _versions(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> Iterator[_Version]:
     found: list[_Version] = []
-    order = Order(scop.schedule)
+    order = Order(scop)
     for name in turns:
         statement = scop.statements[name]
         for number, access in enumerate(statement.reads if name in readers else ()):
