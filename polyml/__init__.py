@@ -22,6 +22,7 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         PolymlPerformanceWarning,
         PolymlTypeError,
         PolymlValueError,
+        RecompileError,
         ScheduleError,
     )
     from polyml.target import Target
@@ -42,6 +43,7 @@ __all__ = [
     "PolymlPerformanceWarning",
     "PolymlTypeError",
     "PolymlValueError",
+    "RecompileError",
     "ScheduleError",
     "Target",
     "config",

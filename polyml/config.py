@@ -32,8 +32,10 @@ class Options:
     a*b+c, "fast" is LLVM's fast. schedule: "source" keeps the source's order of loops. fusion: which neighbouring nests become
     one, "no": none, "max": all that may, "smart": where the loop stays parallel and they use the same data, "model": those, and
     where memory traffic saved is worth what it costs.
-    threads: 0 means every core this process may use. fallback: what a kernel that is not affine does, run as plain
-    Python or raise. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
+    threads: 0 means every core this process may use. fallback: what a call does that is not compiled as a whole, "warn" and
+    "silent": run as plain Python, in which parts may be compiled, with a warning or without, "error": raise. recompile: what a
+    kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
+    Python. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
     debug_dir None: to stderr.
     """
 
@@ -44,7 +46,8 @@ class Options:
     parallel: bool = True
     vectorize: bool = True
     tile: bool = True
-    fallback: str = "python"
+    fallback: str = "warn"
+    recompile: str = "default"
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
@@ -152,7 +155,8 @@ _SETTINGS = {
     "parallel": _flag(),
     "vectorize": _flag(),
     "tile": _flag(),
-    "fallback": _choice("python", "error"),
+    "fallback": _choice("warn", "silent", "error"),
+    "recompile": _choice("default", "fail", "plain"),
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),

@@ -86,6 +86,10 @@ class ConfigError(PolymlError, ValueError):
     """A setting that does not exist, or a value it does not take."""
 
 
+class RecompileError(PolymlError):
+    """A call needs other code than there is, and `recompile="fail"` lets none be made."""
+
+
 class CompileError(PolymlError):
     """A stage of the compiler failed; the message names the stage. Always a defect of polyml."""
 

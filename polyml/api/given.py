@@ -19,8 +19,8 @@ def exact_types(given: tuple[Argument, ...]) -> tuple[ArgType, ...]:
 
 
 def for_python(argument: Argument) -> object:
-    """What py_func gets: arrays that were converted as arrays, all else as it came."""
-    converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, np.ndarray)
+    """What py_func gets: foreign objects that were converted as arrays, all else as it came."""
+    converted = isinstance(argument.value, np.ndarray) and not isinstance(argument.original, (np.ndarray, list, tuple))
     return argument.value if converted else argument.original
 
 

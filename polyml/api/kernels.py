@@ -15,9 +15,9 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from polyml import config, interrupts
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
+from polyml.api.plain import Kinds, Plain, Tally, is_exact, left_to_python
 from polyml.api.reports import Reported
 from polyml.api.schedules import Scheduled
 from polyml.api.specialisation import Hot, Specialisation, is_unusual, take_kept, timed
@@ -33,10 +34,12 @@ from polyml.config import Options, active
 from polyml.errors import (
     CompileError,
     ConfigError,
-    NotAffineError,
+    LanguageError,
     PolymlError,
+    PolymlOverflowError,
     PolymlPerformanceWarning,
     PolymlTypeError,
+    RecompileError,
     SizesNeeded,
 )
 from polyml.frontend.argtypes import with_ones
@@ -45,7 +48,7 @@ from polyml.model.interface import PYTHON_DECIDES
 from polyml.runtime import arguments, explain, key, results, violations
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
-from polyml.runtime.binding import Outcome
+from polyml.runtime.binding import MISS, Guard, Outcome
 from polyml.runtime.cache import open_cache
 from polyml.runtime.captures import Captures, captures
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
@@ -53,6 +56,7 @@ from polyml.source import Loc
 from polyml.target import Target
 
 if TYPE_CHECKING:
+    from polyml.frontend.parse import Refusals
     from polyml.frontend.parts import Part
     from polyml.schedule.file import Saved
     from polyml.simulate import Simulation
@@ -84,11 +88,14 @@ class Kernel(Scheduled, Reported):
         self._specialisations: dict[tuple, Specialisation] = {}
         self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
         self._python_reason = ""
-        self._warned: set[str] = set()
-        # by line and column of what is not affine: the function in parts, and the lines of parts that are too small
-        self._parts: dict[tuple[int, int], tuple[FunctionType | None, list[PartCall]]] = {}
-        self._parts_left: dict[tuple[int, int], set[tuple[int, int]]] = {}
-        self._is_part = False  # of a function that runs partly as Python, which warns itself
+        self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
+        self._as_python = Tally()
+        self._always: Plain | None = None  # what runs whatever the arguments are
+        self._kinds = Kinds()
+        # by the places of what is refused: the function in parts, and the lines of parts that do not pay
+        self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
+        self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
+        self._is_part = False  # of a function that runs partly as Python
         self._renew_lock()
         _kernels.add(self)
 
@@ -100,7 +107,11 @@ class Kernel(Scheduled, Reported):
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(args))
-        return self._call_slowly(self._bound(args, kwargs))
+        return self._call_otherwise(args, kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Kernel | MethodType:
+        """A method of the class that it stands in, as a function is."""
+        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<polyml.kernel {self.__name__}({', '.join(self._names)})>"
@@ -123,10 +134,11 @@ class Kernel(Scheduled, Reported):
             plans = [(run.plan.recurrence, run.plan.mapping, run.cycles) for run in self._simulation.runs]
             runs = [(recurrence.nest.name, recurrence.text(mapping), cycles) for recurrence, mapping, cycles in plans]
             return explain.simulated(str(self.target), runs, self._where)
-        if last is None:
+        if last is None and not self._python_reason:
             return f"{self._where}: not called yet"
-        if last.artifact is None:
-            text = explain.python(last.types, last.layouts, str(last.reason), self._where)
+        if last is None or last.artifact is None:
+            called = "" if last is None else explain.signature(last.types, last.layouts)
+            text = explain.python(called, self._python_reason or str(last.reason), self._where)
             return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self._compiled_parts())])
         text = explain.compiled(last.artifact, last.options, last.timings, last.from_cache, self._where)
         others = [s for s in self.signatures if s != explain.signature(last.types, last.layouts)]
@@ -143,6 +155,24 @@ class Kernel(Scheduled, Reported):
 
     # A call that the last entry does not take
 
+    def _call_otherwise(self, args: tuple, kwargs: Mapping[str, object]):
+        if (always := self._always) is not None and always.scope is active():
+            result = always(*args, **kwargs)
+            if result is not MISS:
+                return result
+        self._always = None
+        if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and self.target is None:
+            return self._run_as_python(args, kwargs, self._without_names())
+        return self._call_slowly(self._bound(args, kwargs))
+
+    def _without_names(self) -> PolymlError:
+        """Why a function whose arguments have no names is not compiled."""
+        try:
+            self._parsed()
+        except PolymlError as problem:
+            return problem
+        raise CompileError(f"the parameters of `{self.__name__}` were read as named ones")
+
     def _call_slowly(self, values: tuple[object, ...]):
         if self.target is not None:
             self._simulation = self._simulated(self._arguments(values), {**self.target.asked, "mapping": ()})
@@ -158,12 +188,30 @@ class Kernel(Scheduled, Reported):
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(values))
-        given = self._arguments(values)
+        if (settled := self._kinds.find(values, scope)) is not None:
+            positional, named = self._passed(values)
+            result = settled(*positional, **named)
+            if result is not MISS:
+                self.compiled = False
+                return result
+            self._kinds.forget()
+        try:
+            given = self._arguments(values)
+            if problem := left_to_python(given):
+                raise self._in_call(problem)
+        except (PolymlTypeError, PolymlOverflowError) as problem:
+            about = frozenset(name for name, value in zip(self._names, values) if not is_exact(value))
+            return self._run_as_python(*self._passed(values), problem, kinds=values, about=about)
         types, layouts = types_of(given)
         result = self._call_specialised(types, layouts, given)
         if type(result) is Outcome and (exact := tuple(with_ones(a.type, a.value) for a in given)) != types:
             result = self._call_specialised(exact, layouts, given)
         return self._failed(self._last, result.status, given) if type(result) is Outcome else result
+
+    def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The arguments as the function takes them: by position, and by name."""
+        positional = self.py_func.__code__.co_argcount
+        return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
 
     def _call_specialised(
         self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[Argument, ...]
@@ -176,13 +224,14 @@ class Kernel(Scheduled, Reported):
             chosen = self._specialised(exact_types(given), layouts, options, found, given)
         self._last = chosen
         if chosen.artifact is None:
-            return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
-        self._check_written(chosen.artifact, given)
+            return self._run_refused(given, chosen.reason)
+        if problem := self._not_writable(chosen.artifact, given):
+            return self._run_refused(given, problem)
         arrays = {a.name: a.value for a in given if isinstance(a.value, np.ndarray)}
         if arguments.overlap(arrays, chosen.artifact.written):
             chosen = self._last = self._form(chosen.types, layouts, options, found, True, None)
             if chosen.artifact is None:
-                return self._run_as_python(given, str(chosen.reason), chosen.reason.loc)
+                return self._run_refused(given, chosen.reason)
         else:
             self._remember(Hot(active(), chosen.entry(options.threads, found.guards, True), chosen))
         result = chosen.entry(options.threads, (), False)(*(a.value for a in given))
@@ -193,11 +242,11 @@ class Kernel(Scheduled, Reported):
             raise self._unusable(chosen.artifact, given)
         return result if is_unusual(chosen, result) else self._failed(chosen, result.status, given)
 
-    def _check_written(self, artifact: Artifact, given: tuple[Argument, ...]) -> None:
-        for argument in given:
-            problem = arguments.not_writable(argument) if argument.name in artifact.written else None
-            if problem:
-                raise self._in_call(problem)
+    def _not_writable(self, artifact: Artifact, given: tuple[Argument, ...]) -> PolymlError | None:
+        """Why an argument that the kernel writes cannot be written."""
+        found = (arguments.not_writable(a) for a in given if a.name in artifact.written)
+        problem = next(filter(None, found), None)
+        return None if problem is None else self._in_call(problem)
 
     def _unusable(self, artifact: Artifact, given: tuple[Argument, ...]) -> PolymlError:
         """Why an entry made for these arguments does not take them: their sizes make no array."""
@@ -218,41 +267,86 @@ class Kernel(Scheduled, Reported):
         with alone():  # it asks isl
             error = violations.failure(artifact, status, values)
         if status in PYTHON_DECIDES or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
-            return self._run_as_python(given, f"{error.message}; plain Python decides what happens")
+            text = f"{error.message}; plain Python decides what happens"
+            return self._run_refused(given, PolymlError(text), settles=False, refuses=False)
         raise error
 
-    def _run_as_python(self, given: tuple[Argument, ...], why: str, loc: Loc | None = None):
-        """py_func on the arguments, with one warning for each reason. loc: the statement to which it is due, around which
-        parts may be compiled.
+    def _run_refused(self, given: tuple[Argument, ...], problem: PolymlError, settles: bool = True, refuses: bool = True):
+        """The function on what the caller passed, or on the arrays that foreign objects are."""
+        values = [for_python(a) for a in given]
+        return originals(self._run_as_python(*self._passed(values), problem, values if settles else None, refuses), given)
+
+    def _run_as_python(
+        self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, refuses: bool = True,
+        about: frozenset[str] | None = None,
+    ):  # fmt: skip
+        """py_func on the arguments, around parts that may be compiled, with one warning for each reason.
+
+        kinds: the arguments where others like them run as plain Python for the same reason. refuses: `fallback="error"` raises the
+        problem. about: the parameters whose arguments are the problem.
         """
+        options = config.resolve(self.settings)
+        refuses = refuses and (options.fallback == "error" or self._given is not None)
+        if refuses and about is None:
+            raise type(problem)(problem.message, loc=problem.loc, notes=problem.notes)
         self._hot = Hot(_NEVER, None, None)
-        self.compiled, self._python_reason = False, why
-        taken_apart = self._apart(loc)
-        if why not in self._warned and not self._is_part:
-            self._warned.add(why)
-            text = f"{self._where} runs {'partly ' if taken_apart else ''}as plain Python: {why}"
+        refusals, guards = self._refusals()
+        reasons = refusals.statements
+        places = tuple(r.place for r in reasons) or ((problem.loc,) if self._is_own(problem.loc) else ())
+        found = tuple(r.problem for r in reasons) or (problem,)
+        if not any(str(problem) == str(each) for each in found):
+            found = (*found, problem)
+        taken_apart, is_final = self._apart(places) if places or about is not None else (None, True)
+        is_whole = not reasons and taken_apart is not None and about is not None and about <= refusals.objects
+        if refuses and not is_whole:
+            raise type(problem)(problem.message, loc=problem.loc, notes=problem.notes)
+        self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
+        new = {str(each): each for each in found if str(each) not in self._reasons}
+        self._reasons |= new
+        if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
+            text = explain.refused(self._where, found, taken_apart is not None and bool(self._parts[places][1]), self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
-        values, positional = [for_python(a) for a in given], self.py_func.__code__.co_argcount
-        named = dict(zip(self._names[positional:], values[positional:]))
-        return originals(run(*values[:positional], **named), given)
+        if reasons and is_final:
+            self._always = Plain(active(), guards, run, self._as_python)
+            self._hot = Hot(active(), self._always, None)
+        elif kinds is not None and is_final:
+            self._kinds.add(kinds, Plain(active(), captures(self.py_func).guards, run, self._as_python))
+        return self._as_python.run(run, args, kwargs)
 
-    def _apart(self, loc: Loc | None) -> FunctionType | None:
-        """The function with its parts compiled around the statement at `loc`; None where there are none."""
-        if loc is None or loc.source.file != self.py_func.__code__.co_filename:
-            return None
-        place = loc.line, loc.column
-        known = self._parts.get(place)
-        small = set() if known is None else {call.part.lines for call in known[1] if call.is_too_small}
-        if known is None or small:
+    def _refusals(self) -> tuple[Refusals, tuple[Guard, ...]]:
+        """The statements that no argument makes affine, and what that depends on."""
+        from polyml.frontend.parse import Refusals, refused
+
+        try:
+            found = refused(self.py_func)
+        except (PolymlError, RecursionError):  # of the whole function: there are no parts of it
+            return Refusals((), (), frozenset()), ()
+        names = {c.name for c in found.captured}
+        return found, tuple(g for g in captures(self.py_func).guards if g.key in names)
+
+    def _is_own(self, loc: Loc | None) -> bool:
+        return loc is not None and loc.source.file == self.py_func.__code__.co_filename
+
+    def _apart(self, places: tuple[Loc, ...]) -> tuple[FunctionType | None, bool]:
+        """The function with its parts compiled around the statements at these places, None where there are none; whether it will stay
+        like that.
+        """
+        known = self._parts.get(places)
+        idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
+        if known is None or idle:
             from polyml.frontend import parts
 
-            without = self._parts_left.setdefault(place, set())
-            without |= small
-            found = parts.apart(self.py_func, loc, without)
+            without = self._parts_left.setdefault(places, set())
+            without |= idle
+            own = next((g.key for g in captures(self.py_func).guards if g.expected is self), None)
+            try:
+                found = parts.apart(self.py_func, places, without, own)
+            except RecursionError:  # in an expression of thousands of terms
+                found = None
             calls = [] if found is None else [_of_part(part, self.settings) for part in found.parts.values()]
-            known = self._parts[place] = None if found is None else found.calling(calls), calls
-        return known[0]
+            known = self._parts[places] = None if found is None else found.calling(calls), calls
+        return known[0], all(call.is_settled for call in known[1])
 
     # Specialisations
 
@@ -291,16 +385,26 @@ class Kernel(Scheduled, Reported):
         if chosen is None:
             with self._lock, interrupts.deferred():
                 chosen = self._known(place, sizes)
+                if chosen is None and (problem := self._forbidden(types, layouts, options)):
+                    return Specialisation(types, layouts, options, None, None, {}, reason=problem, sizes=sizes)
                 if chosen is None:
                     chosen = self._made(types, layouts, options, found, aliased, sizes)
                     self.timings, self.from_cache = chosen.timings, chosen.from_cache
                     if len(self._specialisations) >= SPECIALISATIONS:
                         self._specialisations.pop(next(iter(self._specialisations)))
                     self._specialisations[place, sizes if chosen.is_sized else None] = chosen
-        refused = chosen.reason is not None and not isinstance(chosen.reason, SizesNeeded)
-        if refused and (options.fallback == "error" or self._given is not None):
-            raise NotAffineError(chosen.reason.message, loc=chosen.reason.loc, notes=chosen.reason.notes)
         return chosen
+
+    def _forbidden(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], options: Options) -> PolymlError | None:
+        """Why no more code is made, where `recompile` says so; it raises that where it is "fail"."""
+        if options.recompile == "default" or not any(s.artifact is not None for s in self._specialisations.values()):
+            return None
+        called = explain.signature(types, layouts)
+        notes = [f"compiled for {each}" for each in self.signatures]
+        problem = RecompileError(f"`{self.__name__}` has no code for {called}, and recompile={options.recompile!r}", notes=notes)
+        if options.recompile == "fail":
+            raise problem
+        return problem
 
     def _known(self, place: tuple, sizes: Sizes | None) -> Specialisation | None:
         """The form made for these sizes, or for which sizes do not matter."""
@@ -331,7 +435,7 @@ class Kernel(Scheduled, Reported):
                 return made
         try:
             compiled, stages = self._compile(types, layouts, options, aliased, sizes, cache)
-        except NotAffineError as problem:
+        except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             made.reason = problem
             return made
         timings |= stages
@@ -366,6 +470,8 @@ def kernel(
         if target is not None and function._given is not None:
             raise ConfigError(f"{function.__name__} has a schedule, which is for the processor")
         return Kernel(function.py_func, {**function.settings, **settings}, function._given, target or function.target)
+    if isinstance(function, (classmethod, staticmethod)) and isinstance(function.__func__, (FunctionType, Kernel)):
+        return type(function)(kernel(function.__func__, target=target, **settings))
     if not isinstance(function, FunctionType):
         raise PolymlTypeError(
             f"polyml.kernel takes a function, not a {type(function).__name__}", notes=["write the kernel with `def`"]
@@ -389,7 +495,7 @@ def _given_to(reference: _Reference, settings: dict[str, object], given: Saved) 
 
 
 def _of_part(part: Part, settings: Mapping[str, object]) -> PartCall:
-    own = Kernel(part.function, settings)
+    own = Kernel(part.lifted, settings)
     own._is_part = True
     return PartCall(part, own)
 
@@ -407,8 +513,8 @@ os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _outside() -> int:
-    """The stack level of the first caller outside this file, for a warning raised in the calling function."""
-    level, frame = 1, inspect.currentframe().f_back
-    while frame is not None and frame.f_code.co_filename == __file__:
+    """The stack level of the first caller outside this folder, for a warning raised in the calling function."""
+    level, frame, folder = 1, inspect.currentframe().f_back, os.path.dirname(__file__)
+    while frame is not None and os.path.dirname(frame.f_code.co_filename) == folder:
         level, frame = level + 1, frame.f_back
     return level

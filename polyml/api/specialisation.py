@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from polyml.api.compiling import alone
 from polyml.config import Options
-from polyml.errors import NotAffineError
+from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType
 from polyml.runtime import load, threads
 from polyml.runtime.artifact import Artifact
@@ -42,7 +42,7 @@ class Specialisation:
     code: load.Code | None
     timings: dict[str, float]
     from_cache: bool = False
-    reason: NotAffineError | None = None
+    reason: PolymlError | None = None
     sizes: Sizes | None = None
     entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
 

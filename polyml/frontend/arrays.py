@@ -17,6 +17,7 @@ an array that is assigned to a name, operands and results of reductions and prod
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -128,7 +129,7 @@ class Lowering:
             case syntax.Alloc():
                 self._alloc(stmt)
             case syntax.Return():
-                self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
+                self._return(stmt)
             case _:
                 self.out.append(stmt)
 
@@ -307,10 +308,18 @@ class Lowering:
         extents = tuple(Extent(Linear.of(size), True) for size in shape)
         self.arrays[stmt.name] = self._storage[stmt.name] = stored(stmt.name, extents)
 
-    def _returned(self, value: Expr | syntax.ArrayName) -> Expr | syntax.ArrayName:
-        if isinstance(value, syntax.ArrayName):
-            value = syntax.Name(value.name, loc=value.loc)
-        made = self.value(value)
+    def _return(self, stmt: syntax.Return) -> None:
+        values = [syntax.Name(v.name, loc=v.loc) if isinstance(v, syntax.ArrayName) else v for v in stmt.values]
+        made = list(map(self.value, values))
+        shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
+        for value, array in zip(values, made):
+            if isinstance(array, Elements) and not array.whole and shared[array.storage] > 1:
+                raise NotAffineError(
+                    "two results share their memory", loc=value.loc, notes=["polyml compiles: `return T, T[1:].copy()`"]
+                )
+        self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, values, made))))
+
+    def _returned(self, value: Expr, made: Value) -> Expr | syntax.ArrayName:
         if not isinstance(made, Elements):
             return made
         if made.storage in self._params and not made.whole:

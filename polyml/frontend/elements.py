@@ -20,7 +20,7 @@ class Elements:
     """An array that need not be in memory.
 
     at(point): the element; a Subscript where `storage` names the array that holds it, which may then be assigned.
-    whole: it is all of that array, in its order. perhaps: the array in memory that it may turn out to be itself.
+    whole: it is that array itself; `A[:]` is a view of it. perhaps: the array in memory that it may turn out to be itself.
     """
 
     shape: tuple[Extent, ...]
@@ -106,8 +106,7 @@ def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) 
             continue
         fixed = _fixed(index, extent, need, loc)
         pick.append(lambda point, fixed=fixed: fixed)
-    whole = base.whole and all(isinstance(i, syntax.Slice) and i == syntax.Slice(None, None) for i in taken)
-    return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage, whole)
+    return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
 
 
 def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
@@ -192,7 +191,6 @@ def permuted(base: Elements, axes: Sequence[int]) -> Elements:
         tuple(base.shape[axis] for axis in axes),
         lambda point: base.at(tuple(point[place] for place in places)),
         base.storage,
-        base.whole and list(axes) == list(range(base.rank)),
     )
 
 

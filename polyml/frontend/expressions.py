@@ -99,8 +99,10 @@ class Expressions:
             case ast.BoolOp(op=op, values=values):
                 first = self.expr(values[0])
                 self._lazy += 1
-                rest = tuple(map(self.expr, values[1:]))
-                self._lazy -= 1
+                try:
+                    rest = tuple(map(self.expr, values[1:]))
+                finally:
+                    self._lazy -= 1
                 return syntax.Logical("and" if isinstance(op, ast.And) else "or", (first, *rest), loc=loc)
             case ast.Compare():
                 return self._compare(node)

@@ -16,7 +16,9 @@ Decisions that the grammar does not tell:
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 import numpy as np
@@ -24,6 +26,7 @@ import numpy as np
 from polyml.errors import LanguageError
 from polyml.frontend import array_functions, exits, functions, inlining, names, syntax
 from polyml.frontend.allocations import alloc, allocation
+from polyml.frontend.attributes import Lifted, attributes
 from polyml.frontend.captures import MISSING, Captured
 from polyml.frontend.constant import constant
 from polyml.frontend.expressions import BINARY, Expressions, Inlined, is_number, lookup, spelled
@@ -61,26 +64,82 @@ def parse_with_captured(function: FunctionType) -> tuple[syntax.Kernel, tuple[Ca
     return parser.kernel(), parser.read.scope.captured
 
 
-class _Parser:
-    """Reads one function. caller: the parser of the function that it is inlined into."""
+@dataclass(frozen=True)
+class Refused:
+    """place: the statement of the function that is refused. problem: why, perhaps at a place in a function that it calls."""
 
-    def __init__(self, function: FunctionType, caller: _Parser | None = None):
-        self._function, self._caller = function, caller
+    place: Loc
+    problem: LanguageError
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """statements: all that the language does not have, in order. captured: what that depends on. objects: the parameters of which at
+    most attributes are read, so that they may be any object.
+    """
+
+    statements: tuple[Refused, ...]
+    captured: tuple[Captured, ...]
+    objects: frozenset[str]
+
+
+def refused(function: FunctionType) -> Refusals:
+    """What of a function the language does not have.
+
+    Raises LanguageError for a function that has no text, or parameters that the language does not have.
+    """
+    parser = _Parser(function, collects=True)
+    try:
+        parser.kernel()
+    except LanguageError as problem:
+        if not parser.problems:
+            if problem.loc is None or not parser.has(problem.loc):
+                raise
+            parser.problems.append(Refused(problem.loc, problem))
+    return Refusals(tuple(parser.problems), parser.read.scope.captured, parser.objects)
+
+
+class _Parser:
+    """Reads one function. caller: the parser of the function that it is inlined into.
+
+    collects: statements that are refused are noted as `problems` and left out.
+    """
+
+    def __init__(self, function: FunctionType, caller: _Parser | None = None, *, collects: bool = False):
+        self._function, self._caller, self._collects = function, caller, collects
+        self.problems: list[Refused] = []
         self._text = text_of(function)
         code = function.__code__
         taken = {*code.co_varnames, *code.co_cellvars, *code.co_names, *code.co_freevars}
+        values = attributes(self._text.tree, taken) if collects else {}
+        if values:  # which parts of the function take as they take arguments
+            self._text = replace(self._text, tree=Lifted(values).visit(copy.deepcopy(self._text.tree)))
         self.read = Expressions(function, self._text, caller.read.taken if caller else taken, self._inlined, self._allocated)
+        self._attributes = values.keys()
+        self.read.locals |= self._attributes
         self._loops: list[str] = []  # the variables of the loops around
         self._branches = 0  # how many conditions are around
         self._first: ast.expr | None = None  # the call that a statement evaluates before anything else
 
     def kernel(self) -> syntax.Kernel:
-        params = self._params(self._text.tree.args)
+        params = (*self._params(self._text.tree.args), *(syntax.Param(name, loc=None) for name in self._attributes))
         body = self._body(self._text.tree.body)
         end = exits.single(body, self.read.fresh)
         if end is not None:
             body = (*end.body, syntax.Return(end.values, end.is_tuple, loc=end.loc))
         return syntax.Kernel(self._function.__name__, params, names.resolved(params, body), self._text.source)
+
+    def has(self, loc: Loc) -> bool:
+        """Whether the place is in the function's own statements."""
+        tree, shift = self._text.tree, self._text.shift
+        return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= tree.end_lineno
+
+    @property
+    def objects(self) -> frozenset[str]:
+        """The parameters that stand nowhere for themselves."""
+        tree = self._text.tree
+        used = {n.id for stmt in tree.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+        return frozenset(a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)) - used
 
     # Calls of Python functions
 
@@ -167,9 +226,22 @@ class _Parser:
         outer, self.read.before = self.read.before, []
         reads_first = isinstance(stmt, ast.AugAssign) and not isinstance(stmt.target, ast.Name)
         self._first = None if reads_first else getattr(stmt, "value", None)
-        made = self._made(stmt)
+        made = self._noted(stmt) if self._collects else self._made(stmt)
         made, self.read.before = (*self.read.before, *made), outer
         return made
+
+    def _noted(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
+        """What the statement becomes; nothing where it is refused, after a look at what is inside it."""
+        loops, known, renamed = list(self._loops), dict(self.read.known), self.read.renamed
+        try:
+            return self._made(stmt)
+        except LanguageError as problem:
+            self.problems.append(Refused(self._text.loc(stmt), problem))
+        self._loops, self.read.known, self.read.renamed, self.read.before = loops, known, renamed, []
+        if isinstance(stmt, (ast.For, ast.While, ast.If)):
+            for part in (*stmt.body, *stmt.orelse):
+                self._stmt(part)
+        return ()
 
     def _made(self, stmt: ast.stmt) -> Sequence[syntax.Stmt]:
         match stmt:

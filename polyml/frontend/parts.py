@@ -15,25 +15,27 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 
 import numpy as np
 
 from polyml.errors import LanguageError
+from polyml.frontend import attributes, liveness
 from polyml.frontend.text import FUTURES, text_of
 from polyml.source import Loc, Source
 
 BULK = 256  # elements from which an array makes a part without loops worth a call
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
-_LEAVES = (ast.Return, ast.Break, ast.Continue, ast.While, *_SCOPES)
-_HIDING = (
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Delete, ast.Await, ast.Try, ast.Match,
-    ast.Import, ast.ImportFrom,
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
+_LEAVES = (
+    ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
+    ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *_SCOPES,
 )  # fmt: skip
+_VIEWS = {"T", "real", "imag", "reshape", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "view", "moveaxis", "flip", "expand_dims", "mT"}
+_WATCHED = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
 _parts: set[CodeType] = set()
 
 
@@ -41,14 +43,21 @@ _parts: set[CodeType] = set()
 class Part:
     """function: the statements of a part, or the value of a condition, on these lines of the file. loops: it has loops.
 
-    wholes: (position of an argument, number of subscripts it is read with at least): an array with more dimensions than
-    that takes part as a whole.
+    lifted: the same as a function of plain values. values: which those are, as (position of an argument of `function`, its
+    attribute or None for itself). wholes: (position of a value, number of subscripts it is read with at least): an array with more
+    dimensions than that takes part as a whole.
     """
 
     function: FunctionType
+    lifted: FunctionType
+    values: tuple[tuple[int, str | None], ...]
     lines: tuple[int, int]
     loops: bool
     wholes: tuple[tuple[int, int], ...]
+
+    def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """What `lifted` takes."""
+        return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
 
     def is_worth_it(self, values: Sequence[object]) -> bool:
         """Whether a call does more than a few operations."""
@@ -59,45 +68,61 @@ class Part:
 
 @dataclass(frozen=True)
 class Apart:
-    """A function without its parts: by name, the parts that its code calls."""
+    """A function without its parts: by name, the parts that its code calls. own: the name by which it calls itself, if any."""
 
     whole: FunctionType
     code: CodeType
     parts: dict[str, Part]
+    own: str | None = None
 
     def calling(self, calls: Sequence[Callable]) -> FunctionType:
-        """The function with a call for each part, in their order."""
+        """The function with a call for each part, in their order, and of itself where it calls itself."""
         cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
         cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}
+        if self.own is not None:
+            cells[self.own] = CellType()
         closure = tuple(cells[name] for name in self.code.co_freevars)
         whole = self.whole
         made = FunctionType(self.code, whole.__globals__, whole.__name__, whole.__defaults__, closure)
-        made.__kwdefaults__ = whole.__kwdefaults__
+        made.__kwdefaults__, made.__qualname__, made.__dict__ = whole.__kwdefaults__, whole.__qualname__, whole.__dict__
+        if self.own is not None:
+            cells[self.own].cell_contents = made
         return made
 
 
-def apart(function: FunctionType, at: Loc, without: Set[tuple[int, int]] = frozenset()) -> Apart | None:
-    """The function and its parts, to none of which the statement at the place belongs.
+def apart(
+    function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None
+) -> Apart | None:
+    """The function and its parts, to none of which the statements at these places belong.
 
-    without: the lines of parts that stay as they are. None where there is no part that can stand alone.
+    without: the lines of parts that stay as they are. own: the name by which the function finds the kernel that it became. None
+    where there is no part that can stand alone and the function does not call itself.
     """
     try:
         text = text_of(function)
     except LanguageError:
         return None
     tree = ast.increment_lineno(copy.deepcopy(text.tree), text.shift)
-    if any(isinstance(node, (*_SCOPES, *_HIDING)) for stmt in tree.body for node in ast.walk(stmt)):
+    if _is_watched(tree):
         return None
-    splitter = _Splitter(function, tree, (at.line, at.column - 1), text.source, without)
-    refused = next(filter(splitter.is_refused, tree.body), None)
-    if refused is None or function.__code__ in _parts and isinstance(refused, ast.Return):
-        return None  # it is in a function that is called, or what a part gives back
-    tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)}, False)
-    if not splitter.parts:
+    splitter = _Splitter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without)
+    own = own if own in liveness.loaded(tree) and own not in splitter.bound_names else None
+    found = [stmt for stmt in tree.body if splitter.is_refused(stmt)]
+    if not (function.__code__ in _parts and (not found or any(isinstance(stmt, ast.Return) for stmt in found))):
+        tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)})  # else it is in a function that is called
+    if not splitter.parts and own is None:
         return None
     tree.decorator_list, tree.returns = [], None
-    free = (*function.__code__.co_freevars, *splitter.parts)
-    return Apart(function, _function(tree, function, function.__code__.co_filename, free), splitter.parts)
+    free = dict.fromkeys([*function.__code__.co_freevars, *splitter.parts, *([] if own is None else [own])])
+    code = _function(tree, function, function.__code__.co_filename, list(free))
+    return Apart(function, code, splitter.parts, own)
+
+
+def _is_watched(tree: ast.FunctionDef) -> bool:
+    """Whether the function may look at its own frame, or has names that mean something else outside their class."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    return bool(names & _WATCHED) or any(name.startswith("__") and not name.endswith("__") for name in names)
 
 
 def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
@@ -107,9 +132,11 @@ def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
 
 @dataclass
 class _Splitter:
+    """at: lines and columns of what is refused."""
+
     function: FunctionType
     tree: ast.FunctionDef
-    at: tuple[int, int]  # line and column
+    at: tuple[tuple[int, int], ...]
     source: Source
     without: Set[tuple[int, int]]
     parts: dict[str, Part] = field(default_factory=dict)
@@ -118,66 +145,79 @@ class _Splitter:
         self._parameters = {a.arg for a in _parameters(self.tree)}
         self._locals = self._parameters | set(_stored(self.tree.body))
         self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
+        self._live = liveness.live_after(self.tree.body)
+        self._attributes = attributes.attributes(self.tree, self._names)
+        self._kept, self._shared = _kept(self.tree), _shared(self.tree)
 
-    def block(self, body: Sequence[ast.stmt], bound: set[str], in_loop: bool) -> list[ast.stmt]:
+    @property
+    def bound_names(self) -> set[str]:
+        """The names that are the function's own, whatever binds them."""
+        return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._kept
+
+    def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
         """bound: the names that certainly have a value before."""
         bound, made, run = set(bound), [], []
         for stmt in body:
             if self._may_be_in_a_part(stmt):
                 run.append(stmt)
                 continue
-            made += self._part(run, bound, in_loop)
+            made += self._part(run, bound)
             bound |= _certain(run)
             run = []
-            made.append(self._taken_apart(stmt, bound, in_loop))
+            made.append(self._taken_apart(stmt, bound))
             bound |= _certain([stmt])
-        return [*made, *self._part(run, bound, in_loop)]
+        return [*made, *self._part(run, bound)]
 
     def _may_be_in_a_part(self, stmt: ast.stmt) -> bool:
-        if self.is_refused(stmt):
+        """Names that others see are not bound by a part, and those that others bind are not read by one."""
+        if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
             return False
-        return isinstance(stmt, _SIMPLE) and not any(isinstance(node, _LEAVES) for node in ast.walk(stmt))
+        if any(isinstance(node, _LEAVES) for node in ast.walk(stmt)):
+            return False
+        bound = set(_stored([stmt]))
+        return not bound & self._shared and not (bound | liveness.loaded(stmt)) & (self._kept | {self.tree.name})
 
     def is_refused(self, node: ast.stmt | ast.expr) -> bool:
-        return (node.lineno, node.col_offset) <= self.at < (node.end_lineno, node.end_col_offset)
+        first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        return any(first <= at < last for at in self.at)
 
-    def _taken_apart(self, stmt: ast.stmt, bound: set[str], in_loop: bool) -> ast.stmt:
-        """A statement that stays, with parts inside it."""
+    def _taken_apart(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
+        """A statement that stays, with parts inside it. What `try` may catch in the middle stays whole."""
         if isinstance(stmt, ast.For):
-            stmt.body = self.block(stmt.body, bound | set(_stored([ast.Assign([stmt.target], stmt.iter)])), True)
-            stmt.orelse = self.block(stmt.orelse, bound, in_loop)
+            stmt.body = self.block(stmt.body, bound | set(_stored([ast.Assign([stmt.target], stmt.iter)])))
+            stmt.orelse = self.block(stmt.orelse, bound)
         elif isinstance(stmt, ast.While):
             stmt.test = self._value(stmt.test, bound)
-            stmt.body = self.block(stmt.body, bound, True)
-            stmt.orelse = self.block(stmt.orelse, bound, in_loop)
+            stmt.body = self.block(stmt.body, bound)
+            stmt.orelse = self.block(stmt.orelse, bound)
         elif isinstance(stmt, ast.Return) and stmt.value is not None:
             stmt.value = self._value(stmt.value, bound)
         elif isinstance(stmt, ast.If):
             stmt.test = self._value(stmt.test, bound)
-            stmt.body, stmt.orelse = (self.block(b, bound, in_loop) for b in (stmt.body, stmt.orelse))
+            stmt.body, stmt.orelse = (self.block(b, bound) for b in (stmt.body, stmt.orelse))
         return stmt
 
-    def _part(self, body: list[ast.stmt], bound: set[str], in_loop: bool) -> list[ast.stmt]:
+    def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
         """A call of the statements as a part; the statements where they cannot be one."""
-        if not any(map(self._is_work, body)):
+        if not body or not any(map(self._is_work, body)):
             return body
         reads, stored = _needed(body, set()) & self._locals, set(_stored(body))
-        outside = {name for name, node in _loaded(self.tree.body) if not _within(node, body)}
-        out = stored & (outside | (reads if in_loop else set()))
+        out = stored & self._live[id(body[-1])]
         reads |= out - _certain(body)
+        view = next((k for k, stmt in enumerate(body) if _binds_view(stmt) and set(_stored([stmt])) & out), None)
+        if view is not None:  # a part cannot return it, and Python binds it at once
+            before, stmt, behind = body[:view], body[view], body[view + 1 :]
+            known = bound | _certain(before)
+            return [*self._part(before, bound), stmt, *self._part(behind, known | _certain([stmt]))]
         if not reads <= bound:
             return body
         first, last = place = body[0].lineno, body[-1].end_lineno
         if place in self.without:
             return body
         names, results = sorted(reads), sorted(out)
-        indent = " " * body[0].col_offset
-        lines = [self.source.line(n) for n in range(first, last + 1)]
-        end = [f"{indent}return {', '.join(results)}"] if results else []
-        function = self._made([f"def {self.tree.name}({', '.join(names)}):", *lines, *end], place, body)
-        if function is None:
+        call = self._call(self._lines(first, last), results, place, body, names)
+        if call is None:
             return body
-        call = self._call(function, place, body, names)
         target = ast.Tuple([ast.Name(n, ast.Store()) for n in results], ast.Store())
         stmt = ast.Assign([target if len(results) > 1 else target.elts[0]], call) if results else ast.Expr(call)
         return [ast.fix_missing_locations(ast.copy_location(stmt, body[0]))]
@@ -192,30 +232,58 @@ class _Splitter:
         """A call that computes a condition; the condition where it is no work."""
         reads = {name for name, _ in _loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
-        if not is_work or not reads <= bound or self.is_refused(value):
+        if not is_work or not reads <= bound or liveness.loaded(value) & (self._kept | {self.tree.name}) or self.is_refused(value):
+            return value
+        if any(isinstance(node, _LEAVES) for node in ast.walk(value)):
             return value
         place = value.lineno, value.end_lineno
         if place in self.without:
             return value
         names = sorted(reads)
-        lines = [self.source.line(n).encode() for n in range(value.lineno, value.end_lineno + 1)]
+        lines = self._lines(value.lineno, value.end_lineno)
         lines[-1] = lines[-1][: value.end_col_offset] + b")"
-        lines[0] = b"    return (" + lines[0][value.col_offset :]
-        text = [f"def {self.tree.name}({', '.join(names)}):", *(line.decode() for line in lines)]
-        function = self._made(text, place, [ast.Return(value)])
-        if function is None:
-            return value
-        call = self._call(function, place, [ast.Expr(value)], names)
-        return ast.fix_missing_locations(ast.copy_location(call, value))
+        lines[0] = b" " * (value.col_offset - 8) + b"return (" + lines[0][value.col_offset :]
+        call = self._call(lines, [], place, [ast.copy_location(ast.Return(value), value)], names) if value.col_offset > 8 else None
+        return value if call is None else ast.fix_missing_locations(ast.copy_location(call, value))
+
+    def _lines(self, first: int, last: int) -> list[bytes]:
+        return [self.source.line(n).encode() for n in range(first, last + 1)]
 
     def _call(
-        self, function: FunctionType, place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
-    ) -> ast.Call:
+        self, lines: list[bytes], results: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+    ) -> ast.Call | None:
+        """A call of a new part; None where it cannot be one. results: the names that it returns behind the lines."""
+        end = [f"{' ' * body[0].col_offset}return {', '.join(results)}"] if results else []
+        function = self._function(lines, end, place, body, names)
+        lifter = attributes.Lifted(self._attributes)
+        lifted_body = [lifter.visit(copy.deepcopy(stmt)) for stmt in body]
+        still_read = {name for stmt in lifted_body for name in liveness.loaded(stmt)} | set(results)
+        kept = [n for n in names if n in still_read]
+        lifted = function
+        if lifter.used and function is not None:
+            new = list(lines)
+            for line, start, stop in attributes.places(body, self._attributes):
+                text = new[line - place[0]]
+                new[line - place[0]] = text[:start] + text[start:stop].replace(b".", b"_") + text[stop:]
+            lifted = self._function(new, end, place, lifted_body, [*kept, *sorted(lifter.used)])
+        if function is None or lifted is None:
+            return None
+        values = [(names.index(n), None) for n in (kept if lifter.used else names)]
+        for name in sorted(lifter.used):
+            base, attr = self._attributes[name]
+            values.append((names.index(base), attr))
         name = next(n for k in count() if (n := f"_part{k}") not in self.parts and n not in self._names)
         loops = any(isinstance(node, ast.For) for stmt in body for node in ast.walk(stmt))
-        taken = _subscripts_of(body)
-        self.parts[name] = Part(function, place, loops, tuple((k, taken[n]) for k, n in enumerate(names) if n in taken))
+        taken, given = _subscripts_of(lifted_body), lifted.__code__.co_varnames
+        wholes = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
+        self.parts[name] = Part(function, lifted, tuple(values), place, loops, wholes)
         return ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in names], [])
+
+    def _function(
+        self, lines: list[bytes], end: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+    ) -> FunctionType | None:
+        header = f"def {self.tree.name}({', '.join(names)}):"
+        return self._made([header, *(line.decode() for line in lines), *end], place, body)
 
     def _made(self, lines: list[str], place: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
         """The function with this text, whose second line is the first one of the place; None where the text is not that of
@@ -245,7 +313,9 @@ def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Se
     flags = function.__code__.co_flags & FUTURES
     compiled = compile(ast.fix_missing_locations(outer), file, "exec", flags=flags, dont_inherit=True)
     (made,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
-    return next(c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
+    code = next(c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
+    named = {"co_qualname": function.__code__.co_qualname} if hasattr(code, "co_qualname") else {}  # since Python 3.11
+    return code.replace(co_firstlineno=max(1, tree.lineno), **named)
 
 
 def _cell(value: object):
@@ -282,9 +352,44 @@ def _certain(body: Sequence[ast.stmt]) -> set[str]:
     for stmt in body:
         if isinstance(stmt, ast.If):
             found |= _certain(stmt.body) & _certain(stmt.orelse)
-        elif isinstance(stmt, (ast.Assign, ast.AugAssign, ast.Expr)):
-            found |= set(_stored([stmt]))
+        elif isinstance(stmt, ast.Assign):
+            found |= {name.id for target in stmt.targets for name in ast.walk(target) if _is_bound(name)}
+        elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
+            found.add(stmt.target.id)
     return found
+
+
+def _binds_view(stmt: ast.stmt) -> bool:
+    """Whether the statement gives a name to a view of an array, as far as its text tells."""
+    if not isinstance(stmt, ast.Assign):
+        return False
+    match stmt.value:
+        case ast.Subscript(slice=index):
+            return any(isinstance(n, ast.Slice) or isinstance(n, ast.Constant) and n.value in (None, ...) for n in ast.walk(index))
+        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in _VIEWS
+    return False
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _kept(tree: ast.FunctionDef) -> set[str]:
+    """The names that others may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found |= set(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            found.add(node.id)
+    return found
+
+
+def _shared(tree: ast.FunctionDef) -> set[str]:
+    """The names that functions inside this one may read, whenever they are called."""
+    inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, _SCOPES)]
+    return {name for node in inside for name in liveness.loaded(node)}
 
 
 def _needed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:

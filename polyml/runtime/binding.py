@@ -35,6 +35,15 @@ class Guard:
     key: str
     expected: object
 
+    def holds(self) -> bool:
+        """Whether it still does."""
+        if type(self.place) is dict:
+            return self.place.get(self.key, ABSENT) is self.expected
+        try:
+            return self.place.cell_contents is self.expected
+        except ValueError:
+            return self.expected is ABSENT
+
 
 def receivers(artifact: Artifact) -> tuple[DType, ...]:
     """The types of the numbers the kernel returns, in the order of their slots."""

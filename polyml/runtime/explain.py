@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polyml.config import Options
+from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.runtime.artifact import Artifact
 
@@ -35,9 +36,22 @@ def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float],
     return "\n".join(lines)
 
 
-def python(types: Sequence[ArgType], layouts: Sequence[str], reason: str, where: str) -> str:
-    """The same for a call that runs as plain Python."""
-    return "\n".join([f"{where}: runs as plain Python for {signature(types, layouts)}", *_indented(reason)])
+def python(called: str, reason: str, where: str) -> str:
+    """The same for a call that runs as plain Python. called: the signature, "" where the arguments have no types."""
+    return "\n".join([f"{where}: runs as plain Python{f' for {called}' if called else ''}", *_indented(reason)])
+
+
+def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: bool) -> str:
+    """What a warning says of a call that runs as plain Python, or does around its parts. is_part: it is one itself."""
+    what = "a part of it runs" if is_part else "runs"
+    head = f"{where} {what} {'partly ' if partly else ''}as plain Python: "
+    rest = "\nIts other statements are compiled where that pays; `explain()` says which." if partly and not is_part else ""
+    return head + "\n".join(map(reason, problems)) + rest
+
+
+def reason(problem: PolymlError) -> str:
+    """Why a call runs as plain Python: one line where there is nothing to say besides."""
+    return str(problem) if problem.loc or problem.notes else problem.message
 
 
 def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:

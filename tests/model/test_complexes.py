@@ -85,4 +85,4 @@ def test_a_complex_number_is_not_stored_as_a_real_one():
         x[0] = z
 
     with pytest.raises(PolymlTypeError, match="a complex number stands where float64 is needed"):
-        polyml.kernel(stored)(np.ones(2), 1j)
+        polyml.kernel(stored, fallback="error")(np.ones(2), 1j)

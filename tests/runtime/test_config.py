@@ -97,7 +97,7 @@ REFUSED = [
     ("fp", "exact", '"strict", "reassociate", "fast"'),
     ("fp", ["strict"], '"strict", "reassociate", "fast"'),
     ("schedule", None, '"auto", "source"'),
-    ("fallback", "raise", '"python", "error"'),
+    ("fallback", "raise", '"warn", "silent", "error"'),
     ("threads", -1, "a number of threads from 1 to 256, or 0 for every core"),
     ("threads", 257, "a number of threads from 1 to 256, or 0 for every core"),
     ("threads", True, "a number of threads from 1 to 256, or 0 for every core"),

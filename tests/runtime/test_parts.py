@@ -128,6 +128,85 @@ def tries(A, n):
     return x + 1, name
 
 
+def a_tuple_of_indices(A, n):
+    t = np.triu_indices(n, 1)
+    A[t] = 5.0
+    return A
+
+
+def a_list_is_changed(x, n):
+    i = 0
+    while i < n:
+        x[i] = x[i] + 1.0
+        i += 1
+    return x
+
+
+def the_same_variable_twice(A, B, n):
+    for i in range(A.shape[0]):
+        A[i] += 1.0
+    while n > 0:
+        n -= 1
+    for i in range(A.shape[0]):
+        B[i] = A[i] * 2.0
+    return B
+
+
+def draws(rng, n):
+    x = rng.standard_normal(n)
+    y = np.zeros(n)
+    for i in range(n):
+        y[i] = x[i] * 2.0
+    return y
+
+
+def read_by_a_function_inside(A, n):
+    total = 1.0
+
+    def seen(v):
+        return v + total
+
+    while n > 0:
+        for i in range(A.shape[0]):
+            total = total + 1.0
+            A[i] = seen(A[i])
+        n -= 1
+    return A, total
+
+
+def changed_by_a_function_inside(A, n):
+    count = 0.0
+
+    def counted():
+        nonlocal count
+        count += 1.0
+
+    while n > 0:
+        for i in range(A.shape[0]):
+            A[i] += count
+        counted()
+        n -= 1
+    return A, count
+
+
+def two_views(A, n):
+    while n > 0:
+        n -= 1
+    T = A * 2.0
+    V = T[1:]
+    V[:] = 3.0
+    return T, V, A[:]
+
+
+def caught_in_the_middle(A, n):
+    try:
+        for i in range(n):
+            A[i] = 2.0
+    except IndexError:
+        n = -1
+    return A, n
+
+
 def data(*shape):
     return np.random.default_rng(1).random(shape)
 
@@ -145,6 +224,14 @@ CALLS = {
     broken_lines: (data(300), data(300)),
     refused_in_a_function: (data(300),),
     tries: (data(300), 3),
+    a_tuple_of_indices: (data(4, 4), 4),
+    a_list_is_changed: ([1.0, 2, 3.5], 3),
+    the_same_variable_twice: (data(300), data(300), 3),
+    draws: (np.random.default_rng(3), 300),
+    read_by_a_function_inside: (data(300), 2),
+    changed_by_a_function_inside: (data(300), 2),
+    two_views: (data(300), 2),
+    caught_in_the_middle: (data(300), 400),
 }
 
 
@@ -161,6 +248,8 @@ def same(one, other):
         return one == other
     if isinstance(one, (tuple, list)):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.random.Generator):
+        return one.bit_generator.state == other.bit_generator.state
     return type(one) is type(other) and (one is None or np.allclose(one, other, rtol=1e-12))
 
 
@@ -175,7 +264,9 @@ def test_parts_do_what_the_whole_does(function):
 
 
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
-@pytest.mark.parametrize("function", [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines])
+@pytest.mark.parametrize(
+    "function", [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines, the_same_variable_twice, draws]
+)
 def test_the_work_is_compiled(function):
     kernel = polyml.kernel(cache=False)(function)
     kernel(*copy.deepcopy(CALLS[function]))
@@ -231,6 +322,126 @@ def test_values_of_closures_and_defaults_are_the_function_s():
     np.testing.assert_allclose(kernel(A, 2, shift=0.5), outer(B, 2, shift=0.5))
     scale = 5.0
     np.testing.assert_allclose(kernel(A), outer(B))
+
+
+@polyml.kernel(cache=False)
+def halved(A, n):
+    if n < 2:
+        return A
+    for i in range(n):
+        A[i] = A[i] * 0.5
+    return halved(A[: n // 2], n // 2)
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_a_function_that_calls_itself_does_not_come_back_to_the_kernel(monkeypatch):
+    A, wanted = data(512), data(512)
+    halved(A, 512)
+    monkeypatch.setitem(globals(), "halved", halved.py_func)
+    halved(wanted, 512)
+    np.testing.assert_array_equal(A, wanted)
+    monkeypatch.undo()
+    calls = halved._as_python.calls
+    halved(data(512), 512)
+    assert halved._as_python.calls == calls + 1
+
+
+@pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
+def test_results_that_share_memory_do_so_and_a_view_is_none_of_the_argument():
+    A = data(300)
+    T, V, same = polyml.kernel(cache=False)(two_views)(A, 2)
+    assert np.shares_memory(T, V) and V.base is T
+    assert same is not A and same.base is A
+    (whole,) = (polyml.kernel(cache=False)(lambda_free)(A),)
+    assert whole is not A and whole.base is A
+
+
+def lambda_free(A):
+    A *= 2.0
+    return A[:]
+
+
+class Scaled:
+    """Methods of every kind."""
+
+    offset = 3.0
+
+    def __init__(self, weights):
+        self.weights, self.scale = weights, 2.0
+
+    @polyml.kernel(cache=False, fp="strict")
+    def run(self, x):
+        for i in range(x.shape[0]):
+            x[i] = self.weights[i] * self.scale + self.offset
+        return x
+
+    @polyml.kernel(cache=False)
+    @classmethod
+    def of_class(cls, x):
+        return x * cls.offset
+
+    @polyml.kernel(cache=False)
+    @staticmethod
+    def of_none(x):
+        return x * 4.0
+
+
+def test_methods_are_compiled_for_what_their_object_holds():
+    held, x = Scaled(data(300)), np.zeros(300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert held.run(x) is x
+        held.scale = 5.0
+        np.testing.assert_array_equal(held.run(np.zeros(300)), data(300) * 5.0 + 3.0)
+        np.testing.assert_array_equal(Scaled.of_class(np.ones(300)), np.full(300, 3.0))
+        np.testing.assert_array_equal(held.of_none(np.ones(300)), np.full(300, 4.0))
+    np.testing.assert_array_equal(x, data(300) * 2.0 + 3.0)
+    assert list(Scaled.run._compiled_parts()) and list(Scaled.of_class._compiled_parts())
+    assert Scaled.of_none.compiled
+
+
+def test_a_property_is_python_s_to_read():
+    reads = []
+
+    class Watched:
+        @property
+        def scale(self):
+            reads.append(1)
+            return 2.0
+
+        @polyml.kernel(cache=False, fallback="silent")
+        def run(self, x):
+            for i in range(x.shape[0]):
+                x[i] = x[i] * self.scale
+            return x
+
+    assert Watched().run(np.ones(300)).sum() == 600.0
+    assert len(reads) == 300
+
+
+def test_the_stances():
+    kernel = polyml.kernel(cache=False)(draws)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with polyml.config.scope(fallback="silent"):
+            kernel(np.random.default_rng(1), 5)
+    with polyml.config.scope(fallback="error"), pytest.raises(polyml.PolymlError, match="rng"):
+        kernel(np.random.default_rng(1), 5)
+
+    def doubled(A):
+        return A * 2.0
+
+    kernel = polyml.kernel(cache=False)(doubled)
+    kernel(data(4))
+    with polyml.config.scope(recompile="fail"):
+        np.testing.assert_array_equal(kernel(data(5)), data(5) * 2.0)
+        with pytest.raises(polyml.RecompileError, match="has no code for"):
+            kernel(data(4, 4))
+    with polyml.config.scope(recompile="plain", fallback="silent"):
+        np.testing.assert_array_equal(kernel(data(4, 4)), data(4, 4) * 2.0)
+        assert not kernel.compiled
+    kernel(data(4, 4))
+    assert kernel.compiled
 
 
 def test_parts_too_small_for_a_call_are_left_to_python():

@@ -1,0 +1,73 @@
+"""Attributes of arguments, `self.a`, as values that a part of a function takes: names as long as the text, `self_a`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MemberDescriptorType
+
+import numpy as np
+
+MISSING = object()
+_OF_ARRAYS = frozenset(dir(np.ndarray))
+
+
+def attributes(tree: ast.FunctionDef, taken: Collection[str]) -> Mapping[str, tuple[str, str]]:
+    """name -> (parameter, attribute), for those that may be read as values. taken: the names that the function uses."""
+    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    given = {a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)} - bound
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    found = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=base), attr=attr, ctx=ast.Load()) if base in given and id(node) not in called:
+                if attr not in _OF_ARRAYS and f"{base}_{attr}" not in taken:
+                    found[f"{base}_{attr}"] = base, attr
+    return found
+
+
+class Lifted(ast.NodeTransformer):
+    """The statements with names in place of these attributes; `used`: the names that stand there."""
+
+    def __init__(self, attributes: Mapping[str, tuple[str, str]]):
+        self._names = {place: name for name, place in attributes.items()}
+        self.used: set[str] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node:
+            case ast.Attribute(value=ast.Name(id=base), attr=attr, ctx=ast.Load()) if (base, attr) in self._names:
+                name = self._names[base, attr]
+                self.used.add(name)
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def places(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -> Iterator[tuple[int, int, int]]:
+    """Line, first and last column (in bytes) of each such attribute that stands on one line."""
+    known = set(attributes.values())
+    for stmt in body:
+        for node in ast.walk(stmt):
+            match node:
+                case ast.Attribute(value=ast.Name(id=base), attr=attr, ctx=ast.Load()) if (base, attr) in known:
+                    if node.lineno == node.end_lineno:
+                        yield node.lineno, node.col_offset, node.end_col_offset
+
+
+def read(holder: object, attr: str) -> object:
+    """The attribute's value where nothing but a look is needed to read it; MISSING where it is computed, or not there."""
+    kind = type(holder)
+    if kind is type:  # a class, as `cls`
+        held = inspect.getattr_static(holder, attr, MISSING)
+        return MISSING if hasattr(type(held), "__get__") else held
+    if kind.__getattribute__ is not object.__getattribute__:
+        return MISSING
+    of_class = inspect.getattr_static(kind, attr, MISSING)
+    if isinstance(of_class, MemberDescriptorType):  # of __slots__
+        return getattr(holder, attr, MISSING)
+    if hasattr(type(of_class), "__set__") or hasattr(type(of_class), "__delete__"):
+        return MISSING
+    held = getattr(holder, "__dict__", {})
+    if attr in held:
+        return held[attr]
+    return MISSING if hasattr(type(of_class), "__get__") else of_class

@@ -1,0 +1,187 @@
+"""Runs a mixed program as plain Python and as a kernel, and says where the two differ."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import GeneratorType
+
+import numpy as np
+
+import polyml
+from tests.mixed.generate import Mixed
+
+
+@dataclass
+class Ran:
+    """One call of either: what came back or was raised, what was printed, and the arguments as they are now."""
+
+    result: object
+    error: BaseException | None
+    printed: str
+    arguments: list[object]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """difference: "" where there is none. parts: how many lines of the program ran as compiled code. raised: Python raises."""
+
+    difference: str
+    parts: int = 0
+    raised: bool = False
+    is_inexact: bool = False
+
+
+def check(program: Mixed) -> Outcome:
+    """Whether all calls of the program do what plain Python does."""
+    plain, ours = _callables(program)
+    kernel = polyml.kernel(cache=False, threads=1)(ours)
+    call = _bound(kernel)
+    worst, raised = False, False
+    for number in range(program.calls):
+        wanted, got = _run(_bound(plain), program, number), _run(call, program, number)
+        raised |= wanted.error is not None
+        difference = _difference(wanted, got)
+        if difference:
+            return Outcome(f"call {number}: {difference}", raised=raised)
+        worst |= _has_nan(wanted)
+    return Outcome("", len(set(kernel._compiled_parts())) + bool(kernel.compiled), raised, worst)
+
+
+def _callables(program: Mixed) -> tuple[Callable, Callable]:
+    """The same function twice, each with globals of its own; the second is to be decorated and finds itself so."""
+    made = []
+    for copy in ("plain", "ours"):
+        file = f"<mixed {program.seed} {copy}>"
+        linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
+        scope = {"np": np, "COUNTS": [0]}
+        exec(compile(program.source, file, "exec"), scope)
+        function = scope["Holder"].kernel if "Holder" in scope else scope["kernel"]
+        function.__globals__["MADE"] = function
+        made.append(function)
+    return made[0], made[1]
+
+
+class _Held:
+    """What `self` is."""
+
+    def __init__(self):
+        self.held, self.scale = np.linspace(0.0, 1.0, 11), 0.75
+
+
+def _bound(function: Callable) -> Callable:
+    inner = getattr(function, "py_func", function)
+    if inner.__code__.co_varnames[0] == "self":
+        return lambda *args: function(_Held(), *args)
+    if not hasattr(function, "py_func"):
+        return function
+    inner.__globals__["kernel"] = function  # as a decorator binds it
+    return function
+
+
+def _run(function: Callable, program: Mixed, number: int) -> Ran:
+    rng = np.random.default_rng([program.seed, number])
+    A = rng.standard_normal(program.size)
+    B = A if program.seed % 11 == 0 else A[::-1] if program.seed % 7 == 0 else rng.standard_normal(program.size + program.seed % 3)
+    arguments: list[object] = [A, B, [1.0, 2, 3.5], program.size, 1.25]
+    printed = io.StringIO()
+    result, error = None, None
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            result = function(*arguments)
+            if isinstance(result, GeneratorType):
+                result = list(result)
+        except Exception as problem:
+            error = problem
+    return Ran(result, error, printed.getvalue(), arguments)
+
+
+def _difference(wanted: Ran, got: Ran) -> str:
+    if wanted.error is not None or got.error is not None:
+        same = type(wanted.error) is type(got.error) or isinstance(got.error, type(wanted.error or 0))
+        if wanted.error is None or not same:
+            return f"raised {got.error!r}, Python {wanted.error!r}"
+        return ""
+    pairs = _Pairs()
+    for name, one, other in [("result", wanted.result, got.result), ("arguments", wanted.arguments, got.arguments)]:
+        if found := pairs.difference(name, one, other):
+            return found
+    if (_numbers(wanted.printed), wanted.printed.count("\n")) != (_numbers(got.printed), got.printed.count("\n")):
+        return f"printed {got.printed!r}, Python {wanted.printed!r}"
+    return pairs.identities()
+
+
+def _numbers(text: str) -> list[str]:
+    """What was printed, up to what sums in another order change."""
+    return [f"{float(w.partition('(')[2].rstrip(')') or w):.6g}" if _is_number(w) else w for w in text.split()]
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass
+class _Pairs:
+    """seen: (path, what Python has there, what the kernel has there), of all that has an identity."""
+
+    seen: list[tuple[str, object, object]] = field(default_factory=list)
+
+    def difference(self, path: str, one: object, other: object) -> str:
+        if type(one) is not type(other):
+            return f"{path} is a {type(other).__name__} ({other!r:.60}), Python's a {type(one).__name__} ({one!r:.60})"
+        if isinstance(one, np.ndarray):
+            self.seen.append((path, one, other))
+            if one.dtype != other.dtype or one.shape != other.shape:
+                return f"{path} is {other.dtype}{other.shape}, Python's {one.dtype}{one.shape}"
+            return "" if _close(one, other) else f"{path} is {other!r:.200}, Python's {one!r:.200}"
+        if isinstance(one, (list, tuple)):
+            self.seen.append((path, one, other))
+            if len(one) != len(other):
+                return f"{path} has {len(other)} elements, Python's {len(one)}"
+            return next(filter(None, (self.difference(f"{path}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other)))), "")
+        if isinstance(one, dict):
+            self.seen.append((path, one, other))
+            if list(one) != list(other):
+                return f"{path} has the keys {list(other)}, Python's {list(one)}"
+            return next(filter(None, (self.difference(f"{path}[{k!r}]", one[k], other[k]) for k in one)), "")
+        if isinstance(one, (float, np.floating, int, np.integer, complex, np.bool_)):
+            return "" if _close(one, other) else f"{path} is {other!r}, Python's {one!r}"
+        return "" if one == other or one is None or callable(one) else f"{path} is {other!r}, Python's {one!r}"
+
+    def identities(self) -> str:
+        """Which two are one object, or share memory, on one side alone."""
+        for position, (path, one, other) in enumerate(self.seen):
+            for path_b, one_b, other_b in self.seen[:position]:
+                if (one is one_b) != (other is other_b):
+                    return f"{path} {'is' if other is other_b else 'is not'} {path_b}"
+                if isinstance(one, np.ndarray) and isinstance(one_b, np.ndarray):
+                    if np.shares_memory(one, one_b) != np.shares_memory(other, other_b):
+                        return f"{path} and {path_b} share memory on one side alone"
+                    if (one.base is one_b) != (other.base is other_b):
+                        return f"{path} {'has' if other.base is other_b else 'has not'} the base {path_b}"
+        return ""
+
+
+def _close(one: object, other: object) -> bool:
+    if isinstance(one, int):
+        return one == other
+    scale = np.max(np.abs(one), initial=0.0, where=np.isfinite(one)) if np.size(one) else 0.0
+    return bool(np.allclose(one, other, rtol=1e-9, atol=1e-9 * (1.0 + scale), equal_nan=True))
+
+
+def _has_nan(ran: Ran) -> bool:
+    found: Sequence[tuple[str, object, object]] = []
+    pairs = _Pairs()
+    pairs.difference("", ran.result, ran.result)
+    pairs.difference("", ran.arguments, ran.arguments)
+    found = pairs.seen
+    return any(isinstance(a, np.ndarray) and a.dtype.kind == "f" and not np.isfinite(a).all() for _, a, _ in found)

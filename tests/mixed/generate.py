@@ -1,0 +1,368 @@
+"""Random functions of a few statements, some affine and some not, over arrays, numbers and containers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """source: a module that defines `kernel`. kinds: what the statements are, for the count of what was tried. calls: how often it is
+    called, with arguments made anew from `seed`. size: of its arrays.
+    """
+
+    seed: int
+    source: str
+    kinds: tuple[str, ...]
+    calls: int
+    size: int
+
+
+def mixed(seed: int) -> Mixed:
+    """The program of this number: the same one always."""
+    rng = random.Random(f"mixed {seed}")
+    writer = _Writer(rng)
+    return writer.program(seed)
+
+
+@dataclass
+class _Writer:
+    """arrays, numbers, others: the names that have a value wherever the next statement may stand."""
+
+    rng: random.Random
+    lines: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    arrays: list[str] = field(default_factory=lambda: ["A", "B"])
+    numbers: list[str] = field(default_factory=lambda: ["n", "s"])
+    lists: list[str] = field(default_factory=lambda: ["L"])
+    functions: list[str] = field(default_factory=list)
+    count: int = 0
+    depth: int = 0
+    loops: int = 0  # around
+    tries: int = 0
+
+    def program(self, seed: int) -> Mixed:
+        rng = self.rng
+        self.depth = 1
+        is_method, is_generator = rng.random() < 0.15, rng.random() < 0.06
+        is_recursive = not is_generator and not is_method and rng.random() < 0.12
+        params = "A, B, L, n, s"
+        if is_recursive:
+            self.kinds.append("recursion")
+            self.emit("if n < 3:")
+            self.emit(INDENT + "return A, n")
+        self.block(rng.randint(2, 6))
+        if is_recursive:
+            self.emit(f"before = kernel(A[: n // 2], B, L, n // 2, s)")
+            self.block(rng.randint(1, 2))
+        if is_generator:
+            self.kinds.append("generator function")
+            self.emit(f"yield {self.array()}")
+            self.block(rng.randint(1, 3))
+            self.emit(f"yield {self.number()}")
+        else:
+            self.emit(f"return {self.results()}" + (", before" if is_recursive else ""))
+        body = [INDENT + line for line in self.lines]
+        if is_method:
+            self.kinds.append("method")
+            lines = ["class Holder:", f"{INDENT}def kernel(self, {params}):", *(INDENT + line for line in body)]
+        else:
+            lines = [f"def kernel({params}):", *body]
+        text = "\n".join(lines) + "\n"
+        if is_method:
+            text = text.replace("HELD", "self.held").replace("SCALE", "self.scale")
+        return Mixed(seed, text.replace("HELD", "B").replace("SCALE", "s"), tuple(dict.fromkeys(self.kinds)), rng.choice((1, 2, 2, 8, 14)), rng.choice((0, 1, 3, 6, 17, 300)))
+
+    # Text
+
+    def emit(self, line: str) -> None:
+        self.lines.append(INDENT * (self.depth - 1) + line)
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def array(self) -> str:
+        return self.rng.choice(self.arrays)
+
+    def number(self) -> str:
+        return self.rng.choice([*self.numbers, "2", "0.5", "SCALE"])
+
+    def results(self) -> str:
+        names = [*self.arrays, *self.numbers, *self.lists]
+        return ", ".join(self.rng.sample(names, min(len(names), self.rng.randint(1, 6))))
+
+    def block(self, count: int) -> None:
+        for _ in range(count):
+            self.statement()
+
+    def inside(self, head: str, count: int = 1) -> None:
+        """A nested block, whose names are forgotten behind it."""
+        self.emit(head)
+        kept = [list(x) for x in (self.arrays, self.numbers, self.lists, self.functions)]
+        self.depth += 1
+        self.block(count)
+        self.depth -= 1
+        self.arrays, self.numbers, self.lists, self.functions = kept
+
+    def statement(self) -> None:
+        deep = self.depth > 3
+        choices: list[tuple[int, Callable[[], None]]] = [
+            (8, self.loop), (3, self.reused_loop), (4, self.array_expression), (3, self.reduction), (2, self.local_array), (2, self.alias),
+            (2, self.view), (2, self.tuple_), (2, self.list_), (2, self.in_place), (1, self.dict_), (1, self.print_), (1, self.assert_),
+            (1, self.nested_function), (1, self.called), (1, self.linalg), (1, self.index_arrays), (1, self.masked), (1, self.walrus),
+            (1, self.comprehension), (1, self.big_integer), (1, self.none), (1, self.swap), (1, self.scalar), (1, self.import_), (1, self.delete),
+            (1, self.numpy_scalar), (1, self.starred), (1, self.string), (1, self.held), (1, self.counter), (1, self.generator),
+        ]  # fmt: skip
+        if not deep:
+            choices += [(3, self.while_), (2, self.for_break), (2, self.try_), (2, self.if_data), (1, self.for_zip), (1, self.with_), (2, self.time_loop)]
+        weights = [w for w, _ in choices]
+        chosen = self.rng.choices([c for _, c in choices], weights)[0]
+        self.kinds.append(chosen.__name__.strip("_"))
+        chosen()
+
+    # Statements that polyml compiles
+
+    def element(self, index: str) -> str:
+        a, b, x = self.array(), self.array(), self.number()
+        return self.rng.choice([
+            f"{a}[{index}] + {x}", f"{a}[{index}] * 0.5", f"{a}[{index}] - {b}[{index}] * 0.25", f"{x} * 0.5", f"abs({b}[{index}])",
+            f"max({a}[{index}], {b}[{index}])", f"{a}[{index}] if {b}[{index}] > 0 else {x}",
+        ])  # fmt: skip
+
+    def loop(self, variable: str = "i") -> None:
+        target = self.array()
+        self.emit(f"for {variable} in range({target}.shape[0]):")
+        op = self.rng.choice(["=", "=", "+="])
+        self.emit(f"{INDENT}if {variable} < min({', '.join(f'{a}.shape[0]' for a in self.arrays + self.arrays[:1])}):")
+        self.emit(f"{INDENT * 2}{target}[{variable}] {op} {self.element(variable)}")
+
+    def reused_loop(self) -> None:
+        self.loop(self.rng.choice("ij"))
+        self.loop(self.rng.choice("ij"))
+
+    def array_expression(self) -> None:
+        a, x = self.array(), self.number()
+        name = self.fresh("T")
+        self.emit(f"{name} = {a} * 0.5 + {x}")
+        self.arrays.append(name)
+
+    def reduction(self) -> None:
+        a, name = self.array(), self.fresh("r")
+        form = self.rng.choice(["sum", "loop"])
+        if form == "sum":
+            self.emit(f"{name} = {a}.sum()")
+        else:
+            self.emit(f"{name} = 0.0")
+            self.emit(f"for k in range({a}.shape[0]):")
+            self.emit(f"{INDENT}{name} += {a}[k]")
+        self.numbers.append(name)
+
+    def local_array(self) -> None:
+        name, like = self.fresh("Z"), self.array()
+        self.emit(f"{name} = np.{self.rng.choice(['zeros', 'ones'])}({like}.shape[0])")
+        self.arrays.append(name)
+
+    def alias(self) -> None:
+        name = self.fresh("C")
+        self.emit(f"{name} = {self.array()}")
+        self.arrays.append(name)
+
+    def in_place(self) -> None:
+        self.emit(f"{self.array()} {self.rng.choice(['*=', '+='])} {self.rng.choice(['0.5', '1.0'])}")
+
+    def swap(self) -> None:
+        a, b = self.array(), self.array()
+        self.emit(f"{a}, {b} = {b}, {a}")
+
+    def scalar(self) -> None:
+        name = self.fresh("x")
+        self.emit(f"{name} = {self.number()} * 0.5")
+        self.numbers.append(name)
+
+    def time_loop(self) -> None:
+        self.inside(f"for {self.fresh('t')} in range({self.rng.randint(1, 4)}):", self.rng.randint(1, 2))
+
+    def held(self) -> None:
+        a = self.array()
+        self.emit(f"for h in range(min({a}.shape[0], HELD.shape[0])):")
+        self.emit(f"{INDENT}{a}[h] = {a}[h] * 0.5 + HELD[h] * SCALE")
+
+    # Statements that Python runs
+
+    def view(self) -> None:
+        name = self.fresh("V")
+        self.emit(f"{name} = {self.array()}[{self.rng.choice(['1:', ':-1', '::2', '::-1', ':'])}]")
+        self.arrays.append(name)
+
+    def tuple_(self) -> None:
+        name, a = self.fresh("q"), self.array()
+        self.emit(f"{name} = ({a}, {self.number()}, {a})")
+        self.lists.append(name)
+
+    def list_(self) -> None:
+        name = self.rng.choice(self.lists[:1])
+        self.emit(self.rng.choice([f"{name}.append({self.number()})", f"{name} = {name} + [1.5]", f"{name}[0] = {self.number()}", f"{name} += [2]"]))
+
+    def dict_(self) -> None:
+        name = self.fresh("d")
+        self.emit(f"{name} = {{'a': {self.array()}, 'n': {self.number()}}}")
+        self.emit(f"{name}['n'] = {self.number()}")
+        self.lists.append(name)
+
+    def print_(self) -> None:
+        self.emit(f"print({self.number()})")
+
+    def assert_(self) -> None:
+        self.emit(f"assert {self.array()}.{self.rng.choice(['ndim == 1', 'ndim == 1', 'shape[0] > 2'])}, 'rank'")
+
+    def while_(self) -> None:
+        name = self.fresh("w")
+        self.emit(f"{name} = 0")
+        form = self.rng.random()
+        if form < 0.3:
+            self.emit(f"while {name} < len({self.lists[0]}):")
+            self.emit(f"{INDENT}{self.lists[0]}[{name}] = {self.lists[0]}[{name}] + 1.0")
+            self.emit(f"{INDENT}{name} += 1")
+            return
+        self.inside(f"while {name} < {self.rng.randint(1, 6)}:", self.rng.randint(1, 3))
+        self.emit(f"{INDENT}{name} += 1")
+        if form > 0.8:
+            self.emit(f"{INDENT}if {name} > 2:")
+            self.emit(f"{INDENT * 2}break")
+
+    def for_break(self) -> None:
+        name = self.fresh("b")
+        self.inside(f"for {name} in range(5):", self.rng.randint(1, 2))
+        self.emit(f"{INDENT}if {name} == {self.rng.randint(0, 4)}:")
+        self.emit(f"{INDENT * 2}{self.rng.choice(['break', 'continue'])}")
+        if self.rng.random() < 0.4:
+            self.inside("else:", 1)
+
+    def for_zip(self) -> None:
+        a, name = self.array(), self.fresh("z")
+        self.emit(f"{name} = 0.0")
+        self.emit(f"for u, v in zip({a}, {self.array()}):")
+        self.emit(f"{INDENT}{name} = {name} + u * v")
+        self.numbers.append(name)
+
+    def try_(self) -> None:
+        name = self.fresh("e")
+        self.emit(f"{name} = 0")
+        self.emit("try:")
+        self.depth += 1
+        kept = [list(x) for x in (self.arrays, self.numbers, self.lists, self.functions)]
+        self.block(self.rng.randint(1, 2))
+        self.emit(self.rng.choice([f"{self.array()}[10**6] = 1.0", f"{name} = 1 // 0", "raise ValueError('no')", f"{name} = 1"]))
+        self.arrays, self.numbers, self.lists, self.functions = kept
+        self.depth -= 1
+        self.emit("except (IndexError, ZeroDivisionError, ValueError) as problem:")
+        self.emit(f"{INDENT}{name} = type(problem).__name__")
+        if self.rng.random() < 0.4:
+            self.inside("finally:", 1)
+        self.lists.append(name)
+
+    def with_(self) -> None:
+        self.inside("with np.errstate(all='ignore'):", 1)
+
+    def if_data(self) -> None:
+        a = self.array()
+        self.inside(f"if {a}.size and {a}.max() > {self.rng.choice(['0', '1', '100'])}:", self.rng.randint(1, 2))
+        if self.rng.random() < 0.5:
+            self.inside("else:", 1)
+
+    def nested_function(self) -> None:
+        name, seen = self.fresh("f"), self.number()
+        self.emit(f"def {name}(v):")
+        if seen in self.numbers and seen not in ("n", "s") and self.rng.random() < 0.4:
+            self.emit(f"{INDENT}nonlocal {seen}")
+            self.emit(f"{INDENT}{seen} = {seen} + 1")
+        self.emit(f"{INDENT}return v * 0.5 + {seen}")
+        self.functions.append(name)
+
+    def called(self) -> None:
+        if not self.functions:
+            return self.nested_function()
+        f, name = self.rng.choice(self.functions), self.fresh("y")
+        self.emit(self.rng.choice([f"{name} = {f}({self.number()})", f"{name} = {f}({self.array()})[:1].sum()"]))
+        self.numbers.append(name)
+
+    def linalg(self) -> None:
+        name = self.fresh("g")
+        self.emit(f"{name} = np.linalg.norm(np.outer({self.array()}, {self.array()}) + 1.0)")
+        self.numbers.append(name)
+
+    def index_arrays(self) -> None:
+        a, name = self.array(), self.fresh("t")
+        self.emit(self.rng.choice([f"{name} = np.nonzero({a} > 0)", f"{name} = (np.arange({a}.shape[0])[::2],)"]))
+        self.emit(f"{a}[{name}] = {self.number()}")
+        self.lists.append(name)
+
+    def masked(self) -> None:
+        a, name = self.array(), self.fresh("M")
+        self.emit(f"{name} = {a}[{a} > 0]")
+        self.arrays.append(name)
+
+    def walrus(self) -> None:
+        name = self.fresh("k")
+        self.emit(f"if ({name} := {self.array()}.shape[0]) > 2:")
+        self.emit(f"{INDENT}{self.array()}[0:1] = 0.25")
+        self.numbers.append(name)
+
+    def comprehension(self) -> None:
+        name = self.fresh("c")
+        self.emit(f"{name} = [v * 2 for v in {self.array()}[:4]]")
+        self.lists.append(name)
+
+    def generator(self) -> None:
+        name, kept = self.fresh("o"), self.number()
+        self.emit(f"{name} = (v + {kept} for v in range(3))")
+        self.block(1)
+        self.emit(f"{name} = sum({name})")
+        self.numbers.append(name)
+
+    def big_integer(self) -> None:
+        """Made in a list, which Python runs: compiled arithmetic that leaves 64 bits is refused, as README says."""
+        name = self.fresh("p")
+        self.emit(f"{name} = [3 ** {self.rng.choice(['39', '40', '70'])}][0]")
+        if self.rng.random() < 0.5:
+            self.emit(f"{name} = [{name} % 1000003][0]")
+        self.numbers.append(name)
+
+    def none(self) -> None:
+        name = self.fresh("u")
+        self.emit(f"{name} = None if {self.array()}.shape[0] > 3 else {self.array()}")
+        self.lists.append(name)
+
+    def import_(self) -> None:
+        name = self.fresh("m")
+        self.emit("import math as maths")
+        self.emit(f"{name} = maths.sqrt(2.0)")
+        self.numbers.append(name)
+
+    def delete(self) -> None:
+        name = self.fresh("gone")
+        self.emit(f"{name} = {self.array()} * 2.0")
+        self.emit(f"del {name}")
+
+    def numpy_scalar(self) -> None:
+        name = self.fresh("ns")
+        self.emit(f"{name} = np.{self.rng.choice(['float32(1.5)', 'int64(3)', 'bool_(True)', 'float64(0.25)'])}")
+        self.numbers.append(name)
+
+    def starred(self) -> None:
+        name = self.fresh("h")
+        self.emit(f"{name}, *rest = {self.rng.choice(['(1.5, 2, 3)', 'np.arange(3.0)'])}")
+        self.numbers.append(name)
+
+    def string(self) -> None:
+        name = self.fresh("w")
+        self.emit(f"{name} = f'{{n}} {self.fresh('text')}'")
+        self.lists.append(name)
+
+    def counter(self) -> None:
+        self.emit("COUNTS[0] = COUNTS[0] + 1")
