@@ -8,7 +8,7 @@ from polyml.interrupts import deferred
 
 with deferred():  # NumPy cannot be imported again where its first import was interrupted
     from polyml import config
-    from polyml.api import Kernel, kernel
+    from polyml.api import Kernel, kernel, status
     from polyml.errors import (
         BoundsError,
         CompileError,
@@ -48,4 +48,5 @@ __all__ = [
     "Target",
     "config",
     "kernel",
+    "status",
 ]

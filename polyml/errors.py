@@ -16,11 +16,20 @@ class PolymlError(Exception):
               source line
               ^^^^^^
           note: what would be accepted
+
+    code: which of `polyml.reasons` it is where a call runs as plain Python because of it.
     """
 
-    def __init__(self, message: str, *, loc: Loc | None = None, notes: Sequence[str] = ()):
+    code = "PML-F070"
+
+    def __init__(self, message: str, *, loc: Loc | None = None, notes: Sequence[str] = (), code: str | None = None):
         self.message, self.loc, self.notes = shortened(message), loc, tuple(map(shortened, notes))
+        self.code = code or self.code
         super().__init__(self.render())
+
+    def noted(self, *notes: str) -> PolymlError:
+        """The same with more notes."""
+        return type(self)(self.message, loc=self.loc, notes=[*self.notes, *notes], code=self.code)
 
     def render(self) -> str:
         head = f"{self.loc}: error: {self.message}\n{self.loc.excerpt()}" if self.loc else f"error: {self.message}"
@@ -45,6 +54,8 @@ class NotAffineError(LanguageError):
     """Legal Python that is not affine: the kernel runs as plain Python, with a PolymlPerformanceWarning,
     unless `fallback="error"`."""
 
+    code = "PML-F020"
+
 
 class SizesNeeded(NotAffineError):
     """It is affine where sizes and numbers are known: the kernel is compiled for those of each call."""
@@ -53,9 +64,13 @@ class SizesNeeded(NotAffineError):
 class PolymlTypeError(PolymlError, TypeError):
     """Argument types, or an operation between types, that the language does not have."""
 
+    code = "PML-F040"
+
 
 class PolymlValueError(PolymlError, ValueError):
     """An argument of the right type that cannot be used: read-only where it is written, or a size below zero."""
+
+    code = "PML-F051"
 
 
 class PolymlMemoryError(PolymlError, MemoryError):
@@ -68,6 +83,8 @@ class BoundsError(PolymlError, IndexError):
 
 class PolymlOverflowError(PolymlError, OverflowError):
     """A Python int left 64 bits, or a value does not fit the type it is stored in."""
+
+    code = "PML-F041"
 
 
 class IllegalSchedule(PolymlError):
@@ -88,6 +105,8 @@ class ConfigError(PolymlError, ValueError):
 
 class RecompileError(PolymlError):
     """A call needs other code than there is, and `recompile="fail"` lets none be made."""
+
+    code = "PML-F061"
 
 
 class CompileError(PolymlError):

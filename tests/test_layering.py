@@ -8,7 +8,7 @@ import polyml
 ROOT = Path(polyml.__file__).parent
 LAYERS = (
     (
-        "source", "files", "input_limits", "userfiles", "definition", "interrupts", "errors", "dtypes", "numpy_dtypes", "debug", "config",
+        "source", "files", "input_limits", "userfiles", "definition", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes", "debug", "config",
         "polyhedra", "machine", "hardware",
     ),
     ("frontend",),

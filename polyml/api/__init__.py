@@ -1,5 +1,5 @@
 """The decorator and what it makes: a kernel, which is called, scheduled, inspected, reported on."""
 
-from polyml.api.kernels import Kernel, kernel
+from polyml.api.kernels import Kernel, kernel, status
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["Kernel", "kernel", "status"]

@@ -61,7 +61,7 @@ class Function:
             raise self._in_call(problem) from None
 
     def _in_call(self, problem: PolymlError) -> PolymlError:
-        return type(problem)(problem.message, loc=problem.loc, notes=[*problem.notes, f"in a call of {self._where}"])
+        return problem.noted(f"in a call of {self._where}")
 
     def _compile(
         self,

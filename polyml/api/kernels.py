@@ -26,10 +26,12 @@ from polyml import config, interrupts
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
-from polyml.api.plain import Kinds, Plain, Tally, is_exact, left_to_python
+from polyml.api.plain import Kinds, Plain, Tally, is_exact, left_to_python, refusals
 from polyml.api.reports import Reported
 from polyml.api.schedules import Scheduled
 from polyml.api.specialisation import Hot, Specialisation, is_unusual, take_kept, timed
+from polyml.api.status import KernelStatus, Status
+from polyml.api.status import of as status_of
 from polyml.config import Options, active
 from polyml.errors import (
     CompileError,
@@ -138,7 +140,7 @@ class Kernel(Scheduled, Reported):
             return f"{self._where}: not called yet"
         if last is None or last.artifact is None:
             called = "" if last is None else explain.signature(last.types, last.layouts)
-            text = explain.python(called, self._python_reason or str(last.reason), self._where)
+            text = explain.python(called, self._python_reason or explain.reason(last.reason), self._where)
             return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self._compiled_parts())])
         text = explain.compiled(last.artifact, last.options, last.timings, last.from_cache, self._where)
         others = [s for s in self.signatures if s != explain.signature(last.types, last.layouts)]
@@ -146,6 +148,16 @@ class Kernel(Scheduled, Reported):
         if self._python_reason:
             lines.append(f"  the last call ran as plain Python: {self._python_reason}")
         return "\n".join(lines)
+
+    def status(self) -> KernelStatus:
+        """The kernel's form, the reasons for it, and what ran as plain Python so far."""
+        parts = tuple(dict.fromkeys(self._compiled_parts()))
+        signatures = tuple(dict.fromkeys(explain.signature(s.types, s.layouts) for s in list(self._specialisations.values()) if s.artifact))
+        ran = self._as_python.calls > 0
+        form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
+        code, reasons = self.py_func.__code__, tuple((r.code, str(r).partition("\n")[0]) for r in self._reasons.values())
+        tally, where = self._as_python, f"{code.co_filename}:{code.co_firstlineno}"
+        return KernelStatus(self.__name__, where, form, signatures, reasons, parts, tally.calls, tally.seconds)
 
     def _compiled_parts(self) -> Iterator[tuple[int, int]]:
         """The lines of parts that the last call of them ran as native code, in order."""
@@ -268,7 +280,7 @@ class Kernel(Scheduled, Reported):
             error = violations.failure(artifact, status, values)
         if status in PYTHON_DECIDES or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
             text = f"{error.message}; plain Python decides what happens"
-            return self._run_refused(given, PolymlError(text), settles=False, refuses=False)
+            return self._run_refused(given, PolymlError(text, code="PML-F031"), settles=False, refuses=False)
         raise error
 
     def _run_refused(self, given: tuple[Argument, ...], problem: PolymlError, settles: bool = True, refuses: bool = True):
@@ -288,23 +300,24 @@ class Kernel(Scheduled, Reported):
         options = config.resolve(self.settings)
         refuses = refuses and (options.fallback == "error" or self._given is not None)
         if refuses and about is None:
-            raise type(problem)(problem.message, loc=problem.loc, notes=problem.notes)
+            raise problem.noted()
         self._hot = Hot(_NEVER, None, None)
-        refusals, guards = self._refusals()
-        reasons = refusals.statements
+        refused, guards = self._refusals()
+        reasons = refused.statements
         places = tuple(r.place for r in reasons) or ((problem.loc,) if self._is_own(problem.loc) else ())
-        found = tuple(r.problem for r in reasons) or (problem,)
+        found = tuple(r.problem for r in reasons)
         if not any(str(problem) == str(each) for each in found):
             found = (*found, problem)
         taken_apart, is_final = self._apart(places) if places or about is not None else (None, True)
-        is_whole = not reasons and taken_apart is not None and about is not None and about <= refusals.objects
+        is_whole = not reasons and taken_apart is not None and about is not None and about <= refused.objects
         if refuses and not is_whole:
-            raise type(problem)(problem.message, loc=problem.loc, notes=problem.notes)
+            raise problem.noted()
         self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
         new = {str(each): each for each in found if str(each) not in self._reasons}
         self._reasons |= new
         if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
-            text = explain.refused(self._where, found, taken_apart is not None and bool(self._parts[places][1]), self._is_part)
+            partly = taken_apart is not None and bool(self._parts[places][1])
+            text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
         if reasons and is_final:
@@ -316,12 +329,7 @@ class Kernel(Scheduled, Reported):
 
     def _refusals(self) -> tuple[Refusals, tuple[Guard, ...]]:
         """The statements that no argument makes affine, and what that depends on."""
-        from polyml.frontend.parse import Refusals, refused
-
-        try:
-            found = refused(self.py_func)
-        except (PolymlError, RecursionError):  # of the whole function: there are no parts of it
-            return Refusals((), (), frozenset()), ()
+        found = refusals(self.py_func)
         names = {c.name for c in found.captured}
         return found, tuple(g for g in captures(self.py_func).guards if g.key in names)
 
@@ -488,6 +496,14 @@ class _Reference:
 
     def __call__(self) -> Kernel:
         return functools.reduce(getattr, self.name.split("."), importlib.import_module(self.module))
+
+
+def status() -> Status:
+    """What all kernels of the process are compiled to, why not, and how much time went to plain Python.
+
+        print(polyml.status())
+    """
+    return status_of(k.status() for k in list(_kernels) if not k._is_part)
 
 
 def _given_to(reference: _Reference, settings: dict[str, object], given: Saved) -> Kernel:

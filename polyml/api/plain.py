@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyml.errors import PolymlTypeError
+from polyml.errors import PolymlError, PolymlTypeError
 from polyml.runtime.arguments import Argument
 from polyml.runtime.binding import MISS, Guard
+
+if TYPE_CHECKING:
+    from polyml.frontend.parse import Refusals
 
 _EXACT = (np.ndarray, int, float, bool, complex)
 SETTLED = 3  # calls of one kind that ran as plain Python, after which such arguments are not looked at again
@@ -74,6 +78,22 @@ class Kinds:
         self.settled.clear()
 
 
+def refusals(function: FunctionType) -> Refusals:
+    """The statements of a function that no argument makes affine; none where the function as a whole is refused."""
+    from polyml.frontend.parse import Refusals, refused
+
+    try:
+        return refused(function)
+    except (PolymlError, RecursionError):
+        return Refusals((), (), frozenset())
+
+
+def reasons(function: FunctionType, problem: PolymlError) -> tuple[PolymlError, ...]:
+    """Why calls that end in the problem run as plain Python: that, and every statement that is refused whatever is passed."""
+    found = tuple(r.problem for r in refusals(function).statements)
+    return found if any(str(problem) == str(each) for each in found) else (*found, problem)
+
+
 def kinds(values: Sequence[object]) -> tuple:
     """What of the arguments decides whether they are compiled for, as far as one can see at once."""
     return tuple((v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values)
@@ -95,6 +115,6 @@ def left_to_python(given: Sequence[Argument]) -> PolymlTypeError | None:
         if derived or issubclass(kind, (list, tuple)):
             return PolymlTypeError(
                 f"argument `{argument.name}` is a {kind.__name__}, whose operators are not those of an array",
-                notes=[f"pass np.asarray({argument.name})"],
+                notes=[f"pass np.asarray({argument.name})"], code="PML-F050"
             )
     return None

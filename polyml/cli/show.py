@@ -10,7 +10,7 @@ from polyml import config
 from polyml.cli import printing
 from polyml.cli.arguments import call_types
 from polyml.cli.target import load_target
-from polyml.errors import NotAffineError
+from polyml.errors import LanguageError, PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import ArrayType
 
 
@@ -35,6 +35,7 @@ def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str |
             options: Mapping[str, object]) -> None:  # fmt: skip
     """Compile for the call's types and print what was done and why."""
     from polyml.api import kernel
+    from polyml.api.plain import reasons
     from polyml.runtime import explain as words
 
     target = load_target(spec)
@@ -44,9 +45,10 @@ def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str |
     with config.scope(**options):
         try:
             compiled = kernel(target.function).lower(*types)
-        except NotAffineError as reason:
+        except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             layouts = ["C" for t in types if isinstance(t, ArrayType)]
-            click.echo(words.python(types, layouts, str(reason), where))
+            found = "\n".join(map(words.reason, reasons(target.function, problem)))
+            click.echo(words.python(words.signature(types, layouts), found, where))
             return
         click.echo(words.compiled(compiled.artifact, config.resolve(), compiled.timings, False, where))
 

@@ -220,7 +220,7 @@ class Lowering:
             return
         if isinstance(target, Elements) and _is_gathered(target.sample):
             raise NotAffineError(
-                "what is assigned to elements at index arrays is not affine",
+                "what is assigned to elements at index arrays is not affine", code="PML-F021",
                 loc=stmt.target.loc,
                 notes=["polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays"],
             )
@@ -315,7 +315,7 @@ class Lowering:
         for value, array in zip(values, made):
             if isinstance(array, Elements) and not array.whole and shared[array.storage] > 1:
                 raise NotAffineError(
-                    "two results share their memory", loc=value.loc, notes=["polyml compiles: `return T, T[1:].copy()`"]
+                    "two results share their memory", code="PML-F022", loc=value.loc, notes=["polyml compiles: `return T, T[1:].copy()`"]
                 )
         self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, values, made))))
 
@@ -324,7 +324,7 @@ class Lowering:
             return made
         if made.storage in self._params and not made.whole:
             raise NotAffineError(
-                "a view of an argument is returned", loc=value.loc, notes=["polyml compiles: `return A[1:].copy()`"]
+                "a view of an argument is returned", code="PML-F022", loc=value.loc, notes=["polyml compiles: `return A[1:].copy()`"]
             )
         whole = made if made.whole else self.memory(made, "result", value.loc)
         return syntax.ArrayName(whole.storage, loc=value.loc)
@@ -422,7 +422,7 @@ class Lowering:
 
     def _part_by_array(self, loc: Loc | None) -> NotAffineError:
         return NotAffineError(
-            "a part of an array has a subscript that is an array",
+            "a part of an array has a subscript that is an array", code="PML-F021",
             loc=loc,
             notes=["polyml compiles: such subscripts along whole dimensions of arguments that do not change"],
         )
@@ -440,7 +440,7 @@ class Lowering:
         """What may be a subscript: a number, or an index array."""
         if isinstance(value, Elements) and (value.storage not in self._params or masks.is_truth(value.sample, self.truths)):
             raise NotAffineError(
-                "a subscript that is an array is not affine",
+                "a subscript that is an array is not affine", code="PML-F021",
                 loc=loc,
                 notes=["polyml compiles: numbers, slices, and arguments of integers that do not change"],
             )

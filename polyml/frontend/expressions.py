@@ -42,6 +42,17 @@ _SPELLED = {
 }  # fmt: skip
 
 
+_CODES = {
+    ast.While: "PML-F001", ast.Break: "PML-F002", ast.Continue: "PML-F002",
+    **dict.fromkeys((ast.Try, ast.Raise, ast.Assert, ast.With), "PML-F003"),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp, ast.Yield, ast.YieldFrom), "PML-F004"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp), "PML-F005"),
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.Starred, ast.Constant), "PML-F006"),
+    **dict.fromkeys((ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.NamedExpr), "PML-F007"),
+    ast.Call: "PML-F010", ast.Attribute: "PML-F011", ast.Name: "PML-F012", ast.Expr: "PML-F013",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Inlined:
     """What a call of a Python function gives: no values for None."""
@@ -190,11 +201,12 @@ class Expressions:
             refuse = self.not_affine if keyword.arg in _OF_UFUNCS and isinstance(self.value(node.func), np.ufunc) else self.error
             raise refuse(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
 
-    def error(self, node: ast.AST, message: str, accepted: str) -> LanguageError:
-        return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"])
+    def error(self, node: ast.AST, message: str, accepted: str, code: str | None = None) -> LanguageError:
+        return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=code or _CODES.get(type(node)))
 
-    def not_affine(self, node: ast.AST, message: str, accepted: str) -> NotAffineError:
-        return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"])
+    def not_affine(self, node: ast.AST, message: str, accepted: str, code: str | None = None) -> NotAffineError:
+        code = code or _CODES.get(type(node))
+        return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"], code=code)
 
     # Names, attributes, subscripts
 

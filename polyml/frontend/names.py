@@ -129,7 +129,7 @@ class _Resolver:
             raise NotAffineError(
                 f"`{name}` may be one of {len(definitions)} arrays here",
                 loc=node.loc,
-                notes=["polyml compiles: a name for each array"],
+                notes=["polyml compiles: a name for each array"], code="PML-F023"
             )
         return self._array_names[arrays[0]]
 

@@ -146,7 +146,7 @@ class _Parser:
     def _inlined(self, call: ast.Call) -> Inlined:
         function, loc = self.read.python_function(call), self._text.loc(call)
         if any(parser._function is function for parser in self._chain):
-            raise self.read.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not")
+            raise self.read.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not", "PML-F009")
         callee = _Parser(function, self)
         first = callee._bound(inlining.given(self.read, call, function, callee._text.tree.args))
         try:
@@ -154,7 +154,7 @@ class _Parser:
             end = exits.single(body, self.read.fresh)
         except LanguageError as problem:
             called = f"`{function.__name__}` is called at {loc}"
-            raise type(problem)(problem.message, loc=problem.loc, notes=[*problem.notes, called]) from None
+            raise problem.noted(called) from None
         if call is not self._first and inlining.changes(body, callee._parameters):
             raise self.read.not_affine(
                 call,
@@ -201,7 +201,7 @@ class _Parser:
     def _params(self, args: ast.arguments) -> tuple[syntax.Param, ...]:
         for star, what in ((args.vararg, "*"), (args.kwarg, "**")):
             if star is not None:
-                raise self.read.error(star, f"a kernel cannot take {what}{star.arg}", "parameters with names")
+                raise self.read.error(star, f"a kernel cannot take {what}{star.arg}", "parameters with names", "PML-F014")
         values = (*(self._function.__defaults__ or ()), *(self._function.__kwdefaults__ or {}).values())
         written = (*args.defaults, *(d for d in args.kw_defaults if d is not None))
         for value, node in zip(values, written):
@@ -268,9 +268,9 @@ class _Parser:
             raise self.read.not_affine(stmt, *_OUTSIDE[type(stmt)])
         calls = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)
         if calls and (self.read.is_local(stmt.value) or self.read.is_numpy(stmt.value.func)):
-            raise self.read.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS)
+            raise self.read.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS, "PML-F010")
         if isinstance(stmt, ast.Expr):
-            raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS)
+            raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS, "PML-F010" if calls else None)
         raise self.read.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
 
     # Control
@@ -279,10 +279,10 @@ class _Parser:
         if isinstance(stmt.target, ast.Name) and isinstance(stmt.iter, ast.Name) and self.read.is_local(stmt.iter):
             return self._for_rows(stmt)
         if not isinstance(stmt.target, ast.Name):
-            raise self.read.not_affine(stmt.target, "a loop with this target is not static control", _RANGES)
+            raise self.read.not_affine(stmt.target, "a loop with this target is not static control", _RANGES, "PML-F008")
         if not isinstance(stmt.iter, ast.Call) or self.read.value(stmt.iter.func) is not range:
             raise self.read.not_affine(
-                stmt.iter, "a loop over something that is not a range is not static control", _RANGES
+                stmt.iter, "a loop over something that is not a range is not static control", _RANGES, "PML-F008"
             )
         start, stop, step = self._range(stmt.iter)
         var, outer = stmt.target.id, self.read.renamed
@@ -470,7 +470,7 @@ class _Parser:
         if node.id in self.read.known:
             if self._loops or self._branches:
                 kept = f"`{node.id}` is {self.read.known[node.id]!r} on one path and something else on another"
-                raise self.read.not_affine(node, kept, "a name for each")
+                raise self.read.not_affine(node, kept, "a name for each", "PML-F023")
             del self.read.known[node.id]
         return syntax.Name(self.read.renamed.get(node.id, node.id), loc=self._text.loc(node))
 

@@ -118,4 +118,4 @@ def reads_of(body: Sequence[Stmt]) -> Counter:
 
 
 def _not_kept(why: str, loc: Loc | None) -> NotAffineError:
-    return NotAffineError(f"a name is bound to another array in each iteration of a loop, and {why}", loc=loc)
+    return NotAffineError(f"a name is bound to another array in each iteration of a loop, and {why}", loc=loc, code="PML-F023")

@@ -50,21 +50,21 @@ def text_of(function: FunctionType) -> Text:
     """The text of a Python function. LanguageError where there is none to be had."""
     if not isinstance(function, FunctionType):
         raise LanguageError(
-            f"{_described(function)} is not a Python function", notes=["accepted: a function written with `def`"]
+            f"{_described(function)} is not a Python function", notes=["accepted: a function written with `def`"], code="PML-F060"
         )
     name = function.__name__
     if name == "<lambda>":
-        raise LanguageError("a lambda cannot be a kernel", notes=["accepted: a function written with `def`"])
+        raise LanguageError("a lambda cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060")
     try:
         found = definition_of(function)
     except (OSError, TypeError) as problem:
         raise LanguageError(
             f"the source of `{name}` cannot be read: {problem}",
-            notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"],
+            notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"], code="PML-F060"
         ) from problem
     tree = found.tree
     if isinstance(tree, ast.AsyncFunctionDef):
-        raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"])
+        raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060")
     if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
         raise _stale(function)
     source = Source(function.__code__.co_filename, found.first, tuple(line.rstrip("\r\n") for line in found.lines))
@@ -126,7 +126,7 @@ def _stale(function: FunctionType) -> LanguageError:
     code = function.__code__
     return LanguageError(
         f"the text at {code.co_filename}:{code.co_firstlineno} is not the function `{function.__name__}`",
-        notes=["the file has changed since it was imported: import it again"],
+        notes=["the file has changed since it was imported: import it again"], code="PML-F060"
     )
 
 

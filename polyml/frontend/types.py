@@ -132,7 +132,7 @@ class _Inference:
                     return stmt
                 target = _place(target)
                 if stmt.same_type and value.kinds.keys() != target.kinds.keys():
-                    raise NotAffineError("a name is bound to arrays of several types in a loop", loc=stmt.loc)
+                    raise NotAffineError("a name is bound to arrays of several types in a loop", loc=stmt.loc, code="PML-F023")
                 if stmt.in_place:
                     operations.check_kind(stmt, value, target.dtype)
                 store = operations.filled if stmt.whole and not value.is_weak else operations.stored

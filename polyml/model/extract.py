@@ -241,7 +241,7 @@ def _check_indices(value: Value, context: Context) -> None:
                 raise NotAffineError(
                     "a subscript beside an index array that may be negative",
                     loc=part.loc,
-                    notes=["polyml compiles: subscripts that are not"],
+                    notes=["polyml compiles: subscripts that are not"], code="PML-F030"
                 )
 
 

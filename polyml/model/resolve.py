@@ -162,7 +162,7 @@ class _Resolver:
     def _require(self, stmt: syntax.Require) -> None:
         condition = self.truth(stmt.condition)
         if not isinstance(condition, Truth):
-            raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[_BOUND_NOTE])
+            raise NotAffineError(f"whether there is {stmt.what} is not affine", loc=stmt.loc, notes=[_BOUND_NOTE], code="PML-F030")
         if condition.formula == af.TRUE:
             return
         around, used = tuple(self.around), af.names(condition.formula)
@@ -236,7 +236,7 @@ class _Resolver:
             raise NotAffineError(
                 f"there are more than {CONDITIONS} conditions with // or % beside others",
                 loc=condition.loc,
-                notes=["write them as a table: an array of what each remainder selects"],
+                notes=["write them as a table: an array of what each remainder selects"], code="PML-F030"
             )
 
     def _has_few_quotients(self, formula: Formula) -> bool:
@@ -290,7 +290,7 @@ class _Resolver:
         shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
         if predicate is not None and stmt.name in self.returned:
             raise NotAffineError(
-                f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before the `if`"]
+                f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before the `if`"], code="PML-F030"
             )
         role = Role.RESULT if stmt.name in self.returned else Role.LOCAL
         name = self.names.fresh(stmt.name)
@@ -372,7 +372,7 @@ class _Resolver:
             raise NotAffineError(
                 f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
                 loc=expr.loc,
-                notes=["assign it to another variable inside the loop"],
+                notes=["assign it to another variable inside the loop"], code="PML-F030"
             )
         if isinstance(here, Affine):
             return Integer(here, expr.dtype)
@@ -466,7 +466,7 @@ class _Resolver:
         raise NotAffineError(
             f"array size `{expr.loc.text if expr.loc else value}` changes with the loop",
             loc=expr.loc,
-            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"],
+            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"], code="PML-F030"
         )
 
 

@@ -77,7 +77,7 @@ def not_writable(argument: Argument) -> PolymlError | None:
     if argument.copied:
         return PolymlTypeError(
             f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
-            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"],
+            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"], code="PML-F050"
         )
     if not argument.value.flags.writeable:
         return PolymlValueError(f"argument `{argument.name}` is written, but the array is read-only")
@@ -163,7 +163,7 @@ def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
     if isinstance(original, np.ma.MaskedArray):
         raise PolymlTypeError(
             f"argument `{name}` is a masked array, whose mask a kernel would ignore",
-            notes=["pass x.data, or x.filled(value)"],
+            notes=["pass x.data, or x.filled(value)"], code="PML-F050"
         )
     if isinstance(original, (str, type(None), dict, set)):
         raise _no_array(name, original)
@@ -198,7 +198,7 @@ def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
 
 
 def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
-    return PolymlTypeError(f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED])
+    return PolymlTypeError(f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED], code="PML-F050")
 
 
 def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:
@@ -224,7 +224,7 @@ def _has_buffer(original: object) -> bool:
 
 def _no_array(name: str, original: object) -> PolymlTypeError:
     return PolymlTypeError(
-        f"argument `{name}` is a {_type_name(original)}, neither a number nor an array", notes=[_ACCEPTED]
+        f"argument `{name}` is a {_type_name(original)}, neither a number nor an array", notes=[_ACCEPTED], code="PML-F050"
     )
 
 

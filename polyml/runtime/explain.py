@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from polyml.config import Options
 from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.reasons import remedy
 from polyml.runtime.artifact import Artifact
 
 _MEANING = {"C": "", "F": ", first dimension contiguous", "A": ", any strides"}
@@ -44,14 +45,16 @@ def python(called: str, reason: str, where: str) -> str:
 def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: bool) -> str:
     """What a warning says of a call that runs as plain Python, or does around its parts. is_part: it is one itself."""
     what = "a part of it runs" if is_part else "runs"
-    head = f"{where} {what} {'partly ' if partly else ''}as plain Python: "
+    codes = ", ".join(dict.fromkeys(problem.code for problem in problems))
+    head = f"{where} {what} {'partly ' if partly else ''}as plain Python ({codes}): "
     rest = "\nIts other statements are compiled where that pays; `explain()` says which." if partly and not is_part else ""
     return head + "\n".join(map(reason, problems)) + rest
 
 
 def reason(problem: PolymlError) -> str:
-    """Why a call runs as plain Python: one line where there is nothing to say besides."""
-    return str(problem) if problem.loc or problem.notes else problem.message
+    """Why a call runs as plain Python, the number of that, and what to write instead."""
+    text = str(problem) if problem.loc or problem.notes else problem.message
+    return f"{text}\n  {problem.code}: {remedy(problem.code)}"
 
 
 def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
