@@ -97,6 +97,7 @@ class Kernel(Scheduled, Reported):
         # by the places of what is refused: the function in parts, and the lines of parts that do not pay
         self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
         self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
+        self._reads: dict[frozenset[str], tuple[Loc, ...]] = {}  # where parameters are read
         self._is_part = False  # of a function that runs partly as Python
         self._renew_lock()
         _kernels.add(self)
@@ -109,6 +110,11 @@ class Kernel(Scheduled, Reported):
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(args))
+        if self._kinds.settled and not kwargs and (settled := self._kinds.find(args, active())) is not None:
+            result = settled(*args)
+            if result is not MISS:
+                return result
+            self._kinds.forget()
         return self._call_otherwise(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel | MethodType:
@@ -200,11 +206,10 @@ class Kernel(Scheduled, Reported):
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
                 return self._failed(hot.specialisation, result.status, self._arguments(values))
-        if (settled := self._kinds.find(values, scope)) is not None:
+        if self._kinds.settled and (settled := self._kinds.find(values, scope)) is not None:
             positional, named = self._passed(values)
             result = settled(*positional, **named)
             if result is not MISS:
-                self.compiled = False
                 return result
             self._kinds.forget()
         try:
@@ -305,10 +310,12 @@ class Kernel(Scheduled, Reported):
         refused, guards = self._refusals()
         reasons = refused.statements
         places = tuple(r.place for r in reasons) or ((problem.loc,) if self._is_own(problem.loc) else ())
+        if about:
+            places = (*places, *self._where_read(about))
         found = tuple(r.problem for r in reasons)
         if not any(str(problem) == str(each) for each in found):
             found = (*found, problem)
-        taken_apart, is_final = self._apart(places) if places or about is not None else (None, True)
+        taken_apart = self._apart(places) if places or about is not None else None
         is_whole = not reasons and taken_apart is not None and about is not None and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
@@ -320,10 +327,10 @@ class Kernel(Scheduled, Reported):
             text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
-        if reasons and is_final:
+        if reasons or refused.whole:
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
-        elif kinds is not None and is_final:
+        elif kinds is not None:
             self._kinds.add(kinds, Plain(active(), captures(self.py_func).guards, run, self._as_python))
         return self._as_python.run(run, args, kwargs)
 
@@ -336,10 +343,8 @@ class Kernel(Scheduled, Reported):
     def _is_own(self, loc: Loc | None) -> bool:
         return loc is not None and loc.source.file == self.py_func.__code__.co_filename
 
-    def _apart(self, places: tuple[Loc, ...]) -> tuple[FunctionType | None, bool]:
-        """The function with its parts compiled around the statements at these places, None where there are none; whether it will stay
-        like that.
-        """
+    def _apart(self, places: tuple[Loc, ...]) -> FunctionType | None:
+        """The function with its parts compiled around the statements at these places, None where there are none."""
         known = self._parts.get(places)
         idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
         if known is None or idle:
@@ -352,9 +357,22 @@ class Kernel(Scheduled, Reported):
                 found = parts.apart(self.py_func, places, without, own)
             except RecursionError:  # in an expression of thousands of terms
                 found = None
-            calls = [] if found is None else [_of_part(part, self.settings) for part in found.parts.values()]
+            calls = [] if found is None else [_of_part(part, self.settings, self._without_a_part) for part in found.parts.values()]
             known = self._parts[places] = None if found is None else found.calling(calls), calls
-        return known[0], all(call.is_settled for call in known[1])
+        return known[0]
+
+    def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
+        """The statements that read these parameters."""
+        if names not in self._reads:
+            from polyml.frontend import parts
+
+            self._reads[names] = parts.where_read(self.py_func, names)
+        return self._reads[names]
+
+    def _without_a_part(self) -> None:
+        """The next call makes the function anew without the parts that do not pay."""
+        self._always, self._hot = None, Hot(_NEVER, None, None)
+        self._kinds.forget()
 
     # Specialisations
 
@@ -510,10 +528,10 @@ def _given_to(reference: _Reference, settings: dict[str, object], given: Saved) 
     return Kernel(reference().py_func, settings, given)
 
 
-def _of_part(part: Part, settings: Mapping[str, object]) -> PartCall:
+def _of_part(part: Part, settings: Mapping[str, object], dropped: Callable[[], None]) -> PartCall:
     own = Kernel(part.lifted, settings)
     own._is_part = True
-    return PartCall(part, own)
+    return PartCall(part, own, dropped)
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()

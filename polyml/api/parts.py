@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,12 @@ _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as
 class PartCall:
     """A part of a function, run by a kernel of its own where that is worth a call.
 
-    Calls take turns between compiled code and Python until it is known which is faster for what is passed here.
+    Calls take turns between compiled code and Python until it is known which is faster for what is passed here. dropped: called
+    once when Python is to run the statements from then on.
     """
 
-    def __init__(self, part: Part, kernel: Kernel):
-        self.part, self._kernel = part, kernel
+    def __init__(self, part: Part, kernel: Kernel, dropped: Callable[[], None]):
+        self.part, self._kernel, self._dropped = part, kernel, dropped
         self._small = self._large = self._as_python = 0  # calls
         self._times: tuple[list[float], list[float]] = [], []  # seconds, compiled and as Python
         self._is_refused = False  # it has values or operations that the language does not have, or does not pay
@@ -36,12 +37,12 @@ class PartCall:
             return self.part.function(*values)
         given = self.part.given(values)
         if not all(map(is_exact, given)):
-            self._as_python += 1
-            self._is_refused = self._as_python > _OFTEN
+            self._left_to_python()
             return self.part.function(*values)
         if not self.part.is_worth_it(given):
             self._small += 1
-            self._is_refused = self.is_too_small
+            if self._small > _MANY and not self._large:
+                self._drop()
             return self.part.function(*values)
         self._large += 1
         if self.is_settled:
@@ -53,12 +54,21 @@ class PartCall:
         try:
             result = self._kernel(*given)
         except (LanguageError, PolymlTypeError):  # before anything has happened
-            self._is_refused = True
+            self._drop()
             return self.part.function(*values)
         if self._kernel.compiled is False and not any(self.compiled_lines()):
-            self._as_python += 1
-            self._is_refused = self._as_python > _OFTEN
+            self._left_to_python()
         return result
+
+    def _left_to_python(self) -> None:
+        """Another call that is not compiled for what is passed."""
+        self._as_python += 1
+        if self._as_python > _OFTEN:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._is_refused = True
+        self._dropped()
 
     def _compared(self, values: tuple, given: tuple):
         """A call that is timed, in turn."""
@@ -74,8 +84,10 @@ class PartCall:
         result = self.part.function(*values)
         plain.append(perf_counter() - start)
         if len(plain) >= _TURNS:
-            self._is_refused = min(compiled) >= min(plain)
-            self.is_settled = not self._is_refused
+            if min(compiled) >= min(plain):
+                self._drop()
+            else:
+                self.is_settled = True
         return result
 
     def compiled_lines(self) -> Iterator[tuple[int, int]]:
@@ -83,10 +95,6 @@ class PartCall:
             yield self.part.lines
         else:
             yield from self._kernel._compiled_parts()
-
-    @property
-    def is_too_small(self) -> bool:
-        return self._small > _MANY and not self._large
 
     @property
     def does_not_pay(self) -> bool:

@@ -64,7 +64,7 @@ class Kinds:
 
     def find(self, values: Sequence[object], scope: object) -> Plain | None:
         """What to run for these values, None where that is to be found out."""
-        found = self.settled.get(kinds(values)) if self.settled else None
+        found = self.settled.get(kinds(values))
         return found if found is not None and found.scope is scope else None
 
     def add(self, values: Sequence[object], plain: Plain) -> None:
@@ -75,6 +75,7 @@ class Kinds:
             self.settled[place] = plain
 
     def forget(self) -> None:
+        """What is to be run has changed."""
         self.settled.clear()
 
 
@@ -85,7 +86,7 @@ def refusals(function: FunctionType) -> Refusals:
     try:
         return refused(function)
     except (PolymlError, RecursionError):
-        return Refusals((), (), frozenset())
+        return Refusals((), (), frozenset(), whole=True)
 
 
 def reasons(function: FunctionType, problem: PolymlError) -> tuple[PolymlError, ...]:
@@ -96,7 +97,7 @@ def reasons(function: FunctionType, problem: PolymlError) -> tuple[PolymlError, 
 
 def kinds(values: Sequence[object]) -> tuple:
     """What of the arguments decides whether they are compiled for, as far as one can see at once."""
-    return tuple((v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values)
+    return tuple([(v.dtype, v.ndim, v.size > 1) if type(v) is np.ndarray else type(v) for v in values])
 
 
 def is_exact(value: object) -> bool:

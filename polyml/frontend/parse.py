@@ -75,12 +75,13 @@ class Refused:
 @dataclass(frozen=True)
 class Refusals:
     """statements: all that the language does not have, in order. captured: what that depends on. objects: the parameters of which at
-    most attributes are read, so that they may be any object.
+    most attributes are read, so that they may be any object. whole: the function is refused whatever its statements are.
     """
 
     statements: tuple[Refused, ...]
     captured: tuple[Captured, ...]
     objects: frozenset[str]
+    whole: bool = False
 
 
 def refused(function: FunctionType) -> Refusals:

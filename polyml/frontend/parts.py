@@ -118,6 +118,31 @@ def apart(
     return Apart(function, code, splitter.parts, own)
 
 
+def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
+    """The statements that read one of these parameters for itself before it may be bound anew, in order."""
+    try:
+        text = text_of(function)
+    except LanguageError:
+        return ()
+    lifter = attributes.Lifted(attributes.attributes(text.tree, set(function.__code__.co_varnames)))
+    tree = lifter.visit(copy.deepcopy(text.tree))
+    found: list[Loc] = []
+
+    def look(body: Sequence[ast.stmt], wanted: Set[str]) -> Set[str]:
+        for stmt in body:
+            inside = [getattr(stmt, name) for name in ("body", "orelse")] if isinstance(stmt, (ast.If, ast.For, ast.While)) else []
+            head = getattr(stmt, "test", None) or getattr(stmt, "iter", None) if inside else stmt
+            if head is not None and liveness.loaded(head) & wanted:
+                found.append(text.loc(stmt))
+            for each in inside:
+                look(each, wanted)
+            wanted = wanted - set(_stored([stmt]))
+        return wanted
+
+    look(tree.body, names)
+    return tuple(found)
+
+
 def _is_watched(tree: ast.FunctionDef) -> bool:
     """Whether the function may look at its own frame, or has names that mean something else outside their class."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
