@@ -35,7 +35,8 @@ class Options:
     threads: 0 means every core this process may use. fallback: what a call does that is not compiled as a whole, "warn" and
     "silent": run as plain Python, in which parts may be compiled, with a warning or without, "error": raise. recompile: what a
     kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
-    Python. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
+    Python. on_defect: what happens where the compiler itself fails, "simpler": the call goes on with a simpler form, "raise":
+    CompileError. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
     debug_dir None: to stderr.
     """
 
@@ -48,6 +49,7 @@ class Options:
     tile: bool = True
     fallback: str = "warn"
     recompile: str = "default"
+    on_defect: str = "simpler"
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
@@ -157,6 +159,7 @@ _SETTINGS = {
     "tile": _flag(),
     "fallback": _choice("warn", "silent", "error"),
     "recompile": _choice("default", "fail", "plain"),
+    "on_defect": _choice("simpler", "raise"),
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),

@@ -113,5 +113,9 @@ class CompileError(PolymlError):
     """A stage of the compiler failed; the message names the stage. Always a defect of polyml."""
 
 
+class PolymlDefectWarning(UserWarning):
+    """The compiler failed on a kernel, which runs in a simpler form; the text names the stage and the form. A defect of polyml."""
+
+
 class PolymlPerformanceWarning(UserWarning):
     """A kernel, or a part of it, runs slower than it could; the text names file:line and the reason."""

@@ -35,6 +35,7 @@ REASONS = {
     "PML-F060": ("no text of the function", "define it in a file or a notebook cell, and import it again after a change"),
     "PML-F061": ("no more code is made", '`recompile="default"`'),
     "PML-F070": ("a construct that the language does not have", "what the note says is accepted"),
+    "PML-F080": ("the compiler failed", "nothing: it is a defect of polyml; please report it with the warning's text"),
 }  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,19 @@ class Function:
                 raise short from problem
             raise CompileError(
                 f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
+                notes=["this is a defect of polyml", f"in {self._where}"],
+            ) from problem
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        """What goes wrong where code is loaded is a CompileError too, but for want of memory."""
+        try:
+            yield
+        except (PolymlError, MemoryError):
+            raise
+        except Exception as problem:
+            raise CompileError(
+                f"the code of `{self.__name__}` could not be loaded: {type(problem).__name__}: {problem}",
                 notes=["this is a defect of polyml", f"in {self._where}"],
             ) from problem
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyml import config, interrupts
+from polyml.api import simpler
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
@@ -37,6 +38,7 @@ from polyml.errors import (
     CompileError,
     ConfigError,
     LanguageError,
+    PolymlDefectWarning,
     PolymlError,
     PolymlOverflowError,
     PolymlPerformanceWarning,
@@ -51,7 +53,7 @@ from polyml.runtime import arguments, explain, key, results, violations
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Guard, Outcome
-from polyml.runtime.cache import open_cache
+from polyml.runtime.cache import Cache, open_cache
 from polyml.runtime.captures import Captures, captures
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
@@ -460,15 +462,43 @@ class Kernel(Scheduled, Reported):
             if take_kept(made, cache, key.names(name, sizes), wanted, found.guards):
                 return made
         try:
-            compiled, stages = self._compile(types, layouts, options, aliased, sizes, cache)
+            self._compiled_somehow(types, layouts, options, aliased, sizes, cache, made)
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             made.reason = problem
             return made
-        timings |= stages
-        made.take(compiled.artifact)
-        if name is not None:
+        if name is not None and not made.is_simpler:
             cache.put(key.sized_key(name, sizes) if made.is_sized else name, made.artifact.to_bytes())
         return made
+
+    def _compiled_somehow(
+        self,
+        types: tuple[ArgType, ...],
+        layouts: tuple[str, ...],
+        options: Options,
+        aliased: bool,
+        sizes: Sizes | None,
+        cache: Cache | None,
+        made: Specialisation,
+    ) -> None:
+        """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on
+        disk.
+        """
+
+        def compiled(chosen: Options) -> None:
+            found, stages = self._compile(types, layouts, chosen, aliased, sizes, cache)
+            made.timings.update(stages)
+            with self._loading():
+                made.take(found.artifact)
+
+        def failed(problem: PolymlError, what: str) -> None:
+            made.is_simpler = True
+            text = f"{self._where} runs {what}, because the compiler failed, a defect of polyml: {problem.message}"
+            warnings.warn(text, PolymlDefectWarning, stacklevel=_outside())
+
+        if self._given is not None:  # the schedule that was asked for, or none
+            compiled(options)
+        else:
+            simpler.made(compiled, options, failed)
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

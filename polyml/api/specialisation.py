@@ -32,7 +32,7 @@ class Hot:
 class Specialisation:
     """One compiled form. artifact None: it runs as plain Python, because of `reason`.
 
-    entries: (threads, overlap is checked) -> the guards and the entry made for them.
+    is_simpler: it is a form after a defect of the compiler. entries: (threads, overlap is checked) -> the guards and the entry made for them.
     """
 
     types: tuple[ArgType, ...]
@@ -44,6 +44,7 @@ class Specialisation:
     from_cache: bool = False
     reason: PolymlError | None = None
     sizes: Sizes | None = None
+    is_simpler: bool = False
     entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
 
     def take(self, artifact: Artifact) -> None:

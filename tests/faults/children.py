@@ -43,7 +43,7 @@ class End:
 def environment(cache: Path | str, **more: str) -> dict[str, str]:
     """This process's variables without polyml's, with a cache folder and `more`."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("POLYML_")}
-    return {**own, "PYTHONPATH": f"{ROOT}:.", "POLYML_CACHE_DIR": str(cache), **more}
+    return {**own, "PYTHONPATH": f"{ROOT}:.", "POLYML_CACHE_DIR": str(cache), "POLYML_ON_DEFECT": "raise", **more}
 
 
 def run(

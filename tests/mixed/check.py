@@ -39,7 +39,7 @@ class Outcome:
 def check(program: Mixed) -> Outcome:
     """Whether all calls of the program do what plain Python does."""
     plain, ours = _callables(program)
-    kernel = polyml.kernel(cache=False, threads=1)(ours)
+    kernel = polyml.kernel(cache=False, threads=1, on_defect="raise")(ours)
     call = _bound(kernel)
     worst, raised = False, False
     for number in range(program.calls):

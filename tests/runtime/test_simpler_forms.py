@@ -1,0 +1,129 @@
+"""A failure of the compiler in any stage: the call goes on with a simpler form, at last plain Python, and says so once."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import polyml
+from polyml import pipeline
+from polyml.api import simpler
+from polyml.config import Options
+from polyml.errors import CompileError, PolymlDefectWarning, PolymlPerformanceWarning
+from polyml.runtime import load
+
+SIMPLER = {"on_defect": "simpler", "cache": False}
+
+
+def product(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def arguments():
+    rng = np.random.default_rng(5)
+    return rng.random((20, 30)), rng.random((30, 25)), np.zeros((20, 25))
+
+
+def stages():
+    """The names of all stages of a compilation of the sample."""
+    kernel = polyml.kernel(**SIMPLER)(product)
+    kernel(*arguments())
+    return [name for name in kernel.timings if name not in ("load", "total", "cache", "parse")]
+
+
+STAGES = stages()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """broken(stage, times): that stage fails so often."""
+
+    def inject(stage, times):
+        left, true = [times], pipeline._Clock.__call__
+
+        def failing(self, name, run):
+            def stopped():
+                left[0] -= 1
+                raise KeyError("injected")
+
+            return true(self, name, stopped if name == stage and left[0] else run)
+
+        monkeypatch.setattr(pipeline._Clock, "__call__", failing)
+
+    return inject
+
+
+def called(**settings):
+    """(kernel, warnings) of two calls that must be right."""
+    kernel = polyml.kernel(**{**SIMPLER, **settings})(product)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            A, B, C = arguments()
+            kernel(A, B, C)
+            np.testing.assert_allclose(C, A @ B, rtol=1e-12)
+    return kernel, caught
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_that_fails_once_gives_a_simpler_form(broken, stage):
+    broken(stage, 1)
+    kernel, caught = called()
+    (warning,) = caught
+    assert warning.category is PolymlDefectWarning and warning.filename == __file__
+    assert f"stage {stage} failed: KeyError: 'injected'" in str(warning.message) and "without tiles" in str(warning.message)
+    assert kernel.compiled
+
+
+NEEDED = ("types", "domain", "deps", "reductions", "ast", "llvm", "object")  # by every form
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_that_always_fails_is_gone_without(broken, stage):
+    broken(stage, -1)
+    kernel, caught = called()
+    assert caught[0].category is PolymlDefectWarning
+    assert kernel.compiled is (stage not in NEEDED)
+    assert ("as plain Python" in str(caught[0].message)) is (stage in NEEDED)
+    behind = [w for w in caught[1:] if w.category is PolymlPerformanceWarning and "PML-F080" in str(w.message)]
+    assert len(behind) == (stage in NEEDED)
+
+
+def test_code_that_cannot_be_loaded_is_such_a_failure(monkeypatch):
+    true, left = load.load, [1]
+
+    def failing(*given):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OSError("injected")
+        return true(*given)
+
+    monkeypatch.setattr("polyml.api.specialisation.load.load", failing)
+    kernel, caught = called()
+    assert "could not be loaded: OSError: injected" in str(caught[0].message) and kernel.compiled
+
+
+def test_it_raises_where_that_is_asked(broken):
+    broken("schedule", -1)
+    for settings in ({"on_defect": "raise"}, {"fallback": "error"}):
+        with pytest.raises(CompileError, match="stage schedule failed"):
+            polyml.kernel(**{**SIMPLER, **settings})(product)(*arguments())
+
+
+def test_a_simpler_form_is_not_kept_on_disk(broken, tmp_path):
+    broken("schedule", 1)
+    polyml.kernel(on_defect="simpler", cache_dir=str(tmp_path))(product)
+    with pytest.warns(PolymlDefectWarning):
+        polyml.kernel(on_defect="simpler", cache_dir=str(tmp_path))(product)(*arguments())
+    again = polyml.kernel(on_defect="simpler", cache_dir=str(tmp_path))(product)
+    again(*arguments())
+    assert not again.from_cache
+
+
+def test_forms_become_simpler_and_are_never_the_same_twice():
+    everything = [options for _, options in simpler.forms(Options())]
+    assert [o.schedule for o in everything] == ["auto", "source", "source"]
+    assert len(list(simpler.forms(everything[-1]))) == 0
