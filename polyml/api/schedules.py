@@ -26,11 +26,15 @@ class Scheduled(Inspected):
     def schedule(self, *args_or_types) -> Schedule:
         """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.Schedule.
 
-        k.schedule() is the one that the compiler finds, k.schedule("source") the order of the source; arguments follow.
+        k.schedule() is the one that the kernel is compiled with: that of `with_schedule`, else the one that the compiler finds, as
+        k.schedule("auto") always is. k.schedule("source") is the order of the source. Arguments follow.
         """
-        start, given = "auto", args_or_types
+        start, given = "own" if self._given is not None else "auto", args_or_types
         if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
             start, given = given[0], given[1:]
+        if start == "own":
+            types, layouts, _ = self._signature(given) if given else self._saved_types(self._given.arguments, "the schedule")
+            return self._from_saved(self._given, types, layouts)
 
         def made(types, layouts, sizes) -> Schedule:
             from polyml import pipeline

@@ -229,7 +229,10 @@ def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
     unknown = next((name for name in sizes if name not in names), None)
     if unknown is not None:
         known = ", ".join(sorted(names)) or "none"
-        raise ConfigError(f"no argument has a size called {shown(unknown)}", notes=[f"sizes: {known}"])
+        guessed = [s for s in specs if s.guessed and isinstance(s.type, ArrayType)]
+        name = unknown if unknown.isidentifier() and len(unknown) < 60 else "N"
+        remedy = [f"--arg '{s.name}={s.type.element}[{','.join([name] * len(s.extents))}]' gives it to {s.name}, whose type is a guess" for s in guessed]
+        raise ConfigError(f"no argument has a size called {shown(unknown)}", notes=[f"sizes: {known}", *remedy[:3]])
 
 
 _HINTS = {KeyError: "-D {0}=100 gives it a value", ZeroDivisionError: "it divides by zero"}

@@ -87,3 +87,10 @@ def test_an_extent_without_a_value_names_the_option_that_gives_it():
         "error: the extent 'K' of A has no value\n  note: -D K=100 gives it a value")
     assert message(specs.make, [specs.spec_from("A=f64[2**3]")], {}, rng) == (
         "error: the extent '2**3' of A has no value\n  note: expected N, 100, 2*N+1 or :")
+
+
+def test_a_size_on_guessed_types_says_how_an_argument_gets_it():
+    found = specs.guess(parse(stencil), {"A": specs.spec_from("A=f32[M,2*M]")})
+    said = message(specs.check_used, found, {"N": 5})
+    assert "no argument has a size called 'N'" in said and "--arg 'B=f64[N]' gives it to B, whose type is a guess" in said
+    assert "--arg 'A" not in said

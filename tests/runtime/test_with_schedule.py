@@ -77,6 +77,17 @@ def test_the_kernel_itself_stays_as_it_is_and_settings_go_on():
         assert outer in each.inspect_ast()
 
 
+def test_the_schedule_of_such_a_kernel_is_the_one_it_was_given():
+    k = fresh(cache=False)
+    given = k.schedule("source", 3, integers(1, 5, 6)).interchange("i", "j")
+    own = k.with_schedule(given)
+    assert own.schedule() == given == own.schedule(3, integers(2, 7, 8))
+    own(3, integers(1, 5, 6))
+    assert own.schedule() == given
+    assert own.schedule("source", "int", "i64[:, :]") == k.schedule("source", "int", "i64[:, :]") != given
+    assert own.schedule("auto", "int", "i64[:, :]") == k.schedule("auto", "int", "i64[:, :]")
+
+
 def test_a_kernel_with_a_schedule_has_its_own_place_in_the_disk_cache(tmp_path):
     k = fresh(cache_dir=str(tmp_path))
     source = k.schedule("source", 3, integers(1, 5, 6))
