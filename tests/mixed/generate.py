@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 INDENT = "    "
+ELEMENTS = ("float64",) * 6 + ("float32", "int64")
+LAYOUTS = ("apart",) * 4 + ("one", "same", "reversed", "overlapping", "strided", "fortran")
 
 
 @dataclass(frozen=True)
 class Mixed:
     """source: a module that defines `kernel`. kinds: what the statements are, for the count of what was tried. calls: how often it is
-    called, with arguments made anew from `seed`. size: of its arrays.
+    called, with arguments made anew from `seed`. size: of its arrays. element: their type. layout: how they lie in memory.
     """
 
     seed: int
@@ -20,6 +22,8 @@ class Mixed:
     kinds: tuple[str, ...]
     calls: int
     size: int
+    element: str
+    layout: str
 
 
 def mixed(seed: int) -> Mixed:
@@ -75,7 +79,9 @@ class _Writer:
         text = "\n".join(lines) + "\n"
         if is_method:
             text = text.replace("HELD", "self.held").replace("SCALE", "self.scale")
-        return Mixed(seed, text.replace("HELD", "B").replace("SCALE", "s"), tuple(dict.fromkeys(self.kinds)), rng.choice((1, 2, 2, 8, 14)), rng.choice((0, 1, 3, 6, 17, 300)))
+        source, kinds = text.replace("HELD", "B").replace("SCALE", "s"), tuple(dict.fromkeys(self.kinds))
+        calls, size = rng.choice((1, 2, 2, 8, 14)), rng.choice((0, 1, 3, 6, 17, 300))
+        return Mixed(seed, source, kinds, calls, size, rng.choice(ELEMENTS), rng.choice(LAYOUTS))
 
     # Text
 
