@@ -17,7 +17,7 @@ import ml_dtypes  # noqa: F401  NumPy then knows bfloat16
 import numpy as np
 
 import polyml
-from polyml.errors import LanguageError, NotAffineError, PolymlError, SizesNeeded
+from polyml.errors import PolymlError, SizesNeeded
 from polyml.frontend import array_functions, functions
 from polyml.frontend.argtypes import arg_type, with_sizes
 from polyml.frontend.parse import parse
@@ -169,8 +169,8 @@ def arguments(dtype: str) -> tuple:
     return matrix, matrix[::-1].copy(), matrix[0].copy(), 2, 1.5, np.array([1, -1, 0])
 
 
-def expected(probe: Probe, dtype: str) -> str:
-    """What type inference alone says: "yes", "Python" or "refused"."""
+def is_typed(probe: Probe, dtype: str) -> bool:
+    """Whether type inference alone takes it."""
     given = arguments(dtype)
     try:
         kernel = parse(function(probe))
@@ -179,11 +179,9 @@ def expected(probe: Probe, dtype: str) -> str:
             infer(kernel, types)
         except SizesNeeded:
             infer(kernel, [with_sizes(t, a) for t, a in zip(types, given)])
-    except NotAffineError:
-        return "Python"
-    except (LanguageError, PolymlError):
-        return "refused"
-    return "yes"
+    except PolymlError:
+        return False
+    return True
 
 
 def outcome(probe: Probe, dtype: str) -> str:

@@ -218,7 +218,7 @@ from polyml.machine import CacheLevel
 from polyml.machines.find import find
 from kernels_here import product, smooth
 
-k = polyml.kernel(product, threads=1)
+k = polyml.kernel(product, threads=1, fallback="error")  # by default the function itself would raise what it raises
 given = np.ones((8, 6)), np.ones((6, 8)), np.ones((8, 8))
 ints = tuple(each.astype("i4") for each in given)
 class Evil:

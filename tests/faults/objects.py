@@ -88,7 +88,7 @@ def right(given, got):
     np.testing.assert_array_equal(2.0 * (read if read.ndim else real)[: len(got)], got)
 
 
-@polyml.kernel
+@polyml.kernel(fallback="error")
 def k(A, B):
     for i in range(B.shape[0]):
         B[i] = 2.0 * A[i]
