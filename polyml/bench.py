@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -161,6 +162,18 @@ def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
     while len(found) < max(repeat, 1) and sum(found) < _RUN_BUDGET_S:
         found.append(runner.run()[0])
     return statistics.median(found)
+
+
+OVERRIDES = (
+    "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE", "BLIS_MODEL_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE",
+    "MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_CPU_ISA_HINTS", "ATEN_CPU_CAPABILITY", "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_DISABLE_JIT", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES",
+)  # fmt: skip
+
+
+def overrides() -> tuple[str, ...]:
+    """The variables of the environment that override which code a library chooses for this processor."""
+    return tuple(name for name in OVERRIDES if name in os.environ)
 
 
 def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **options: object) -> CompileTimes:

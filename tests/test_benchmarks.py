@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 
 from benchmarks.turns import Failed, Process
-from benchmarks.unhindered import OVERRIDES, unhindered
+from benchmarks.unhindered import unhindered
+from polyml.bench import OVERRIDES
 
 
 @dataclass(frozen=True)

@@ -261,3 +261,9 @@ def test_an_internal_error_is_one_line_with_the_way_to_the_traceback(monkeypatch
 def test_version_and_unknown_commands():
     assert run("--version")[0].startswith("polyml ")
     assert "Did you mean 'bench'?" in run("benhc", code=2)[1]
+
+
+def test_bench_says_what_hinders_numpy(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    _, err = run("bench", "gemm", "--preset", "MINI", "--check-only")
+    assert "OPENBLAS_CORETYPE overrides which code it chooses" in err
