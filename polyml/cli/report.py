@@ -26,10 +26,15 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the repor
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
            asked: Mapping[str, object], files: Mapping[str, str | None], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
     """Print the report; the exit status. asked: by the report's parameters, as the command line has them. files: that are written
-    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen.
+    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. The report is printed first: what keeps
+    a picture from being drawn loses no text.
     """
     try:
         found = _report(spec, define, args, preset, target, machine, asked, options)
+        if as_json:
+            printing.as_json(found.data())
+        else:
+            click.echo(str(found))
         if files["svg"]:
             _draw(found, Path(files["svg"]))
         if files["html"]:
@@ -39,10 +44,6 @@ def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | 
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
-    if as_json:
-        printing.as_json(found.data())
-    else:
-        click.echo(str(found))
     return 0
 
 

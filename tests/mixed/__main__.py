@@ -6,10 +6,13 @@ import argparse
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.mixed.check import Outcome, check
+from tests.mixed.check import checked
 from tests.mixed.generate import mixed
+
+BATCH = 500
 
 
 def main() -> int:
@@ -25,8 +28,10 @@ def main() -> int:
         return 0
     start, kinds, totals, failed = time.monotonic(), Counter(), Counter(), 0
     seeds = range(options.seed, options.seed + options.programs)
-    with get_context("spawn").Pool(options.jobs, maxtasksperchild=200) as pool:
-        for seed, outcome in pool.imap_unordered(_checked, seeds, chunksize=1):
+    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
+        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+            outcomes = list(pool.map(checked, seeds[batch : batch + BATCH], chunksize=10))
+        for seed, outcome in zip(seeds[batch:], outcomes):
             program = mixed(seed)
             kinds.update(program.kinds)
             totals.update({"ran compiled parts": outcome.parts > 0, "raised": outcome.raised, "had NaN or infinity": outcome.is_inexact})
@@ -37,13 +42,6 @@ def main() -> int:
     print(", ".join(f"{count} {what}" for what, count in totals.items()))
     print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
     return 1 if failed else 0
-
-
-def _checked(seed: int) -> tuple[int, Outcome]:
-    try:
-        return seed, check(mixed(seed))
-    except Exception as problem:
-        return seed, Outcome(f"the check itself ended in {problem!r}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from types import GeneratorType
 import numpy as np
 
 import polyml
-from tests.mixed.generate import Mixed
+from tests.mixed.generate import Mixed, mixed
 
 
 @dataclass
@@ -50,6 +50,14 @@ def check(program: Mixed) -> Outcome:
             return Outcome(f"call {number}: {difference}", raised=raised)
         worst |= _has_nan(wanted)
     return Outcome("", len(set(kernel._compiled_parts())) + bool(kernel.compiled), raised, worst)
+
+
+def checked(seed: int) -> Outcome:
+    """The same for the program of this number; what goes wrong in the check itself is a difference too."""
+    try:
+        return check(mixed(seed))
+    except Exception as problem:
+        return Outcome(f"the check itself ended in {problem!r}")
 
 
 def _callables(program: Mixed) -> tuple[Callable, Callable]:

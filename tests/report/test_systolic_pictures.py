@@ -503,3 +503,12 @@ def test_a_page_that_cannot_be_written_is_one_line(file, options, message):
     _, err = run("report", f"{file}:product", *WORDS, *options, code=2)
     (line,) = err.strip().splitlines()
     assert message in line
+
+
+def test_a_picture_that_cannot_be_drawn_loses_no_text(file, monkeypatch):
+    def too_large(self):
+        raise ConfigError("too large to draw")
+
+    monkeypatch.setattr("polyml.report.systolic.SystolicReport.page", too_large)
+    out, err = run("report", f"{file}:product", *WORDS, "--array", "4x4", "--html", "page.html", code=2)
+    assert "cycles" in out and "too large to draw" in err
