@@ -96,6 +96,7 @@ class Kernel(Scheduled, Reported):
         self._as_python = Tally()
         self._always: Plain | None = None  # what runs whatever the arguments are
         self._kinds = Kinds()
+        self._left_by_data: set[tuple[Specialisation, int]] = set()  # forms and statuses after which Python decides
         # by the places of what is refused: the function in parts, and the lines of parts that do not pay
         self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
         self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
@@ -111,7 +112,7 @@ class Kernel(Scheduled, Reported):
             if result is None or type(result) is not Outcome:
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
-                return self._failed(hot.specialisation, result.status, self._arguments(args))
+                return self._ended(hot.specialisation, result.status, args)
         if self._kinds.settled and not kwargs and (settled := self._kinds.find(args, active())) is not None:
             result = settled(*args)
             if result is not MISS:
@@ -207,7 +208,7 @@ class Kernel(Scheduled, Reported):
                 self.compiled, self._python_reason = True, ""
                 return result
             if result.status is not None and not is_unusual(hot.specialisation, result):
-                return self._failed(hot.specialisation, result.status, self._arguments(values))
+                return self._ended(hot.specialisation, result.status, values)
         if self._kinds.settled and (settled := self._kinds.find(values, scope)) is not None:
             positional, named = self._passed(values)
             result = settled(*positional, **named)
@@ -280,37 +281,46 @@ class Kernel(Scheduled, Reported):
         self._recent = (hot, *others[: _RECENT - 1])
         self._hot = hot
 
+    def _ended(self, chosen: Specialisation, status: int, values: Sequence[object]):
+        """A call that ended with a status: Python runs it at once where it did so before after such a one."""
+        if (chosen, status) in self._left_by_data and all(map(is_exact, values)):
+            self._hot, self.compiled = Hot(_NEVER, None, None), False  # the next call says whether it is compiled
+            positional, named = self._passed(values)
+            return self._as_python.run(self.py_func, positional, named)
+        return self._failed(chosen, status, self._arguments(values))
+
     def _failed(self, chosen: Specialisation, status: int, given: tuple[Argument, ...]):
         """A status other than 0: Python runs what only it can decide, anything else is an error."""
         artifact, values = chosen.artifact, {a.name: a.value for a in given}
         with alone():  # it asks isl
             error = violations.failure(artifact, status, values)
         if status in PYTHON_DECIDES or 0 < status <= len(artifact.checks) and artifact.checks[status - 1].may:
+            self._left_by_data.add((chosen, status))
             text = f"{error.message}; plain Python decides what happens"
-            return self._run_refused(given, PolymlError(text, code="PML-F031"), settles=False, refuses=False)
+            return self._run_refused(given, PolymlError(text, code="PML-F031"), decided=False)
         raise error
 
-    def _run_refused(self, given: tuple[Argument, ...], problem: PolymlError, settles: bool = True, refuses: bool = True):
+    def _run_refused(self, given: tuple[Argument, ...], problem: PolymlError, decided: bool = True):
         """The function on what the caller passed, or on the arrays that foreign objects are."""
         values = [for_python(a) for a in given]
-        return originals(self._run_as_python(*self._passed(values), problem, values if settles else None, refuses), given)
+        return originals(self._run_as_python(*self._passed(values), problem, values if decided else None, decided), given)
 
     def _run_as_python(
-        self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, refuses: bool = True,
+        self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
         about: frozenset[str] | None = None,
     ):  # fmt: skip
         """py_func on the arguments, around parts that may be compiled, with one warning for each reason.
 
-        kinds: the arguments where others like them run as plain Python for the same reason. refuses: `fallback="error"` raises the
-        problem. about: the parameters whose arguments are the problem.
+        kinds: the arguments where others like them run as plain Python for the same reason. decided: the text and the types are the
+        reason, not the data of this call, so that `fallback="error"` raises the problem. about: the parameters whose arguments are the problem.
         """
         options = config.resolve(self.settings)
-        refuses = refuses and (options.fallback == "error" or self._given is not None)
+        refuses = decided and (options.fallback == "error" or self._given is not None)
         if refuses and about is None:
             raise problem.noted()
         self._hot = Hot(_NEVER, None, None)
-        refused, guards = self._refusals()
-        reasons = refused.statements
+        refused, guards = self._refusals() if decided else (None, ())
+        reasons = () if refused is None else refused.statements
         places = tuple(r.place for r in reasons) or ((problem.loc,) if self._is_own(problem.loc) else ())
         if about:
             places = (*places, *self._where_read(about))
@@ -329,7 +339,7 @@ class Kernel(Scheduled, Reported):
             text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
-        if reasons or refused.whole:
+        if reasons or refused is not None and refused.whole:
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
         elif kinds is not None:

@@ -417,6 +417,20 @@ def test_what_only_the_data_decides_runs_as_python_with_one_warning():
     assert k.compiled is True
 
 
+def test_what_the_data_left_to_python_once_is_left_to_it_at_once(monkeypatch):
+    k = polyml.kernel(conditional)
+    A, B = np.array([1.0, -1.0, 2.0, -1.0]), np.zeros(5)
+    with pytest.warns(PolymlPerformanceWarning):
+        k(A, B, 2)
+    monkeypatch.setattr(kernels.violations, "failure", None)  # it asks isl, which takes a millisecond
+    for _ in range(2):
+        B[:] = 0
+        k(A, B, 2)
+        assert B.tolist() == [0, 0, 1, 0, 2] and k.compiled is False
+    k(A, B, 1)
+    assert k.compiled is True
+
+
 def test_what_is_not_affine_runs_as_python_with_one_warning():
     k = polyml.kernel(search)
     with pytest.warns(PolymlPerformanceWarning) as caught:
