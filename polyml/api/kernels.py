@@ -339,7 +339,7 @@ class Kernel(Scheduled, Reported):
             text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
-        if reasons or refused is not None and refused.whole:
+        if reasons and not about or refused is not None and refused.whole:
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
         elif kinds is not None:
