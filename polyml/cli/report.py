@@ -26,25 +26,35 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the repor
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
            asked: Mapping[str, object], files: Mapping[str, str | None], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
     """Print the report; the exit status. asked: by the report's parameters, as the command line has them. files: that are written
-    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. The report is printed first: what keeps
-    a picture from being drawn loses no text.
+    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. What keeps a picture from being drawn
+    loses no text.
     """
     try:
         found = _report(spec, define, args, preset, target, machine, asked, options)
-        if as_json:
-            printing.as_json(found.data())
-        else:
-            click.echo(str(found))
+        try:
+            pictures = found.pictures() if files["svg"] else {}
+            page = found.page() if files["html"] else ""
+        except PolymlError:
+            _print(found, as_json)
+            raise
         if files["svg"]:
-            _draw(found, Path(files["svg"]))
+            _draw(pictures, Path(files["svg"]))
         if files["html"]:
-            _write(found.page(), Path(files["html"]))
+            _write(page, Path(files["html"]))
         if files["save"]:
             _save(found, files["save"])
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
+    _print(found, as_json)
     return 0
+
+
+def _print(found, as_json: bool) -> None:
+    if as_json:
+        printing.as_json(found.data())
+    else:
+        click.echo(str(found))
 
 
 def _report(spec, define, args, preset, target, machine, asked, options):
@@ -80,9 +90,8 @@ def array_shape(text: str) -> tuple[int, ...]:
     return found
 
 
-def _draw(found, folder: Path) -> None:
+def _draw(pictures: Mapping[str, str], folder: Path) -> None:
     """The pictures that there are."""
-    pictures = found.pictures()
     with _writing("--svg", folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in pictures.items():
