@@ -27,7 +27,7 @@ from polyml.api import simpler
 from polyml.api.compiling import alone
 from polyml.api.given import exact_types, for_python, originals, types_of
 from polyml.api.parts import PartCall
-from polyml.api.plain import Kinds, Plain, Tally, is_exact, left_to_python, refusals
+from polyml.api.plain import Kinds, Plain, Tally, is_exact, left_to_python, reasons, refusals
 from polyml.api.reports import Reported
 from polyml.api.schedules import Scheduled
 from polyml.api.specialisation import Hot, Specialisation, is_unusual, take_kept, timed
@@ -319,16 +319,13 @@ class Kernel(Scheduled, Reported):
         if refuses and about is None:
             raise problem.noted()
         self._hot = Hot(_NEVER, None, None)
-        refused, guards = self._refusals() if decided else (None, ())
-        reasons = () if refused is None else refused.statements
-        places = tuple(r.place for r in reasons) or ((problem.loc,) if self._is_own(problem.loc) else ())
+        refused, guards = self._refusals(decided)
+        places = tuple(r.place for r in refused.statements) or ((problem.loc,) if self._is_own(problem.loc) else ())
         if about:
             places = (*places, *self._where_read(about))
-        found = tuple(r.problem for r in reasons)
-        if not any(str(problem) == str(each) for each in found):
-            found = (*found, problem)
+        found = reasons(refused, problem)
         taken_apart = self._apart(places) if places or about is not None else None
-        is_whole = not reasons and taken_apart is not None and about is not None and about <= refused.objects
+        is_whole = not refused.statements and taken_apart is not None and about is not None and about <= refused.objects
         if refuses and not is_whole:
             raise problem.noted()
         self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
@@ -339,15 +336,19 @@ class Kernel(Scheduled, Reported):
             text = explain.refused(self._where, found, partly, self._is_part)
             warnings.warn(text, PolymlPerformanceWarning, stacklevel=_outside())
         run = taken_apart or self.py_func
-        if reasons and not about or refused is not None and refused.whole:
+        if refused.statements and not about or refused.whole:
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
         elif kinds is not None:
             self._kinds.add(kinds, Plain(active(), captures(self.py_func).guards, run, self._as_python))
         return self._as_python.run(run, args, kwargs)
 
-    def _refusals(self) -> tuple[Refusals, tuple[Guard, ...]]:
-        """The statements that no argument makes affine, and what that depends on."""
+    def _refusals(self, decided: bool) -> tuple[Refusals, tuple[Guard, ...]]:
+        """The statements that no argument makes affine, none where the data decide, and what that depends on."""
+        if not decided:
+            from polyml.frontend.parse import NOTHING
+
+            return NOTHING, ()
         found = refusals(self.py_func)
         names = {c.name for c in found.captured}
         return found, tuple(g for g in captures(self.py_func).guards if g.key in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -81,17 +81,17 @@ class Kinds:
 
 def refusals(function: FunctionType) -> Refusals:
     """The statements of a function that no argument makes affine; none where the function as a whole is refused."""
-    from polyml.frontend.parse import Refusals, refused
+    from polyml.frontend.parse import NOTHING, refused
 
     try:
         return refused(function)
     except (PolymlError, RecursionError):
-        return Refusals((), (), frozenset(), whole=True)
+        return replace(NOTHING, whole=True)
 
 
-def reasons(function: FunctionType, problem: PolymlError) -> tuple[PolymlError, ...]:
+def reasons(refused: Refusals, problem: PolymlError) -> tuple[PolymlError, ...]:
     """Why calls that end in the problem run as plain Python: that, and every statement that is refused whatever is passed."""
-    found = tuple(r.problem for r in refusals(function).statements)
+    found = tuple(r.problem for r in refused.statements)
     return found if any(str(problem) == str(each) for each in found) else (*found, problem)
 
 

@@ -35,7 +35,7 @@ def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str |
             options: Mapping[str, object]) -> None:  # fmt: skip
     """Compile for the call's types and print what was done and why."""
     from polyml.api import kernel
-    from polyml.api.plain import reasons
+    from polyml.api.plain import reasons, refusals
     from polyml.runtime import explain as words
 
     target = load_target(spec)
@@ -47,7 +47,7 @@ def explain(spec: str, define: Sequence[str], args: Sequence[str], preset: str |
             compiled = kernel(target.function).lower(*types)
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             layouts = ["C" for t in types if isinstance(t, ArrayType)]
-            found = "\n".join(map(words.reason, reasons(target.function, problem)))
+            found = "\n".join(map(words.reason, reasons(refusals(target.function), problem)))
             click.echo(words.python(words.signature(types, layouts), found, where))
             return
         click.echo(words.compiled(compiled.artifact, config.resolve(), compiled.timings, False, where))

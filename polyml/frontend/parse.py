@@ -84,6 +84,9 @@ class Refusals:
     whole: bool = False
 
 
+NOTHING = Refusals((), (), frozenset())
+
+
 def refused(function: FunctionType) -> Refusals:
     """What of a function the language does not have.
 
