@@ -96,6 +96,7 @@ def hits(distances):
     return sum(d < 6 for d in distances), sum(6 <= d < 17 for d in distances), sum(d >= 17 for d in distances)
 
 
+@pytest.mark.sweep(keep=6)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_nests(seed, tmp_path):
     found, uses = drawn_nest(seed, 5 + seed % 4, 7 + seed % 3, tmp_path)
@@ -128,6 +129,7 @@ def in_the_middle(uses, width):
     return found
 
 
+@pytest.mark.sweep(keep=2)
 @pytest.mark.parametrize("seed", range(40, 70))
 def test_random_nests_in_the_middle(seed, tmp_path):
     found, uses = drawn_nest(seed, 12 + seed % 7, 11 + seed % 9, tmp_path, whole=False)

@@ -19,6 +19,7 @@ def shape_of(function):
     return WIRED[function][0].shape
 
 
+@pytest.mark.sweep(keep=4)
 @pytest.mark.parametrize("function", WIRED, ids=lambda f: f.__name__)
 def test_every_value_arrives(function):
     found, sizes = nests_of(function, WIRED[function], "broadcast")

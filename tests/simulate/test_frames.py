@@ -44,6 +44,7 @@ def text(cell):
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
+@pytest.mark.sweep(keep=9)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", [*((f, "manhattan") for f in CALLS), *((f, "broadcast") for f in WIRED)], ids=named)
 def test_units_run_the_source_s_instances_with_its_elements(function, links, shape):
@@ -71,6 +72,7 @@ def test_units_run_the_source_s_instances_with_its_elements(function, links, sha
             assert found == expected
 
 
+@pytest.mark.sweep(keep=6)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", JOINT, ids=lambda f: f.__name__)
 def test_units_run_the_instances_of_several_statements(function, shape):
@@ -94,6 +96,7 @@ def test_units_run_the_instances_of_several_statements(function, shape):
         assert found == expected
 
 
+@pytest.mark.sweep(keep=9)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", CASES, ids=named)
 def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
@@ -113,6 +116,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
         assert writes == plan.folds.writes
 
 
+@pytest.mark.sweep(keep=9)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", CASES, ids=named)
 def test_no_element_appears_from_nowhere(function, links, shape):
@@ -146,6 +150,7 @@ def wired_from(held, frame):
         yield from ready
 
 
+@pytest.mark.sweep(keep=9)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", CASES, ids=named)
 def test_moves_begin_with_the_element_and_end_with_it(function, links, shape):
@@ -163,6 +168,7 @@ def used_by(frame, move):
     return found
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_units_run_and_load_what_the_simulated_ones_do(function, shape):

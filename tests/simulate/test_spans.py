@@ -32,6 +32,7 @@ def in_blocks(request, monkeypatch):
     return ran
 
 
+@pytest.mark.sweep(keep=6)
 @pytest.mark.parametrize("shape", [(3, 2), (5,)], ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
 def test_values_are_exact(function, shape, in_blocks):
@@ -57,6 +58,7 @@ def arrays(kind, total, shape=(23, 41, 19)):
 KINDS = [(of_bytes, np.int8, np.int32), (of_halves, ml_dtypes.bfloat16, np.float32), (product, np.float32, np.float32)]
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("threads, in_blocks", [(1, 1), (1, 16), (3, 4)], indirect=["in_blocks"])
 @pytest.mark.parametrize("shape", [(4, 6), (9, 70)], ids=str)
 @pytest.mark.parametrize("function, kind, total", KINDS, ids=["i8", "bf16", "f32"])
@@ -127,6 +129,7 @@ def fold_programs(function, shape, links):
         yield from NestProgram(simulated.between, plan.folds)
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4)], ids=str)
 @pytest.mark.parametrize("function", [matmul, batched], ids=lambda f: f.__name__)
 def test_in_spans_elements_come_and_go_at_the_edge(function, shape):

@@ -36,6 +36,7 @@ def check(function, args, shape, engine):
             assert run.writes == sum(t.writes for t in traffic)
 
 
+@pytest.mark.sweep(keep=6)
 @pytest.mark.parametrize("function, shape, engine", RUNS, ids=lambda each: getattr(each, "__name__", str(each)))
 def test_values_are_exact(function, shape, engine):
     check(function, filled(WIRED[function]), shape, engine)

@@ -31,6 +31,7 @@ def wired(plan):
     return [s.use.array for s in plan.recurrence.streams for d in s.directions if plan.mapping.moved(d)[0] == 0]
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("function, shape", RUNS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_integers_are_exact(function, shape, engine):
@@ -39,6 +40,7 @@ def test_integers_are_exact(function, shape, engine):
     assert runs and not problem
 
 
+@pytest.mark.sweep("engine", keep=2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("function", [trmm, lu, trsm, trisolv, fdtd], ids=lambda f: f.__name__)
 def test_several_statements_are_exact(function, engine):
@@ -46,6 +48,7 @@ def test_several_statements_are_exact(function, engine):
     assert runs and not problem
 
 
+@pytest.mark.sweep("function")
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
 def test_units_at_work_are_those_of_a_trace(function, shape):
