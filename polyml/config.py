@@ -36,7 +36,8 @@ class Options:
     "silent": run as plain Python, in which parts may be compiled, with a warning or without, "error": raise. recompile: what a
     kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
     Python. on_defect: what happens where the compiler itself fails, "simpler": the call goes on with a simpler form, "raise":
-    CompileError. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
+    CompileError. compile_budget_s: seconds that a compilation should take at most, kept by counted work and not by a clock, so that
+    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
     debug_dir None: to stderr.
     """
 
@@ -50,6 +51,7 @@ class Options:
     fallback: str = "warn"
     recompile: str = "default"
     on_defect: str = "simpler"
+    compile_budget_s: int = 10
     cache: bool = True
     cache_dir: str | None = None
     cache_size_mb: int = 512
@@ -63,7 +65,7 @@ class Options:
     @cached_property
     def _compile_key(self) -> Options:
         """Made once: to count the cores that this process may use is to read several files."""
-        kept = {name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile")}
+        kept = {name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")}
         return Options(**kept, threads=int(self.runs_alone))
 
     @property
@@ -160,6 +162,7 @@ _SETTINGS = {
     "fallback": _choice("warn", "silent", "error"),
     "recompile": _choice("default", "fail", "plain"),
     "on_defect": _choice("simpler", "raise"),
+    "compile_budget_s": _count("a whole number of seconds from 1 to 3600", 1, 3600),
     "cache": _flag(),
     "cache_dir": _folder(is_absolute=True),
     "cache_size_mb": _count("a size in megabytes, at least 1", 1, 2**40),

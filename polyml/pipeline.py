@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +33,7 @@ from polyml.codegen.ranges import LeavesRange
 from polyml.codegen.rings import with_rings
 from polyml.codegen.shares import with_even_shares
 from polyml.codegen.vectorize import vectorize
+from polyml.compile_budget import CompileBudget, TooMuchCode
 from polyml.config import Options
 from polyml.dtypes import BY_PART, F16
 from polyml.errors import CompileError, NotAffineError, PolymlError, ScheduleError
@@ -47,7 +48,7 @@ from polyml.model.rebase import rebase
 from polyml.model.reduction import Reduction, reductions, scans, term_by_term
 from polyml.model.scalars import expand
 from polyml.model.scop import Check, Role, Scop
-from polyml.polyhedra import BudgetExceeded, budget
+from polyml.polyhedra import BudgetExceeded, account, budget
 from polyml.runtime.artifact import Artifact, ResultArray, record
 from polyml.runtime.cache import Cache
 from polyml.runtime.load import Assembler
@@ -136,7 +137,7 @@ def compile(
     stage = _Clock(timings)
     transform = given is not None or options.schedule == "auto"
     of_sizes = sizes if given is None else dict(given.sizes) or None
-    model = _modelled(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
+    model = _modelled_within(kernel, types, options, aliased, transform and not aliased, of_sizes, stage)
     if given is not None and not aliased:
         related = given.alike if sizes is None or sizes.alike else ()  # else these sizes are not so related
         model = stage("pieces", lambda: _form_of({s.name for s in given.statements}, model, options))
@@ -161,8 +162,8 @@ def compile(
 class _Model:
     """The stages before a schedule. typical: values of parameters in the call that the code is for. expands: whether arrays
     have more elements where these are known. pieces: statements that are pieces of others. versions: whether values that are
-    overwritten have arrays, which is for slabs alone. is_large: whether a nest has so many statements that share arrays that it
-    keeps the source's order.
+    overwritten have arrays, which is for slabs alone. unknown: why dependences are not known, so that the source's order is kept; ""
+    where they are.
     """
 
     typed: syntax.Kernel
@@ -173,7 +174,31 @@ class _Model:
     expands: bool
     pieces: frozenset[str] = frozenset()
     versions: bool = False
-    is_large: bool = False
+    unknown: str = ""
+
+
+def _modelled_within(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    options: Options,
+    aliased: bool,
+    transform: bool,
+    sizes: Sizes | dict[str, int] | None,
+    stage: _Clock,
+) -> _Model:
+    """The model, without dependences where the compile budget does not suffice for them."""
+    limit = CompileBudget(options.compile_budget_s)
+    try:
+        with account(limit.model):
+            return _modelled(kernel, types, options, aliased, transform, sizes, stage)
+    except BudgetExceeded:
+        why = f"the compile budget of {options.compile_budget_s} s does not suffice for its dependences"
+    try:
+        with account(limit.last):
+            return _modelled(kernel, types, options, aliased, transform, sizes, stage, unknown=why)
+    except BudgetExceeded:
+        notes = [f"the compile budget of {options.compile_budget_s} s does not suffice for its domains"]
+        raise NotAffineError("the compiler takes too long for the function", notes=notes, code="PML-F081") from None
 
 
 def _modelled(
@@ -184,26 +209,29 @@ def _modelled(
     transform: bool,
     sizes: Sizes | dict[str, int] | None,
     stage: _Clock,
+    unknown: str = "",
 ) -> _Model:
+    """unknown: why dependences are not to be looked for."""
     typed = stage("types", lambda: infer(kernel, types, aliased=aliased))
     scop = stage("domain", lambda: rebase(extract(typed, aliased=aliased, fp=options.fp)))
     if _has_halves(scop) and not machine.host().converts_halves:
         raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
     if transform:
         scop = stage("scalars", lambda: expand(scop))
-    is_large = pairs_to_compare(scop) > COMPARED_PAIRS
-    found = Dependences(scop) if is_large else stage("deps", lambda: dependences(scop))
+    if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
+        unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"
+    found = Dependences(scop) if unknown else stage("deps", lambda: dependences(scop))
     free = {} if aliased else stage("reductions", lambda: reductions(scop, options.fp))
     typical = _typical(scop, sizes) if isinstance(sizes, Sizes) else sizes
     expands = False
-    if transform and sizes is not None and not is_large:
+    if transform and sizes is not None and not unknown:
         known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
         wider, within = stage("scalars", lambda: expand_arrays(scop, found, free, known))
         expands = wider is not scop
         if expands and typical is not None:
             scop, found = wider, within
             free = stage("reductions", lambda: reductions(scop, options.fp))
-    return _Model(typed, term_by_term(scop, free), found, free, typical, expands, is_large=is_large)
+    return _Model(typed, term_by_term(scop, free), found, free, typical, expands, unknown=unknown)
 
 
 def _divided(model: _Model, options: Options) -> list[_Model]:
@@ -359,34 +387,84 @@ def _searched(
     stage: _Clock,
 ) -> _Made:
     """LLVM text in the fastest way there is. Raises NotAffineError where there is none."""
-    host, typical, related = machine.host(), model.typical, _related(model.scop, sizes)
-    transform = options.schedule == "auto" and not aliased and not model.is_large
-    divided = stage("pieces", lambda: _divided(model, options)) if transform else []
-    notes: tuple[str, ...] = ()
-    failed = leaves = None
-    for way in _ways(options, transform, aliased, model, divided):
-        form = way.model
-        scheduled = Scheduled(form.scop.schedule, (_reason(options, aliased, model),))
-        if way.transform:
-            if failed is not None and not way.cut and not failed.cut:
-                continue  # it would be the same one
-            choices = {"tile": options.tile, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
-            choices |= {"alone": options.runs_alone, "pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(related)}
-            known = {"sizes": typical, "reductions": form.reductions}
-            scheduled = stage(
-                "schedule", lambda: remembered(schedules, form.scop, form.dependences, host, **known, **choices)
-            )
-            if form.versions and not scheduled.cut:
-                continue
+    limit = CompileBudget(options.compile_budget_s)
+    search = _Search(model, layouts, options, aliased, sizes, schedules, stage)
+    transform = options.schedule == "auto" and not aliased and not model.unknown
+    made = None
+    try:
+        with account(limit.search):
+            divided = stage("pieces", lambda: _divided(model, options)) if transform else []
+            made = search.first(_ways(options, transform, aliased, model, divided))
+    except BudgetExceeded as reason:
+        search.notes.append(f"the search given up: {reason}")
+    if made is None:
         try:
-            made = _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, related, stage, OBJECTS)
-            return replace(made, notes=notes + made.notes)
-        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
-            failed, leaves = scheduled, isinstance(reason, LeavesRange)
-            notes += (f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}",)
-    if leaves:
+            with account(limit.last):
+                made = search.first([_Way("source order", model, False, False)])
+        except BudgetExceeded as reason:
+            search.notes.append(f"source order given up: {reason}")
+    if made is not None:
+        return replace(made, notes=(*search.notes, *made.notes))
+    if search.leaves_range:
         raise NotAffineError("an integer of its loops may leave 64 bits", loc=model.scop.loc)
-    raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=notes)
+    raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=search.notes)
+
+
+@dataclass
+class _Search:
+    """Tries ways in their order. notes: why some were given up."""
+
+    model: _Model
+    layouts: tuple[str, ...]
+    options: Options
+    aliased: bool
+    sizes: Sizes | None
+    schedules: Cache | None
+    stage: _Clock
+    notes: list[str] = field(default_factory=list)
+    leaves_range: bool = False
+    _failed: Scheduled | None = None
+    _too_much: bool = False
+
+    def first(self, ways: Sequence[_Way]) -> _Made | None:
+        """The first way that there is code for."""
+        return next(filter(None, map(self._made, ways)), None)
+
+    def _made(self, way: _Way) -> _Made | None:
+        if way.is_small and not self._too_much:
+            return None
+        scheduled = self._scheduled(way)
+        if scheduled is None:
+            return None
+        try:
+            return _generate(
+                way, scheduled, machine.host(), self.layouts, self.options, self.aliased, self.sizes, self.model.typical,
+                self._related, self.stage, OBJECTS,
+            )  # fmt: skip
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
+            self._too_much = self._too_much or isinstance(reason, TooMuchCode)
+            self.notes.append(f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}")
+            return None
+
+    def _scheduled(self, way: _Way) -> Scheduled | None:
+        """None where it would be one that failed."""
+        form, options = way.model, self.options
+        if not way.transform:
+            return Scheduled(form.scop.schedule, (_reason(options, self.aliased, self.model),))
+        if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
+            return None
+        choices = {"tile": options.tile and not way.is_small, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
+        choices |= {"alone": options.runs_alone, "pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(self._related)}
+        known = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
+        found = self.stage(
+            "schedule", lambda: remembered(self.schedules, form.scop, form.dependences, machine.host(), **known, **choices)
+        )
+        return None if form.versions and not found.cut else found
+
+    @cached_property
+    def _related(self) -> tuple[Alike, ...]:
+        return _related(self.model.scop, self.sizes)
 
 
 def _has_halves(scop: Scop) -> bool:
@@ -397,7 +475,7 @@ def _has_halves(scop: Scop) -> bool:
 @dataclass(frozen=True)
 class _Way:
     """One way to make code. transform: look for a schedule, else the source's order. together: vectors and jams. cut:
-    components may be cut into slabs or tiles over time.
+    components may be cut into slabs or tiles over time. is_small: without tiles, for where there was too much code with them.
     """
 
     name: str
@@ -405,20 +483,23 @@ class _Way:
     transform: bool
     together: bool
     cut: bool = False
+    is_small: bool = False
 
 
 def _ways(options: Options, transform: bool, aliased: bool, model: _Model, divided: list[_Model]) -> list[_Way]:
-    """From the fastest code to the one that always works, for when isl's budget does not suffice. divided: the model with
-    index sets split.
+    """From the fastest code on, before the source's order without vectors, which always works. divided: the model with index sets
+    split.
     """
-    together = options.vectorize and not aliased and not model.is_large
+    together = options.vectorize and not aliased and not model.unknown
     ways = []
     for form in [*divided, model] if transform else []:
         name = "the schedule" if form is model else "the schedule of pieces of index sets"
         ways += [_Way(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
+    if transform and options.tile:
+        ways.append(_Way("the schedule without tiles", model, True, together, is_small=True))
     if together:
         ways.append(_Way("source order with vectors", model, False, True))
-    return [*ways, _Way("source order", model, False, False)]
+    return ways
 
 
 @dataclass(frozen=True)
@@ -452,14 +533,18 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
     with budget(CODE_OPERATIONS):
         program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
         program = stage("ast", lambda: with_fetches(program))
+        limit = CompileBudget(options.compile_budget_s)
         if way.together:
             program = replace(program, scans=stage("reductions", lambda: scans(scop, options.fp)))
             program = stage("ast", lambda: with_even_shares(program))
             program = stage("pack", lambda: pack(program, host, layouts, typical))
             program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
             program = stage("ast", lambda: with_cuts(program))
+            limit.check_nodes(program)
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
             program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
+        if way.transform or way.together:
+            limit.check_copies(program)
         threads = not options.runs_alone
         flags = {"fp": options.fp, "aliased": aliased, "layouts": layouts, "fused": host.fma, "threads": threads}
         with Assembler(machine.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
@@ -541,8 +626,8 @@ def _usual(scop: Scop, others: isl.Set) -> Check:
 def _reason(options: Options, aliased: bool, model: _Model) -> str:
     if aliased:
         return "source order: arguments overlap"
-    if model.is_large:
-        return f"source order: a nest has {len(model.scop.statements)} statements, too many that share arrays to compare them all"
+    if model.unknown:
+        return f"source order: {model.unknown}"
     return "source order: as asked" if options.schedule == "source" else "source order"
 
 

@@ -36,6 +36,7 @@ REASONS = {
     "PML-F061": ("no more code is made", '`recompile="default"`'),
     "PML-F070": ("a construct that the language does not have", "what the note says is accepted"),
     "PML-F080": ("the compiler failed", "nothing: it is a defect of polyml; please report it with the warning's text"),
+    "PML-F081": ("the compile budget does not suffice", "make several functions of it, or raise `compile_budget_s`"),
 }  # fmt: skip
 
 

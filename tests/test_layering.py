@@ -18,7 +18,7 @@ LAYERS = (
     ("runtime",),
     ("caches",),
     ("machines",),
-    ("pipeline", "target", "api", "bench", "gpu", "report", "simulate", "cli", "__main__"),
+    ("compile_budget", "pipeline", "target", "api", "bench", "gpu", "report", "simulate", "cli", "__main__"),
     ("ops",),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

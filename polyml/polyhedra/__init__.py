@@ -15,7 +15,7 @@ from polyml.polyhedra.bounds import (
 from polyml.polyhedra.constraints import (
     LinearRow, Quotient, bounding, has_integers, integer_rows, is_in, linear_row, rows_by_piece, set_of_rows,
 )
-from polyml.polyhedra.context import CONTEXT, BudgetExceeded, budget
+from polyml.polyhedra.context import CONTEXT, BudgetExceeded, account, budget, charge, left, uncharged
 from polyml.polyhedra.elements import Instance, Witness, few_points, first_image, instance_text, only_point, points, text, witness
 from polyml.polyhedra.parameters import (
     at_sizes, fix, forget, from_units, in_units, on_parameters, with_parameter, without_parameter, without_parameters,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import islpy as isl
 
@@ -16,26 +17,112 @@ class BudgetExceeded(Exception):
     """isl used up the operations it was given."""
 
 
+@dataclass
+class _Account:
+    """What all budgets inside one `account` share. left: operations; charges: whether what is used is taken from them."""
+
+    left: int
+    charges: bool = True
+
+
+_account: _Account | None = None
+
+
+@contextmanager
+def account(operations: int) -> Iterator[None]:
+    """Let isl use at most `operations` inside the block, those of every budget in it counted. Raises BudgetExceeded past them.
+
+    An account inside another is one of its own.
+    """
+    global _account
+    outer, _account = _account, _Account(operations)
+    try:
+        with budget(operations):
+            yield
+    finally:
+        _account = outer
+
+
+def left() -> int | None:
+    """Operations that the account around still has; None without one. What a budget that has not ended used is not counted."""
+    return None if _account is None else _account.left
+
+
+def charge(operations: int) -> None:
+    """Take so many operations from the account around, as if isl had used them here."""
+    if _account is not None:
+        _account.left -= operations
+
+
+@contextmanager
+def uncharged() -> Iterator[None]:
+    """The account around does not pay for what budgets inside the block use."""
+    known = _account
+    if known is None:
+        yield
+        return
+    before, known.charges = known.charges, False
+    try:
+        yield
+    finally:
+        known.charges = before
+
+
 @contextmanager
 def budget(operations: int, context: isl.Context = CONTEXT) -> Iterator[None]:
-    """Let isl use at most `operations` (an internal count, some millions per second) inside the block.
+    """Let isl use at most `operations` (an internal count, some millions per second) inside the block, and no more than the
+    account around still has.
 
     Raises BudgetExceeded when they are used up; isl works normally again afterwards. Of nested budgets the inner one
     counts from zero and the outer one starts again after it.
     """
     interrupts.checkpoint()
+    known = _account if context is CONTEXT else None
     outer = context.get_max_operations()
+    _settle(known, context, outer)
+    most = operations if known is None or not known.charges else min(operations, known.left)
+    if most <= 0:
+        raise BudgetExceeded("the operations of this compilation are used up")
     context.reset_operations()
-    context.set_max_operations(operations)
+    context.set_max_operations(most)
     try:
         yield
     except (isl.Error, TypeError, ValueError):  # a number that isl has no memory to write has no text either
         if not _is_exhausted(context):
             raise
-        raise BudgetExceeded(f"isl exceeded {operations} operations") from None
+        raise BudgetExceeded(f"isl exceeded {most} operations") from None
     finally:
+        _settle(known, context, most)
         context.reset_operations()
-        context.set_max_operations(outer)
+        context.set_max_operations(outer if known is None or not outer or not known.charges else max(1, min(outer, known.left)))
+
+
+def _settle(known: _Account | None, context: isl.Context, most: int) -> None:
+    """Take what was used since the last reset from the account."""
+    if known is not None and known.charges and most:
+        known.left -= _used(context, most)
+
+
+def _used(context: isl.Context, most: int) -> int:
+    """Operations since the last reset, or a few more: isl tells only whether a limit is reached, so that limits are tried, and each
+    trial below one may count as some.
+    """
+    low, high = 0, 64
+    while high < most:  # from below: most budgets are far from used up
+        context.set_max_operations(high)
+        if not _is_exhausted(context):
+            break
+        low, high = high, 2 * high
+    high = min(high, most)
+    while high - low > 4:
+        middle = (low + high) // 2
+        context.set_max_operations(middle)
+        if _is_exhausted(context):
+            low = middle
+        else:
+            high = middle
+    context.set_max_operations(most)
+    return high
 
 
 def _is_exhausted(context: isl.Context) -> bool:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import islpy as isl
 
+from polyml import polyhedra
 from polyml.dtypes import PYINT
 from polyml.errors import IllegalSchedule
 from polyml.machine import CpuMachine
@@ -20,12 +22,14 @@ from polyml.model.dependence import Dependences
 from polyml.model.nest import children
 from polyml.model.reduction import Reduction
 from polyml.model.scop import Access, Array, Scop, Statement, Value
-from polyml.polyhedra import BudgetExceeded, budget
+from polyml.polyhedra import BudgetExceeded
 from polyml.runtime.cache import Cache
 from polyml.runtime.key import toolchain
 from polyml.schedule.compute import OPERATIONS, Scheduled, compute
 from polyml.schedule.legality import check_legal, check_parallel
 from polyml.schedule.tree_text import read_schedule
+
+_ROUNDING = 10_000  # operations; what a process has looked at before makes counts differ by some hundreds
 
 
 def remembered(
@@ -36,18 +40,27 @@ def remembered(
     *,
     sizes: Mapping[str, int] | None,
     reductions: Mapping[str, Reduction],
+    budget: int,
     **choices: object,
 ) -> Scheduled:
-    """What `compute` finds, from the cache where it is there."""
+    """What `compute` finds, from the cache where it is there. budget: seconds of the whole compilation, from whose account what was
+    found before takes what its search took: later stages have the same left.
+    """
     if cache is None:
         return compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
-    key = f"schedule-{_digest((scop_key(scop), _facts(sizes, reductions, choices), repr(machine), toolchain()))}"
+    facts = _facts(sizes, reductions, {**choices, "budget": budget})
+    key = f"schedule-{_digest((scop_key(scop), facts, repr(machine), toolchain()))}"
     known = cache.get(key)
     if known is not None:
-        found = _proved(known, scop, dependences, reductions)
+        with polyhedra.uncharged():
+            found = _proved(known, scop, dependences, reductions)
         if found is not None:
+            polyhedra.charge(found.operations)
             return found
+    before = polyhedra.left()
     found = compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    used = 0 if before is None else before - polyhedra.left()
+    found = replace(found, operations=-(-used // _ROUNDING) * _ROUNDING)
     cache.put(key, _content(found))
     return found
 
@@ -61,7 +74,7 @@ def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Ma
     """The schedule that was kept; None where it is none of this SCoP."""
     try:
         found = _read(json.loads(content))
-        with budget(OPERATIONS):
+        with polyhedra.budget(OPERATIONS):
             if not found.tree.get_domain().is_equal(scop.domain):
                 return None
             check_legal(found.tree, scop, dependences, reductions)
@@ -73,12 +86,15 @@ def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Ma
 
 def _read(known: dict) -> Scheduled:
     """The fields, each of its type. ValueError, LookupError or isl.Error for others."""
-    notes, flags = known["notes"], {name: value for name, value in known.items() if name not in ("tree", "notes")}
+    notes, operations = known["notes"], known["operations"]
+    flags = {name: value for name, value in known.items() if name not in ("tree", "notes", "operations")}
+    if type(operations) is not int or operations < 0:
+        raise ValueError("operations are counted")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise ValueError("notes are texts")
     if not all(isinstance(value, bool) for value in flags.values()):
         raise ValueError("sized, cut and alike are true or false")
-    return Scheduled(read_schedule(known["tree"]), tuple(notes), **flags)
+    return Scheduled(read_schedule(known["tree"]), tuple(notes), **flags, operations=operations)
 
 
 def scop_key(scop: Scop) -> str:

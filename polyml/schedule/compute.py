@@ -51,6 +51,7 @@ FREE = 3  # sizes that code for tiles over time can tell apart: with more, isl t
 class Scheduled:
     """tree: the schedule, legal. notes: what was decided, for `explain`. sized: whether sizes decide about tiles. cut:
     whether a component is cut into slabs or tiles over time. alike: code should be made for sizes that are as like as in the call.
+    operations: of isl that the search took, where they were counted.
     """
 
     tree: isl.Schedule
@@ -58,6 +59,7 @@ class Scheduled:
     sized: bool = False
     cut: bool = False
     alike: bool = False
+    operations: int = 0
 
 
 def compute(

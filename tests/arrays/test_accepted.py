@@ -21,6 +21,7 @@ def test_the_table_has_every_entry_and_no_other():
 
 
 @pytest.mark.parametrize("probe", probes(), ids=lambda p: p.text)
+@pytest.mark.sweep(keep=100)
 def test_types_decide_what_the_table_says(probe):
     found = [is_typed(probe, dtype) for dtype in TYPES]
     assert found == [cell == "yes" for cell in CELLS[probe.text]]

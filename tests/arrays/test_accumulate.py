@@ -41,6 +41,7 @@ def assert_as_numpy(k, A):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i1", "u1", "u8", "?"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.sweep(keep=3)
 def test_every_type_and_shape(dtype):
     kernels = [compiled(f) for f in (along_the_first, sums_along_the_first, along_the_last)]
     for shape in SHAPES:

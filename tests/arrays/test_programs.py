@@ -70,6 +70,7 @@ def test_compiled_programs_give_what_numpy_gives(program, fp):
 
 
 @named
+@pytest.mark.sweep(keep=47)
 def test_arguments_may_have_any_strides(program):
     arguments = tuple(map(other_layout, program.arguments))
     compare(program, polyml.kernel(fallback="error", cache=False)(program.function), arguments)
@@ -117,6 +118,7 @@ def test_names_that_a_loop_binds_anew_stand_for_what_they_do_in_numpy(name, coun
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sweep(keep=14)
 def test_random_programs_give_what_numpy_gives(seed):
     outcome, what = check(generate(seed))
     assert outcome in ("ok", "python"), what

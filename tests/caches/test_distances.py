@@ -61,6 +61,7 @@ BY_UNIT = [(function, unit) for function in SYMBOLIC for unit in (1, 8) if funct
 
 
 @pytest.mark.parametrize("function, unit", BY_UNIT, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.sweep(keep=5)
 def test_symbolic_sizes_equal_the_simulation(function, unit):
     """Found once, for every size that makes rows whole lines; also as a formula where there is one."""
     program, sizes = program_of(function, SYMBOLIC[function](8, 8))

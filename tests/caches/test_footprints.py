@@ -87,6 +87,7 @@ def lines(addresses):
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.sweep(keep=6)
 def test_every_iteration_uses_what_the_formulas_say(name):
     function, arguments = KERNELS[name]
     program, sizes = program_of(function, arguments)
@@ -110,6 +111,7 @@ def test_every_iteration_uses_what_the_formulas_say(name):
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sweep(keep=20)
 def test_random_nests(seed, tmp_path):
     function, arguments = random_nest(seed, tmp_path)
     program, sizes = program_of(function, arguments)
@@ -166,6 +168,7 @@ TILES = {
 
 
 @pytest.mark.parametrize("name", TILES)
+@pytest.mark.sweep(keep=3)
 def test_a_tile_that_iterations_fill(name):
     function, arguments = KERNELS[name]
     program, parameters = program_of(function, arguments)
@@ -202,6 +205,7 @@ ALIGNED = {
 
 
 @pytest.mark.parametrize("name", ALIGNED)
+@pytest.mark.sweep(keep=2)
 def test_lines_of_a_tile_that_begins_on_lines(name):
     function, arguments, tiled = ALIGNED[name]
     program, parameters = program_of(function, arguments)

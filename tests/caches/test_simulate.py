@@ -192,6 +192,7 @@ def levels_of(rows, line_bytes=64):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.sweep(keep=72)
 def test_equals_caches_in_python(case, hierarchy):
     function, arguments = CASES[case]
     rows = HIERARCHIES[hierarchy]

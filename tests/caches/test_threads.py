@@ -205,6 +205,7 @@ def check(program, sizes, rows, threads, regions, coherent=False):
 
 @pytest.mark.parametrize("function", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.sweep(keep=39)
 def test_equals_caches_in_python(function, hierarchy):
     threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
     program, sizes = compiled(function)
@@ -215,6 +216,7 @@ def test_equals_caches_in_python(function, hierarchy):
 
 @pytest.mark.parametrize("function", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.sweep(keep=39)
 def test_coherent_caches_equal_caches_in_python(function, hierarchy):
     threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
     check(*compiled(function), HIERARCHIES[hierarchy], threads, regions_of(function, threads), coherent=True)
@@ -239,6 +241,7 @@ def test_random_nests_equal_caches_in_python(seed, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["atax", "deriche", "gramschmidt", "lu", "seidel_2d", "trmm"])
+@pytest.mark.sweep(keep=2)
 def test_kernels_equal_caches_in_python(name):
     module = import_module(f"kernels.{name}")
     arguments = module.inputs({key: max(5, size // 2) for key, size in module.SIZES["MINI"].items()}, np.random.default_rng(0))

@@ -63,6 +63,7 @@ def extents_of(equation: str, numbers) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
+@pytest.mark.sweep(keep=5)
 def test_loops_give_what_numpy_gives(equation):
     compiled = polyml.kernel(cache=False, threads=3)(loops(equation))
     for numbers in EXTENTS:

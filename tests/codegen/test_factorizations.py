@@ -257,6 +257,7 @@ def operands(function, n, dtype):
 
 @pytest.mark.parametrize("options", [{}, {"fp": "strict", "threads": 2}], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.sweep(keep=14)
 def test_a_factorisation_computes_what_its_loops_say(name, options):
     function = FUNCTIONS[name]
     kernel = polyml.kernel(cache=False, fallback="error", **options)(function)
@@ -271,6 +272,7 @@ def test_a_factorisation_computes_what_its_loops_say(name, options):
 
 
 @pytest.mark.parametrize("name", sorted(CUT))
+@pytest.mark.sweep(keep=5)
 def test_a_factorisation_in_float32(name):
     function = FUNCTIONS[name]
     wanted = operands(function, 29, "float32")

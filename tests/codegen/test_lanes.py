@@ -319,6 +319,7 @@ def every_fourth_summed(y, x, a):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "i1", "f2"])
 @pytest.mark.parametrize("length", [1, 2, 7, 16, 31, 33, 100])
+@pytest.mark.sweep(keep=12)
 def test_lanes_a_few_elements_apart(dtype, length):
     random = np.random.default_rng(length)
     for f, y_shape, x_shape in (

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are 
 
 @pytest.mark.parametrize(("form", "preset"), [("source", WIDE[-1]), *(("auto", p) for p in WIDE)] if WIDE else [])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+@pytest.mark.sweep(keep=19)
 def test_loops_on_integers_give_exactly_the_language_s_result(kernel, form, preset):
     code = compiled(kernel, arguments_for(kernel, (3, 3, 3)), preset, form=form)
     for sizes in SIZES:

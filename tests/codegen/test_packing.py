@@ -160,6 +160,7 @@ def test_compiled_copies_give_the_same(small, kernel, threads, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16"])
 @pytest.mark.parametrize("kernel", SHAPES, ids=lambda k: k.__name__)
+@pytest.mark.sweep(keep=14)
 def test_whole_kernels_copy_their_tiles_at_every_size(small, kernel, dtype):
     compiled = polyml.kernel(cache=False, threads=2)(kernel)
     for sizes in SIZES:

@@ -155,6 +155,7 @@ TYPED = [  # a float sum is not stored in integers
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("function, dtype", TYPED)
+@pytest.mark.sweep(keep=22)
 def test_compiled_on_threads(function, dtype, threads):
     kernel = polyml.kernel(cache=False, threads=threads, fallback="error")(function)
     for shape in [*sizes_of(function), (300, 401)]:

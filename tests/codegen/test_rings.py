@@ -152,6 +152,7 @@ def _cases(rng, name, known, down):
 
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sweep(keep=14)
 def test_random_loops_over_rows(seed):
     function = define(fused(seed), "fused")
     rng = np.random.default_rng(seed)

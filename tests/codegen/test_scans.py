@@ -153,6 +153,7 @@ def code(function, dtype, preset, fp):
 @pytest.mark.parametrize("preset", WIDE)
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "uint64"])
 @pytest.mark.parametrize("function", SCANS)
+@pytest.mark.sweep(keep=54)
 def test_scans_of_integers_are_exact(function, dtype, preset):
     rng = np.random.default_rng(0)
     info = np.iinfo(dtype)

@@ -63,6 +63,7 @@ def loops_of(schedule):
 
 
 @pytest.mark.parametrize("seed", range(150))
+@pytest.mark.sweep(keep=45)
 def test_what_is_proved_of_random_trees_is_right(seed):
     schedule = random_schedule(random.Random(seed), every=True)
     made = loops_of(schedule)
@@ -70,6 +71,7 @@ def test_what_is_proved_of_random_trees_is_right(seed):
 
 
 @pytest.mark.parametrize("seed", range(120))
+@pytest.mark.sweep(keep=40)
 def test_strided_domains_in_tiles_of_tiles_run_in_order(seed):
     schedule = random_strided_schedule(random.Random(seed))
     made = loops_of(schedule)
@@ -146,6 +148,7 @@ SHARED = band("S[i] -> [(i)]; T[i, j] -> [(i + 1)]", child=sequence(("T[i, j]", 
     schedule_of("S[i] : 0 <= i < N and i mod 4 = 1; T[i, j] : 0 <= i < M and i mod 4 = 1 and 0 <= j < N", SHARED),
     *(random_schedule(random.Random(seed), every=True) for seed in (1, 3, 9, 25, 29)),
 ])  # fmt: skip
+@pytest.mark.sweep(keep=3)
 def test_every_change_that_matters_is_found(schedule):
     made = of_isl(schedule, CONTEXT)
     assert is_proved(schedule, CONTEXT, made)

@@ -88,6 +88,7 @@ def vectorized(program, preset="avx2"):
 
 @pytest.mark.parametrize("form", ["source", "apart"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+@pytest.mark.sweep(keep=11)
 def test_every_shape_that_is_proposed_is_legal(monkeypatch, kernel, form):
     monkeypatch.setattr(vectorizing, "JAM_COUNTS", (3,))
     monkeypatch.setattr(vectorizing, "VECTOR_COUNTS", (1, 2))

@@ -229,6 +229,7 @@ def test_each_pair_of_types_gives_the_type_numpy_gives(function):
 
 
 @pytest.mark.parametrize("function", [*ARITHMETIC, *COMPARISONS], ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=7)
 def test_extreme_values_give_what_the_interpreter_gives(function):
     kernel = parse(function)
     for left, right in PAIRS:

@@ -16,6 +16,7 @@ def test_numpy_gives_what_the_reference_gives(workload):
 
 
 @named
+@pytest.mark.sweep(keep=17)
 def test_compiled_programs_give_what_the_reference_gives(workload):
     kernel = polyml.kernel(cache=False, fallback="error")(workload.function)
     assert workload.problem("SMALL", kernel, seed=1) == ""

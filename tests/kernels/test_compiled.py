@@ -94,6 +94,7 @@ def assert_same_bits(got, expected):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("label", SIZES)
 @pytest.mark.parametrize("name", kernels.NAMES)
+@pytest.mark.sweep(keep=78)
 def test_strict_is_the_language_s_own_result_bit_for_bit(name, label, threads):
     benchmark = kernels.load(name)
     before, expected = defined(name, label, benchmark.dtype)
@@ -110,6 +111,7 @@ def test_strict_is_the_language_s_own_result_bit_for_bit(name, label, threads):
 
 @pytest.mark.parametrize("label", ["odd", "straddling"])
 @pytest.mark.parametrize("name", [n for n in kernels.NAMES if kernels.load(n).terms and n not in NOT_BIT_EXACT])
+@pytest.mark.sweep(keep=18)
 def test_strict_is_bit_exact_in_float32_too(name, label):
     before, expected = defined(name, label, "float32")
     assert_same_bits(run(name, "strict", 2, before), expected)
@@ -119,6 +121,7 @@ def test_strict_is_bit_exact_in_float32_too(name, label):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("label", SIZES)
 @pytest.mark.parametrize("name", kernels.NAMES)
+@pytest.mark.sweep(keep=37)
 def test_the_default_stays_within_the_rounding_bound(name, label, threads):
     benchmark = kernels.load(name)
     before, expected = defined(name, label, benchmark.dtype)
@@ -131,6 +134,7 @@ def test_the_default_stays_within_the_rounding_bound(name, label, threads):
 
 
 @pytest.mark.parametrize("name", kernels.NAMES)
+@pytest.mark.sweep(keep=8)
 def test_the_default_is_right_at_small(name):
     benchmark = kernels.load(name)
     size = benchmark.sizes["SMALL"]

@@ -32,6 +32,7 @@ def _short_series(monkeypatch):
 
 
 @pytest.mark.parametrize("name", SETS)
+@pytest.mark.sweep(keep=2)
 def test_a_set_runs_against_numpy_and_writes_what_it_measured(name, tmp_path, capsys):
     file = tmp_path / "rows.json"
     command = [name, "--sizes", *TINY[name], "--dtypes", "float32" if name == "convolution" else "float64"]

@@ -86,6 +86,7 @@ def applies(case, algorithm, kwargs):
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS, "auto"])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.sweep(keep=8)
 def test_every_algorithm_is_within_its_bound_of_the_definition(dtype, layout, algorithm):
     rng = np.random.default_rng(0)
     for case, kwargs in CASES:

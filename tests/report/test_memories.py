@@ -140,6 +140,7 @@ def test_elements_come_from_memory_that_no_instance_made_before(function):
 
 
 @pytest.mark.parametrize("function", [lu, trsm, fdtd, cholesky], ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=2)
 def test_each_element_that_a_nest_writes_goes_to_memory_once(function):
     """Whichever of its statements writes it, as a trace tells."""
     args = JOINT[function]

@@ -72,6 +72,7 @@ def misses(source, values, nests, sizes):
 
 
 @pytest.mark.parametrize("function, shapes, grid", CASES)
+@pytest.mark.sweep(keep=2)
 def test_no_tile_of_a_grid_misses_much_less(function, shapes, grid):
     source, values = case(function, shapes)
     found = tiles(source, values, CACHES, seconds=LONG)

@@ -137,12 +137,12 @@ def kept(domain=DOMAIN, time="i", mark=""):
     """An entry for `running`: instances in the order of time."""
     band = f'{{ schedule: "[{{ S0[i] -> [({time})] }}]" }}'
     child = f'{{ mark: "{mark}", child: {band} }}' if mark else band
-    return json.dumps({"tree": f'{{ domain: "{domain}", child: {child} }}', "notes": []}).encode()
+    return json.dumps({"tree": f'{{ domain: "{domain}", child: {child} }}', "notes": [], "operations": 0}).encode()
 
 
 def tree(child):
     """An entry with this below the domain."""
-    return json.dumps({"tree": f'{{ domain: "{DOMAIN}", child: {child} }}', "notes": []}).encode()
+    return json.dumps({"tree": f'{{ domain: "{DOMAIN}", child: {child} }}', "notes": [], "operations": 0}).encode()
 
 
 BAND = '{ schedule: "[{ S0[i] -> [(i)] }]" }'
@@ -160,9 +160,9 @@ REFUSED = {
     "notes that are none": kept().replace(b'"notes": []', b'"notes": [{}]'),
     "no JSON": b"\xff nonsense",
     "another value": b"[1, 2]",
-    "no tree": b'{"notes": []}',
-    "no text": b'{"tree": null, "notes": []}',
-    "no schedule": b'{"tree": "{ domain: }", "notes": []}',
+    "no tree": b'{"notes": [], "operations": 0}',
+    "no text": b'{"tree": null, "notes": [], "operations": 0}',
+    "no schedule": b'{"tree": "{ domain: }", "notes": [], "operations": 0}',
     "unknown fields": kept().replace(b"notes", b'size": 3, "notes'),
     "nothing": b"",
     "instances left out": kept("[A_0] -> { S0[i] : 1 < i < A_0 }"),

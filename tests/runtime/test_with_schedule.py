@@ -38,6 +38,7 @@ def test_the_schedule_of_the_last_call_is_taken_where_none_is_given():
 
 
 @pytest.mark.parametrize("name", ["gemm", "jacobi_2d", "cholesky", "gramschmidt", "doitgen", "seidel_2d", "correlation"])
+@pytest.mark.sweep(keep=3)
 def test_the_schedule_that_is_found_gives_the_code_that_is_found(name):
     case = kernels.load(name)
     k = polyml.kernel(cache=False, threads=2)(case.kernel)

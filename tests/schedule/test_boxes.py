@@ -32,6 +32,7 @@ def same(recurrence, mapping, shape):
 
 @pytest.mark.parametrize("shape", [(3, 2), (5,)], ids=str)
 @pytest.mark.parametrize("function", BOXES, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=10)
 def test_formulas_are_what_isl_counts(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):

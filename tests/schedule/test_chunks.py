@@ -173,6 +173,7 @@ def test_chunks_of_any_size(function, rows, threads, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sweep(keep=14)
 def test_random_chains_compute_what_python_does(seed, monkeypatch):
     monkeypatch.setattr(chunks, "_rows", lambda *_: 3 + seed % 29)
     case = pipeline(seed)

@@ -106,6 +106,7 @@ def in_plain_python(kernel, given):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.sweep(keep=6)
 def test_values_are_those_of_the_source(kernel, threads):
     compiled = polyml.kernel(cache=False, threads=threads)(kernel)
     for n in (0, 1, 2, 3, 16, 33, 37):

@@ -24,6 +24,7 @@ SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=29)
 def test_every_plan_is_what_its_instances_do(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape, dataflow="all"):
@@ -45,6 +46,7 @@ def test_every_plan_is_what_its_instances_do(function, shape):
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=17)
 def test_folds_overlap_as_far_as_their_units_are_free(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):
@@ -95,6 +97,7 @@ def test_there_is_no_formula_where_rows_begin_anywhere():
 
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=6)
 def test_an_element_enters_a_fold_once(function):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, (3, 2)):

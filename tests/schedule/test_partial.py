@@ -32,6 +32,7 @@ def most_waiting(run, order):
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 2), (5,)], ids=str)
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=7)
 def test_as_many_wait_as_are_written_again(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):

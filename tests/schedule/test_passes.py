@@ -160,6 +160,7 @@ FUSED = [  # a quarter of them in every way, all as the model chooses
 
 
 @pytest.mark.parametrize("names, fusion", FUSED)
+@pytest.mark.sweep(keep=41)
 def test_pairs_of_nests_compute_what_python_does(names, fusion, tmp_path, monkeypatch):
     (tmp_path / "pairs.py").write_text(written(names))
     space = {"np": np}

@@ -33,6 +33,7 @@ def columns(units):
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=17)
 def test_ports_are_units_where_elements_come_and_go(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):
@@ -113,6 +114,7 @@ def test_values_that_move_at_two_speeds_have_delays():
 
 @pytest.mark.parametrize("function", [matmul, fir, picture, channels, layer], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.sweep(keep=10)
 def test_the_best_is_first(function, rank):
     (nest,), sizes = nests_of(function)
     known = plans(nest, sizes, (3, 2))

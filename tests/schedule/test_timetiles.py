@@ -109,6 +109,7 @@ def result(kernel, given):
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sweep(keep=20)
 def test_random_sweeps(seed, monkeypatch):
     def widths(self):
         rng = random.Random(seed)

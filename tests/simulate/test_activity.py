@@ -15,6 +15,7 @@ SHAPES = ((3, 2), (4, 4), (5,))
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+@pytest.mark.sweep(keep=17)
 def test_every_fold_s_units_are_counted(function, shape):
     simulated = Simulated(function, CALLS[function])
     for (plan,) in list(simulated.plans(shape))[::3]:
