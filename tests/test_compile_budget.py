@@ -141,3 +141,8 @@ def test_nasty_nests_are_right(kind):
 def test_what_a_nasty_nest_raises_is_a_difference(monkeypatch):
     monkeypatch.setattr("tests.nasty.check.check", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in checked(1, 1).difference
+
+
+def test_a_nest_whose_order_ended_the_process():
+    """isl's coalesce ends the process for some sets of hundreds of pieces."""
+    assert check(nest(342), 10).difference == ""

@@ -33,6 +33,7 @@ DISTRIBUTION_GAIN = 0.8  # statements that share a loop use each other's data wh
 LINE_GAIN = 0.95  # what vectors that begin on cache lines are worth their code for
 RARE_COPIES_LIMIT = 8  # the same for partial tiles
 MOST_COPIES = 128  # of a nest that a schedule may ask for
+SLOWER = 1.5  # times as long as without it, past which what a schedule asks for is remarked on
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
 LOOPS_LIMIT = 12  # the innermost of a chain, of which iterations may run together: shapes grow with the fourth power of their number
 
@@ -118,6 +119,7 @@ class _Vectorizer:
             inside = self.nodes(nest.body, (*nest.shared, *nest.chain))
         else:
             shape = self._asked_shape(nest, asked)
+            self._say_if_slower(nest, shape)
             try:
                 return reshape(nest, shape)
             except CannotReshape as reason:
@@ -125,6 +127,14 @@ class _Vectorizer:
         for outer in reversed(nest.chain):
             inside = (with_body(outer, inside),)
         return inside
+
+    def _say_if_slower(self, nest: Nest, shape: Shape) -> None:
+        """A note where what is asked is thought to take longer than what would be done without it."""
+        model, best = self._model(nest), self._best(nest)
+        free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
+        if asked is not None and asked > SLOWER * free:
+            names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.asked.together))
+            self.notes.append(f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}")
 
     def _asked_shape(self, nest: Nest, asked: list[int]) -> Shape:
         """The shape that these loops of the chain ask for, in their order."""
@@ -138,7 +148,7 @@ class _Vectorizer:
         vector = vectors[0] if vectors else None
         innermost = len(nest.chain) - 1 if all(isinstance(n, Instance) for n in nest.body) else None
         for v in asked:
-            self._may_run_together(nest, v, sums=v == vector == innermost)
+            self._may_run_together(nest, v, sums=v == innermost and vector in (None, v))
         lanes = 1 if vector is None else self._lanes(nest)
         if vector is not None and not self._lane_ready(nest, self._model(nest), vector):
             raise refused(nest.chain[vector], "a subscript is not linear in it, or an operation is for numbers one by one")

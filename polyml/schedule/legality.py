@@ -166,7 +166,7 @@ def check_asked(schedule: isl.Schedule, scop: Scop, dependences: Dependences, re
     """
     for band, asked in _asked_bands(schedule.get_root()):
         if asked.unroll_jam:
-            _refuse_carried(band, dependences.validity, scop, dependences, "unrolled and jammed")
+            _refuse_carried(band, relaxed(), scop, dependences, "unrolled and jammed")
         if asked.vectorize:
             _refuse_carried(band, relaxed(), scop, dependences, "run in lanes")
 

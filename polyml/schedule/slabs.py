@@ -28,6 +28,7 @@ from polyml.schedule.tree import NODE, POINT, TILE, Band, band_of
 from polyml.schedule.tree_text import Tree, parse_tree
 
 SLAB = "slab"  # the parameter of a part: where its slab begins
+MOST_PIECES = 100  # of the instances of a statement that others wait for; what has more grows on
 ROUNDS = 6  # of adding what must come first; dependences through memory are nearly transitive, so two or three suffice
 WIDTH = 32  # iterations of the loop that is cut in a slab
 FEW_WIDTH = 16  # the same of a loop of fewer than FEW, and where the rest is no product, which needs no depth
@@ -219,7 +220,10 @@ def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
     """The seeds and all that must come before them; None where it grows on and on."""
     found = seeds
     for _ in range(ROUNDS):
-        more = found.union(order.intersect_range(found).domain()).coalesce()
+        more = found.union(order.intersect_range(found).domain())
+        if any(piece.n_basic_set() > MOST_PIECES for piece in polyhedra.pieces(more)):  # isl's coalesce may end the process for such
+            return None
+        more = more.coalesce()
         if more.is_subset(found):
             return found
         found = more

@@ -106,7 +106,7 @@ def _statements(rng: random.Random, dims: tuple[int, ...]) -> Iterator[str]:
             if rng.random() < 0.3:
                 yield "    " * len(names) + _statement(rng, dims, names)
                 left -= 1
-        for _ in range(min(left, rng.randint(1, 12)) or 1):
+        for _ in range(max(1, min(left, rng.randint(1, 12)))):
             yield "    " * len(names) + _statement(rng, dims, names)
             left -= 1
 
