@@ -187,7 +187,13 @@ def _of(
 
 
 def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
+    """Lines fetched to be read and to be written, beside the bound on loads and the lines of arrays that are written alone, which are
+    fetched once at least; and beside all lines that are touched.
+    """
     smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
+    read = {reference.array for reference in found.counts if not reference.is_write}
     for number, level in enumerate(found.levels):
-        bound = least.loads(sizes, level.size_bytes // smallest) * smallest
+        written = sum(found.of_array(array, number).compulsory for array in found.arrays if array not in read)
+        loads = least.loads(sizes, level.size_bytes // smallest) * smallest
+        bound = max(loads + written * level.line_bytes, found.total(number).compulsory * level.line_bytes)
         yield found.total(number).misses * level.line_bytes / max(bound, 1)

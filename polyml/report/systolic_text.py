@@ -94,7 +94,8 @@ def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
     yield Table(("of the best", "", "", "enters at", "reads", "writes", "ports in", "out", "registers"), tuple(rows), left=4)
     yield f"  ports, registers  {WIRES}"
     if best.folds.drain_cycles:
-        yield f"  after the last fold results take {best.folds.drain_cycles} cycles more to leave"
+        drain, cycles = best.folds.drain_cycles, best.folds.cycles
+        yield f"  after the last fold results take {drain} cycles more to leave: {cycles + drain:,} cycles with the drain"
     yield ""
 
 

@@ -22,6 +22,7 @@ from polyml.report.estimates import Candidate
 from polyml.report.tiles import Tiles
 
 WIDTH = 80  # of headings
+NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least recently used out first, would have replaced"
 _COHERENCE = "coherence"
 _COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", _COHERENCE, "written back")
 
@@ -206,9 +207,13 @@ def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
     heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
     yield Table(heads, tuple(rows), left=2)
     yield f"  {ENGINE}: {found.accuracy}; {found.seconds:.2f} s"
+    if any(found.of_array(array, number).conflict < 0 for array in found.arrays for number in range(len(report.levels))):
+        yield f"  {NEGATIVE}"
+    begin = (f"{array} {place.address:,}" for array, place in found.simulation.places.items() if array in found.arrays)
+    yield f"  conflicts depend on where arrays begin, in bytes: {', '.join(begin)}"
     yield ""
     excess = (f"L{level.level} {times:.3g}" for level, times in zip(report.levels, each.excess))
-    yield f"  fetched, in times the least of any order: {', '.join(excess)}"
+    yield f"  fetched, to be read or written, in times the least of any order: {', '.join(excess)}"
     yield ""
     yield from _roofline(each.roofline)
     yield from _prediction(each.prediction)

@@ -256,7 +256,7 @@ def test_no_order_fetches_less_than_the_least(report):
     for each in report.forms:
         assert all(times >= 1 for times in each.excess)
     assert form(report, "source").excess[0] == 41_992 * 64 / (8 * report.bound.loads(report.sizes, 4096))
-    assert "in times the least of any order: L1" in str(report)
+    assert "fetched, to be read or written, in times the least of any order: L1" in str(report)
 
 
 def test_the_fastest_tiles_are_those_of_the_least_prediction():

@@ -234,8 +234,10 @@ class Scene:
         return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
 
     def title(self, frame: Frame) -> str:
-        last = self.frames.plan.folds.cycles + self.frames.plan.folds.drain_cycles - 1
-        return f"Cycle {frame.cycle} of 0 to {last}: {frame.active} of {len(self.units)} units run an instance"
+        folds = self.frames.plan.folds
+        last = folds.cycles + folds.drain_cycles - 1
+        drain = " with the drain" if folds.drain_cycles else ""
+        return f"Cycle {frame.cycle} of 0 to {last}{drain}: {frame.active} of {len(self.units)} units run an instance"
 
     def caption(self, frame: Frame) -> str:
         plan = self.frames.plan
