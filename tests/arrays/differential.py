@@ -8,6 +8,9 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -15,12 +18,14 @@ import numpy as np
 import polyml
 from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
+from tests.transformations import Tally, hides, recording
 
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _LEAST = {"bfloat16": 0.16, "f2": 2e-2, "c8": 1e-4}  # by type of an argument, whatever the result's; c8: of products
 _BOUNDS = {"float16": 2e-2, "bfloat16": 0.16, "float32": 1e-4, "complex64": 1e-4}  # by type
 _INEXACT = "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh power sum mean var std prod dot matmul einsum".split()
+BATCH = 500
 _SUMS = ("sum", "mean", "std", "var", "prod")
 
 
@@ -160,33 +165,58 @@ def _difference(wanted, got, least: float = 0.0) -> str:
     return "" if close.all() else f"{wanted_array} against {got_array}"
 
 
+def checked(seed: int) -> tuple[str, str, list[list[str]], bool]:
+    """Outcome and reason for the program of this number, what fired in its compilations, and whether NaN or infinity hide it."""
+    program = generate(seed)
+    with recording() as seen:
+        try:
+            outcome, what = check(program, threads=1 + seed % 2)
+        except Exception:
+            outcome, what = "failed", traceback.format_exc()[-2000:]
+    return outcome, what, [sorted(each) for each in set(seen)], outcome == "ok" and _is_hidden(program)
+
+
+def _is_hidden(program: ArrayProgram) -> bool:
+    function = defined(program.seed, program.meaning)
+    hidden = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for run in range(len(program.sizes)):
+            arguments = program.arguments(run)
+            result = _result(function, arguments)
+            hidden.append(hides((*(result if isinstance(result, tuple) else (result,)), *arguments.values())))
+    return all(hidden)
+
+
 def main() -> int:
+    """Whether a program failed decides the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.arrays.differential", description=__doc__)
-    parser.add_argument("--programs", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=200, help="how many programs")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
+    parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
     options = parser.parse_args()
     if options.show:
         print(generate(options.seed).source, generate(options.seed), sep="\n")
         return 0
-    outcomes: Counter = Counter()
-    reasons: Counter = Counter()
-    for number, seed in enumerate(range(options.seed, options.seed + options.programs)):
-        if number and number % 500 == 0:
-            print(f"{number} programs, {outcomes['failed']} failed", flush=True)
-        program = generate(seed)
-        try:
-            outcome, what = check(program)
-        except Exception:
-            outcome, what = "failed", traceback.format_exc()[-2000:]
-        outcomes[outcome] += 1
-        if outcome == "failed":
-            print(f"seed {seed} failed: {what}\n{program.source}", flush=True)
-        elif outcome != "ok":
-            reasons[f"{outcome}: {what}"] += 1
+    outcomes, reasons, tally = Counter(), Counter(), Tally()
+    seeds = range(options.seed, options.seed + options.programs)
+    for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
+        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+            for seed, (outcome, what, fired, hidden) in zip(seeds[batch:], pool.map(checked, seeds[batch : batch + BATCH], chunksize=10)):
+                outcomes[outcome] += 1
+                tally.add(fired, is_wrong=outcome == "failed", is_hidden=hidden)
+                if outcome == "failed":
+                    print(f"seed {seed} failed: {what}\n{generate(seed).source}", flush=True)
+                elif outcome != "ok":
+                    reasons[f"{outcome}: {what}"] += 1
     print(dict(outcomes))
     for what, count in reasons.most_common(20):
         print(f"{count:6d} {what}")
+    print(tally.text())
+    if options.tally:
+        options.tally.write_text(tally.to_json())
     return 1 if outcomes["failed"] else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from tests.fuzz.campaign import Report, campaign
 from tests.fuzz.engines import ENGINES, NAMES
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
+    parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
     options = parser.parse_args()
     if options.show:
         print(program(options.seed).source, program(options.seed), sep="\n")
@@ -28,6 +30,8 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.programs)
     report = campaign(seeds, lambda seed: engines, options.jobs, shrunk=options.shrink, progress=_progress)
     print(report.text())
+    if options.tally:
+        options.tally.write_text(report.tally.to_json())
     return 1 if report.failures else 0
 
 

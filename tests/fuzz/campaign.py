@@ -14,12 +14,13 @@ from tests.fuzz.generate import program as generate
 from tests.fuzz.program import Program
 from tests.fuzz.shrink import shrink
 from tests.fuzz.worker import Worker
+from tests.transformations import Tally
 
 
 @dataclass
 class Report:
     """programs: how many ran. outcomes: by kind. refusals, failures: by engine and reason. covered: over the programs
-    that every engine took."""
+    that every engine took. tally: the transformations that they met."""
 
     programs: int = 0
     outcomes: Counter = field(default_factory=Counter)
@@ -29,6 +30,7 @@ class Report:
     raising_runs: int = 0
     failures: list[tuple[int, Program, dict]] = field(default_factory=list)
     examples: dict[str, int] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
     wall_s: float = 0.0
 
     def add(self, seed: int, program: Program, outcome: dict) -> None:
@@ -36,6 +38,7 @@ class Report:
         self.outcomes[outcome["kind"]] += 1
         self.unbounded_runs += outcome["unbounded"]
         self.raising_runs += outcome["raised"]
+        self.tally.add(outcome["fired"], is_wrong=outcome["kind"] == "failed", is_hidden=outcome["hidden"])
         if outcome["kind"] == "failed":
             self.failures.append((seed, program, outcome))
         elif outcome["kind"] == "refused":
@@ -53,6 +56,7 @@ class Report:
                      f"float runs without an error bound (compared in strict mode alone): {self.unbounded_runs}")
         lines.append(f"constructs in the {self.outcomes['ok']} programs that every engine ran:")
         lines += _columns([f"{count:6d} {name}" for name, count in sorted(self.covered.items())])
+        lines.append(self.tally.text())
         if self.refusals:
             lines.append("refused:")
             lines += [f"{count:6d} {key}   (seed {self.examples[key]})" for key, count in self.refusals.most_common()]

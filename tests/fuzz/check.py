@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from polyml.errors import (
     CompileError, IllegalSchedule, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError, ScheduleError,
@@ -16,6 +16,7 @@ from polyml.polyhedra.context import BudgetExceeded
 from tests.fuzz import engines as engine_table
 from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact, skips_a_loop
 from tests.fuzz.program import Program, function, make_arguments
+from tests.transformations import hides, recording
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Outcome:
     """kind: "ok", "refused" (an engine said why it does not take the program) or "failed".
 
     engine and reason: of a refusal or failure. run: which sizes. detail: the message. unbounded: runs whose floats
-    could not be compared within a bound. raised: runs for which Python itself raised.
+    could not be compared within a bound. raised: runs for which Python itself raised. fired: the transformations of each
+    compilation. hidden: whether most floats to compare are NaN or infinite.
     """
 
     kind: str
@@ -33,6 +35,8 @@ class Outcome:
     detail: str = ""
     unbounded: int = 0
     raised: int = 0
+    fired: tuple[tuple[str, ...], ...] = ()
+    hidden: bool = False
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -44,6 +48,12 @@ def check(
     note: Callable[[str], None] = lambda engine: None,
 ) -> Outcome:
     """The first failure of any engine; else the first refusal; else ok. note: told of each engine before it runs."""
+    with recording() as seen:
+        outcome = _check(program, engines, note)
+    return replace(outcome, fired=tuple(tuple(sorted(each)) for each in set(seen)))
+
+
+def _check(program: Program, engines: Sequence[str], note: Callable[[str], None]) -> Outcome:
     if not is_defined(program):
         return Outcome("refused", "python", "reads what np.empty left there")
     wanted = [expected(program, run) for run in range(len(program.sizes))]
@@ -87,7 +97,8 @@ def check(
                 return found
     if refusal:
         return refusal
-    return Outcome("ok", unbounded=sum(bool(b.unstable) for b in limits.values()), raised=raised)
+    hidden = all(hides((*w.arrays, *w.values)) for w in wanted)
+    return Outcome("ok", hidden=hidden, unbounded=sum(bool(b.unstable) for b in limits.values()), raised=raised)
 
 
 def departs(python: Run, interpreter: Run) -> bool:

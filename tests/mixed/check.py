@@ -6,14 +6,15 @@ import contextlib
 import io
 import linecache
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from types import GeneratorType
 
 import numpy as np
 
 import polyml
 from tests.mixed.generate import Mixed, mixed
+from tests.transformations import hides, recording
 
 
 @dataclass
@@ -28,28 +29,39 @@ class Ran:
 
 @dataclass(frozen=True)
 class Outcome:
-    """difference: "" where there is none. parts: how many lines of the program ran as compiled code. raised: Python raises."""
+    """difference: "" where there is none. parts: how many lines of the program ran as compiled code. raised: Python raises.
+    fired: the transformations of each compilation. has_boundary: a part of the function is compiled, not the whole.
+    """
 
     difference: str
     parts: int = 0
     raised: bool = False
     is_inexact: bool = False
+    fired: tuple[frozenset[str], ...] = ()
+    has_boundary: bool = False
 
 
 def check(program: Mixed) -> Outcome:
     """Whether all calls of the program do what plain Python does."""
+    with recording() as seen:
+        outcome = _check(program)
+    return replace(outcome, fired=tuple(set(seen)))
+
+
+def _check(program: Mixed) -> Outcome:
     plain, ours = _callables(program)
-    kernel = polyml.kernel(cache=False, threads=1, on_defect="raise")(ours)
+    kernel = polyml.kernel(cache=False, threads=program.threads, on_defect="raise")(ours)
     call = _bound(kernel)
-    worst, raised = False, False
+    worst, raised = True, False
     for number in range(program.calls):
         wanted, got = _run(_bound(plain), program, number), _run(call, program, number)
         raised |= wanted.error is not None
         difference = _difference(wanted, got)
         if difference:
             return Outcome(f"call {number}: {difference}", raised=raised)
-        worst |= _has_nan(wanted)
-    return Outcome("", len(set(kernel._compiled_parts())) + bool(kernel.compiled), raised, worst)
+        worst &= hides(_values(wanted))
+    parts = len(set(kernel._compiled_parts()))
+    return Outcome("", parts + bool(kernel.compiled), raised, worst, has_boundary=parts > 0)
 
 
 def checked(seed: int) -> Outcome:
@@ -207,10 +219,8 @@ def _close(one: object, other: object) -> bool:
     return bool(np.allclose(one, other, rtol=bound, atol=bound * (1.0 + scale), equal_nan=True))
 
 
-def _has_nan(ran: Ran) -> bool:
-    found: Sequence[tuple[str, object, object]] = []
+def _values(ran: Ran) -> list[object]:
     pairs = _Pairs()
     pairs.difference("", ran.result, ran.result)
     pairs.difference("", ran.arguments, ran.arguments)
-    found = pairs.seen
-    return any(isinstance(a, np.ndarray) and a.dtype.kind == "f" and not np.isfinite(a).all() for _, a, _ in found)
+    return [value for _, value, _ in pairs.seen]

@@ -15,6 +15,7 @@ LAYOUTS = ("apart",) * 4 + ("one", "same", "reversed", "overlapping", "strided",
 class Mixed:
     """source: a module that defines `kernel`. kinds: what the statements are, for the count of what was tried. calls: how often it is
     called, with arguments made anew from `seed`. size: of its arrays. element: their type. layout: how they lie in memory.
+    threads: that kernels run on.
     """
 
     seed: int
@@ -24,6 +25,7 @@ class Mixed:
     size: int
     element: str
     layout: str
+    threads: int = 1
 
 
 def mixed(seed: int) -> Mixed:
@@ -44,6 +46,8 @@ class _Writer:
     numbers: list[str] = field(default_factory=lambda: ["n", "s"])
     lists: list[str] = field(default_factory=lambda: ["L"])
     functions: list[str] = field(default_factory=list)
+    matrices: list[str] = field(default_factory=list)
+    side: int = 0  # of them
     count: int = 0
     depth: int = 0
     loops: int = 0  # around
@@ -51,7 +55,7 @@ class _Writer:
 
     def program(self, seed: int) -> Mixed:
         rng = self.rng
-        self.depth = 1
+        self.depth, self.side = 1, rng.choice((5, 12, 33, 64))
         is_method, is_generator = rng.random() < 0.15, rng.random() < 0.06
         is_recursive = not is_generator and not is_method and rng.random() < 0.12
         params = "A, B, L, n, s"
@@ -81,7 +85,7 @@ class _Writer:
             text = text.replace("HELD", "self.held").replace("SCALE", "self.scale")
         source, kinds = text.replace("HELD", "B").replace("SCALE", "s"), tuple(dict.fromkeys(self.kinds))
         calls, size = rng.choice((1, 2, 2, 8, 14)), rng.choice((0, 1, 3, 6, 17, 300))
-        return Mixed(seed, source, kinds, calls, size, rng.choice(ELEMENTS), rng.choice(LAYOUTS))
+        return Mixed(seed, source, kinds, calls, size, rng.choice(ELEMENTS), rng.choice(LAYOUTS), rng.choice((1, 1, 2)))
 
     # Text
 
@@ -99,7 +103,7 @@ class _Writer:
         return self.rng.choice([*self.numbers, "2", "0.5", "SCALE"])
 
     def results(self) -> str:
-        names = [*self.arrays, *self.numbers, *self.lists]
+        names = [*self.arrays, *self.numbers, *self.lists, *self.matrices, *self.matrices]
         return ", ".join(self.rng.sample(names, min(len(names), self.rng.randint(1, 6))))
 
     def block(self, count: int) -> None:
@@ -109,11 +113,17 @@ class _Writer:
     def inside(self, head: str, count: int = 1) -> None:
         """A nested block, whose names are forgotten behind it."""
         self.emit(head)
-        kept = [list(x) for x in (self.arrays, self.numbers, self.lists, self.functions)]
+        kept = self.known()
         self.depth += 1
         self.block(count)
         self.depth -= 1
-        self.arrays, self.numbers, self.lists, self.functions = kept
+        self.forget(kept)
+
+    def known(self) -> list[list[str]]:
+        return [list(x) for x in (self.arrays, self.numbers, self.lists, self.functions, self.matrices)]
+
+    def forget(self, kept: list[list[str]]) -> None:
+        self.arrays, self.numbers, self.lists, self.functions, self.matrices = kept
 
     def statement(self) -> None:
         deep = self.depth > 3
@@ -123,6 +133,7 @@ class _Writer:
             (1, self.nested_function), (1, self.called), (1, self.linalg), (1, self.index_arrays), (1, self.masked), (1, self.walrus),
             (1, self.comprehension), (1, self.big_integer), (1, self.none), (1, self.swap), (1, self.scalar), (1, self.import_), (1, self.delete),
             (1, self.numpy_scalar), (1, self.starred), (1, self.string), (1, self.held), (1, self.counter), (1, self.generator),
+            (2, self.product), (2, self.sweeps), (2, self.centred_rows), (1, self.large_product), (1, self.chained_nests), (1, self.mirrored),
         ]  # fmt: skip
         if not deep:
             choices += [(3, self.while_), (2, self.for_break), (2, self.try_), (2, self.if_data), (1, self.for_zip), (1, self.with_), (2, self.time_loop)]
@@ -198,6 +209,74 @@ class _Writer:
         self.emit(f"for h in range(min({a}.shape[0], HELD.shape[0])):")
         self.emit(f"{INDENT}{a}[h] = {a}[h] * 0.5 + HELD[h] * SCALE")
 
+    def matrix(self) -> str:
+        """One of the square matrices, whose loops a schedule tiles, skews, fuses and splits."""
+        if self.matrices and self.rng.random() < 0.7:
+            return self.rng.choice(self.matrices)
+        name = self.fresh("Q")
+        self.emit(f"{name} = np.zeros(({self.side}, {self.side}))")
+        self.over("ij", [f"{name}[i, j] = (i * {self.rng.randint(1, 5)} + j * {self.rng.randint(1, 5)}) % 7 - 3.0"])
+        self.matrices.append(name)
+        return name
+
+    def over(self, variables: str, body: list[str], first: int = 0) -> None:
+        """A nest of loops over all elements but `first` at each side."""
+        for depth, variable in enumerate(variables):
+            self.emit(f"{INDENT * depth}for {variable} in range({first}, {self.side - first}):")
+        for line in body:
+            self.emit(INDENT * len(variables) + line)
+
+    def product(self) -> None:
+        a, b, name = self.matrix(), self.matrix(), self.fresh("Q")
+        self.emit(f"{name} = np.zeros(({self.side}, {self.side}))")
+        self.over("ijk", [f"{name}[i, j] += {a}[i, k] * {b}[k, j] * 0.01"])
+        self.matrices.append(name)
+
+    def sweeps(self) -> None:
+        """A stencil in place over time, which tiles only where it is skewed, or one from one matrix to another."""
+        a, t = self.matrix(), self.fresh("t")
+        self.emit(f"for {t} in range({self.rng.randint(2, 6)}):")
+        self.depth += 1
+        if self.rng.random() < 0.5:
+            self.over("ij", [f"{a}[i, j] = ({a}[i - 1, j] + {a}[i, j - 1] + {a}[i, j] + {a}[i + 1, j] + {a}[i, j + 1]) * 0.2"], 1)
+        else:
+            self.over("i", [f"{a}[i, 0] = ({a}[i - 1, 0] + {a}[i, 0] + {a}[i + 1, 0]) * 0.3"], 1)
+        self.depth -= 1
+
+    def centred_rows(self) -> None:
+        """A scalar that each iteration of a loop sets anew and another loop inside uses."""
+        a, name, total = self.matrix(), self.fresh("Q"), self.fresh("r")
+        self.emit(f"{name} = np.zeros(({self.side}, {self.side}))")
+        self.emit(f"for i in range({self.side}):")
+        self.emit(f"{INDENT}{total} = 0.0")
+        self.emit(f"{INDENT}for j in range({self.side}):")
+        self.emit(f"{INDENT * 2}{total} += {a}[{self.rng.choice(['i, j', 'j, i'])}]")
+        self.emit(f"{INDENT}for j in range({self.side}):")
+        self.emit(f"{INDENT * 2}{name}[i, j] = {a}[i, j] - {total} * 0.01")
+        self.matrices.append(name)
+
+    def large_product(self) -> None:
+        """Large enough that operands are copied."""
+        a, name = self.fresh("G"), self.fresh("G")
+        self.emit(f"{a} = np.zeros((288, 288)) + 0.25")
+        self.emit(f"{a}[:{self.rng.randint(2, 280)}] *= 2.0")
+        self.emit(f"{name} = {a} @ {a}{self.rng.choice(['', '.T'])} * 0.01")
+        self.lists.append(name)
+
+    def chained_nests(self) -> None:
+        """Two nests, the second of what the first makes."""
+        a, one, other = self.matrix(), self.fresh("Q"), self.fresh("Q")
+        for name in (one, other):
+            self.emit(f"{name} = np.zeros(({self.side}, {self.side}))")
+        self.over("ij", [f"{one}[i, j] = {a}[{self.rng.choice(['i, j', 'j, i'])}] * 0.5 + 1.0"])
+        self.over("ij", [f"{other}[i, j] = {one}[i, j] - {a}[i, j]"])
+        self.matrices += [one, other]
+
+    def mirrored(self) -> None:
+        """A loop of which each half reads what the other writes."""
+        a = self.matrix()
+        self.over("ij", [f"{a}[i, j] = {a}[{self.side - 1} - i, j] * 0.5 + {a}[i, j] * 0.25"])
+
     # Statements that Python runs
 
     def view(self) -> None:
@@ -261,10 +340,10 @@ class _Writer:
         self.emit(f"{name} = 0")
         self.emit("try:")
         self.depth += 1
-        kept = [list(x) for x in (self.arrays, self.numbers, self.lists, self.functions)]
+        kept = self.known()
         self.block(self.rng.randint(1, 2))
         self.emit(self.rng.choice([f"{self.array()}[10**6] = 1.0", f"{name} = 1 // 0", "raise ValueError('no')", f"{name} = 1"]))
-        self.arrays, self.numbers, self.lists, self.functions = kept
+        self.forget(kept)
         self.depth -= 1
         self.emit("except (IndexError, ZeroDivisionError, ValueError) as problem:")
         self.emit(f"{INDENT}{name} = type(problem).__name__")

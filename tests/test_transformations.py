@@ -1,0 +1,86 @@
+"""What fired is read off compilations whose transformations are known, and summed as it should be."""
+
+import numpy as np
+import pytest
+
+import polyml
+from tests.transformations import Tally, hides, recording
+
+
+def product(A, B):
+    return A @ B
+
+
+def centred(A):
+    B = np.zeros_like(A)
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j]
+        for j in range(A.shape[1]):
+            B[i, j] = A[i, j] - total
+    return B
+
+
+def seidel(A):
+    for t in range(4):
+        for i in range(1, A.shape[0] - 1):
+            A[i, 0] = A[i - 1, 0] + A[i + 1, 0]
+
+
+def mirrored(A):
+    for i in range(A.shape[0]):
+        A[i, 0] = A[A.shape[0] - 1 - i, 0] * 0.5
+
+
+def copied_twice(A):
+    B, C = np.zeros_like(A), np.zeros_like(A)
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            B[i, j] = A[i, j] * 2
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] = B[i, j] + A[i, j]
+    return B, C
+
+
+@pytest.mark.parametrize(
+    "function, arguments, threads, there, absent",
+    [
+        (product, 2, 2, {"tile", "pack", "vectorise", "parallel"}, {"skew", "index-set split", "expansion"}),
+        (product, 2, 1, {"tile", "pack", "vectorise"}, {"parallel", "skew"}),
+        (centred, 1, 1, {"expansion"}, {"skew", "parallel", "pack"}),
+        (mirrored, 1, 1, {"index-set split"}, {"skew", "pack"}),
+        (copied_twice, 1, 1, {"fuse", "vectorise"}, {"skew", "index-set split", "pack"}),
+        (seidel, 1, 1, set(), {"pack", "index-set split", "parallel"}),
+    ],
+)
+def test_what_is_known_to_fire_is_seen_and_nothing_else(function, arguments, threads, there, absent):
+    kernel = polyml.kernel(cache=False, threads=threads)(function)
+    with recording() as seen:
+        kernel(*[np.ones((320, 320)) for _ in range(arguments)])
+    fired = set().union(*seen)
+    assert there <= fired and not absent & fired
+
+
+def test_a_script_s_skew_and_split_are_seen():
+    kernel = polyml.kernel(cache=False, threads=1)(seidel)
+    start = kernel.schedule("source", np.ones((40, 2)))
+    for steps, name in ((lambda s: s.skew("i", "t", 2), "skew"), (lambda s: s.split("i", 4), "index-set split")):
+        with recording() as seen:
+            kernel.with_schedule(steps(start))(np.ones((40, 2)))
+        assert name in set().union(*seen)
+
+
+def test_pairs_are_of_one_compilation_and_a_part_boundary_goes_with_all():
+    tally = Tally()
+    tally.add([{"tile", "skew"}, {"pack"}], is_wrong=False, is_hidden=True, has_parts=True)
+    assert tally.fired == {"tile": 1, "skew": 1, "pack": 1, "part boundary": 1} and tally.hidden == 1
+    assert tally.pairs["tile skew"] == tally.pairs["pack part boundary"] == 1 and tally.pairs["tile pack"] == 0
+    twice = tally + Tally.from_json(tally.to_json())
+    assert twice.programs == 2 and twice.pairs["tile skew"] == 2
+    assert "fuse" in twice.rare() and "tile with skew" in twice.rare()
+
+
+def test_most_floats_decide_what_is_hidden():
+    assert hides([np.array([np.nan, np.inf, 1.0])]) and not hides([np.array([np.nan, 1.0])]) and not hides([3, np.arange(3)])

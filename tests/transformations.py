@@ -1,0 +1,167 @@
+"""Which transformations the compiler applied to random programs, so that a fuzzer says what it tried and not only how often.
+
+    with recording() as seen: kernel(*arguments)     seen: what fired in each compilation
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+
+import islpy as isl
+import numpy as np
+
+from polyml import pipeline
+from polyml.codegen.ast import Jam, Loop
+from polyml.schedule.loops import Leaf, Node, children, loops, pieces, read, statements
+
+NAMES = ("tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "parallel", "part boundary")
+LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two
+
+
+@contextmanager
+def recording() -> Iterator[list[frozenset[str]]]:
+    """A list to which each compilation inside adds the names of what fired in it."""
+    seen: list[frozenset[str]] = []
+    expanded, packed = [], []
+    real = {name: getattr(pipeline, name) for name in ("compile", "expand", "expand_arrays", "pack")}
+
+    def compile(kernel, types, layouts, options, *args, **named):
+        expanded.clear(), packed.clear()
+        made = real["compile"](kernel, types, layouts, options, *args, **named)
+        extra = {"expansion"} if any(expanded) else set()
+        extra |= {"pack"} if packed[-1:] == [True] else set()
+        seen.append(frozenset(_of_loops(made) | _of_code(made.program, options.runs_alone) | extra))
+        return made
+
+    def expand(scop):
+        made = real["expand"](scop)
+        expanded.append(any(made.arrays[name].shape != array.shape for name, array in scop.arrays.items()))
+        return made
+
+    def expand_arrays(scop, found, *args):
+        made = real["expand_arrays"](scop, found, *args)
+        expanded.append(made[0] is not scop)
+        return made
+
+    def pack(program, *args):
+        made = real["pack"](program, *args)
+        packed.append({*made.scop.arrays} > {*program.scop.arrays})
+        return made
+
+    for replaced in (compile, expand, expand_arrays, pack):
+        setattr(pipeline, replaced.__name__, replaced)
+    try:
+        yield seen
+    finally:
+        for name, function in real.items():
+            setattr(pipeline, name, function)
+
+
+def _of_code(program: pipeline.Program, runs_alone: bool) -> set[str]:
+    found, waiting = set(), [*program.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Loop):
+            found |= {"tile"} if node.role == "tile" or node.asked.tile else set()
+            found |= {"parallel"} if node.parallel and not runs_alone else set()
+        elif isinstance(node, Jam) and node.lanes > 1:
+            found.add("vectorise")
+        waiting += getattr(node, "body", ())
+    return found
+
+
+def _of_loops(made: pipeline.Compiled) -> set[str]:
+    """From the schedule tree: members of several iterators, loops that statements share anew, statements in several places."""
+    known = made.scop.statements
+    final, source = read(made.schedule, known), read(made.scop.schedule, known)
+    found = set()
+    if any(_is_skewed(piece) for _, loop in loops(final) for piece in pieces(loop.member)):
+        found.add("skew")
+    before = _shared(source)
+    if any(count > before[pair] for pair, count in _shared(final).items()):
+        found.add("fuse")
+    origins = Counter(name.rpartition("_")[0] for name in known if name.rpartition("_")[2].isdigit())
+    if any(count > 1 and f"{origin}_0" in known for origin, count in origins.items()) or _is_divided(final):
+        found.add("index-set split")
+    return found
+
+
+def _is_skewed(piece: isl.PwAff) -> bool:
+    affs = [aff for _, aff in piece.get_pieces()]
+    return any(sum(not aff.get_coefficient_val(isl.dim_type.in_, d).is_zero() for d in range(aff.dim(isl.dim_type.in_))) > 1 for aff in affs)
+
+
+def _shared(node: Node, depth: int = 0) -> Counter:
+    """How many loops each two statements have in common."""
+    found = Counter({pair: depth for pair in combinations(sorted(statements(node)), 2)})
+    for child in children(node):
+        inner = _shared(child, depth + (not isinstance(node, Leaf) and hasattr(node, "member")))
+        found = found | inner
+    return found
+
+
+def _is_divided(node: Node) -> bool:
+    """Whether a statement runs in several places of the tree."""
+    inside = [set(statements(child)) for child in children(node)]
+    return any(a & b for a, b in combinations(inside, 2)) or any(_is_divided(child) for child in children(node))
+
+
+@dataclass
+class Tally:
+    """programs: how many ran. wrong: those with another result. fired, pairs: in how many programs a transformation, and two in one
+    compilation, were applied. hidden: in how many most floats that are compared are NaN or infinite.
+    """
+
+    programs: int = 0
+    wrong: int = 0
+    hidden: int = 0
+    fired: Counter = field(default_factory=Counter)
+    pairs: Counter = field(default_factory=Counter)
+
+    def add(self, fired: Iterable[Iterable[str]], *, is_wrong: bool, is_hidden: bool, has_parts: bool = False) -> None:
+        """One program. fired: of each of its compilations. has_parts: Python runs some of it."""
+        extra = {"part boundary"} if has_parts else set()
+        sets = [{*each} | extra for each in fired] or [extra]
+        self.programs += 1
+        self.wrong += is_wrong
+        self.hidden += is_hidden
+        self.fired.update(set().union(*sets))
+        self.pairs.update({" ".join(pair) for each in sets for pair in combinations(sorted(each, key=NAMES.index), 2)})
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+    def to_json(self) -> str:
+        return json.dumps({f.name: getattr(self, f.name) for f in fields(self)})
+
+    @staticmethod
+    def from_json(text: str) -> Tally:
+        data = json.loads(text)
+        return Tally(**{**data, "fired": Counter(data["fired"]), "pairs": Counter(data["pairs"])})
+
+    def text(self) -> str:
+        """How often each fired, and a triangle of how often two did."""
+        lines = [f"{self.programs} programs, {self.wrong} wrong; in {self.hidden} most floats are NaN or infinite; fired:"]
+        lines.append(" " * 24 + "".join(name[:9].rjust(10) for name in NAMES[:-1]))
+        for row, name in enumerate(NAMES):
+            cells = (str(self.pairs[f"{other} {name}"]).rjust(10) for other in NAMES[:row])
+            lines.append(f"{self.fired[name]:7d} {name:16s}" + "".join(cells))
+        return "\n".join(lines)
+
+    def rare(self) -> list[str]:
+        """What fired less often than it should in 100,000 programs."""
+        single = [name for name in NAMES if self.fired[name] < LEAST]
+        double = [f"{a} with {b}" for a, b in combinations(NAMES, 2) if self.pairs[f"{a} {b}"] < LEAST_PAIRS]
+        return single + double
+
+
+def hides(values: Iterable[object]) -> bool:
+    """Whether most of these floats are NaN or infinite, so that little is compared."""
+    floats = [np.asarray(v) for v in values if isinstance(v, (float, np.floating, np.ndarray)) and np.asarray(v).dtype.kind in "fc"]
+    total = sum(a.size for a in floats)
+    return total > 0 and 2 * sum(int(np.isfinite(a).sum()) for a in floats) < total
