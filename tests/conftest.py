@@ -1,7 +1,8 @@
 """What every test has: a defect of the compiler is an error, not a simpler form; of a sweep, a part is run.
 
 `@pytest.mark.sweep("function")` marks a test with more cases than a change needs: for each value of its parameter `function` one case
-is run, always the same one, `keep=3` of them where it says so, and all of them with `--sweeps`.
+is run, always the same one, `keep=3` of them where it says so (0: none), and all of them with `--sweeps`. Of cases whose names
+have one of `long=("fdtd", "[1]")` in them none is run but with `--sweeps`.
 """
 
 import os
@@ -18,18 +19,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "sweep(*each, keep=1): for each value of these parameters `keep` cases are run, all with --sweeps")
+    config.addinivalue_line("markers", "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--sweeps"):
         return
-    cases = defaultdict(list)
+    cases, left = defaultdict(list), set()
     for item in items:
         if (mark := item.get_closest_marker("sweep")) is not None:
+            if any(word in item.nodeid.partition("[")[1] + item.nodeid.partition("[")[2] for word in mark.kwargs.get("long", ())):
+                left.add(id(item))
+                continue
             values = tuple(str(item.callspec.params[name]) for name in mark.args)
             cases[item.nodeid.split("[")[0], values].append((zlib.crc32(item.nodeid.encode()), item, mark.kwargs.get("keep", 1)))
-    left = {id(item) for group in cases.values() for _, item, keep in sorted(group, key=lambda each: each[0])[group[0][2] :]}
+    left |= {id(item) for group in cases.values() for _, item, keep in sorted(group, key=lambda each: each[0])[group[0][2] :]}
     if left and len(items) > 1:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
         items[:] = [item for item in items if id(item) not in left]

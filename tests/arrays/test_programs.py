@@ -65,12 +65,13 @@ def test_the_loops_mean_what_the_arrays_mean(program):
 
 @named
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
+@pytest.mark.sweep("program")
 def test_compiled_programs_give_what_numpy_gives(program, fp):
     compare(program, polyml.kernel(fp=fp, fallback="error", cache=False)(program.function), program.arguments)
 
 
 @named
-@pytest.mark.sweep(keep=47)
+@pytest.mark.sweep(keep=22)
 def test_arguments_may_have_any_strides(program):
     arguments = tuple(map(other_layout, program.arguments))
     compare(program, polyml.kernel(fallback="error", cache=False)(program.function), arguments)
@@ -105,6 +106,7 @@ REBOUND = (
 @pytest.mark.parametrize("count", [-1, 0, 1, 2, 5])
 @pytest.mark.parametrize("name", REBOUND)
 @pytest.mark.parametrize("dtype", ["f8", "i8"])
+@pytest.mark.sweep(keep=60)
 def test_names_that_a_loop_binds_anew_stand_for_what_they_do_in_numpy(name, count, dtype):
     function = getattr(rebound, name)
     arrays = [np.arange(1, 7).astype(dtype) for k in range(function.__code__.co_argcount - 1)]
@@ -118,7 +120,7 @@ def test_names_that_a_loop_binds_anew_stand_for_what_they_do_in_numpy(name, coun
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.sweep(keep=14)
+@pytest.mark.sweep(keep=7)
 def test_random_programs_give_what_numpy_gives(seed):
     outcome, what = check(generate(seed))
     assert outcome in ("ok", "python"), what

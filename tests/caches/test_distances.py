@@ -34,6 +34,7 @@ TOO_MANY = {"jacobi", "conv2d", "trmm", "transpose"}  # rows begin anywhere in a
 
 
 @pytest.mark.parametrize("case", [name for name in CASES if name not in TOO_MANY])
+@pytest.mark.sweep(keep=8, long=("gemm]",))
 def test_equals_the_simulation(case):
     program, sizes, found = distances_of(*CASES[case])
     rows = [(size, 8, "lru", "back", "independent") for size in (1024, 2048, 4096)]
@@ -61,7 +62,7 @@ BY_UNIT = [(function, unit) for function in SYMBOLIC for unit in (1, 8) if funct
 
 
 @pytest.mark.parametrize("function, unit", BY_UNIT, ids=lambda value: getattr(value, "__name__", str(value)))
-@pytest.mark.sweep(keep=5)
+@pytest.mark.sweep(keep=5, long=("jacobi2d",))
 def test_symbolic_sizes_equal_the_simulation(function, unit):
     """Found once, for every size that makes rows whole lines; also as a formula where there is one."""
     program, sizes = program_of(function, SYMBOLIC[function](8, 8))
@@ -84,6 +85,7 @@ def test_symbolic_sizes_equal_the_simulation(function, unit):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 7, 8, 9, 13, 14, 15, 16, 17, 19])  # the others take some seconds
+@pytest.mark.sweep(keep=8)
 def test_random_nests_of_all_sizes(seed, tmp_path):
     """Misses at sizes, and as formulas where there are any, against stacks in plain Python."""
     drawn = nest(seed)

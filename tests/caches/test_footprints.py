@@ -111,7 +111,7 @@ def test_every_iteration_uses_what_the_formulas_say(name):
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.sweep(keep=20)
+@pytest.mark.sweep(keep=10)
 def test_random_nests(seed, tmp_path):
     function, arguments = random_nest(seed, tmp_path)
     program, sizes = program_of(function, arguments)
@@ -205,7 +205,7 @@ ALIGNED = {
 
 
 @pytest.mark.parametrize("name", ALIGNED)
-@pytest.mark.sweep(keep=2)
+@pytest.mark.sweep(long=("conv2d",))
 def test_lines_of_a_tile_that_begins_on_lines(name):
     function, arguments, tiled = ALIGNED[name]
     program, parameters = program_of(function, arguments)

@@ -54,6 +54,7 @@ def served(layout, threads, chunk):
 
 @pytest.mark.parametrize("coherent", [False, True])
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.sweep(keep=13)
 def test_requests_are_served_as_by_caches_in_python(hierarchy, coherent):
     """Every use is one."""
     rows = HIERARCHIES[hierarchy]

@@ -192,7 +192,7 @@ def levels_of(rows, line_bytes=64):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
-@pytest.mark.sweep(keep=72)
+@pytest.mark.sweep(keep=30)
 def test_equals_caches_in_python(case, hierarchy):
     function, arguments = CASES[case]
     rows = HIERARCHIES[hierarchy]
@@ -221,6 +221,7 @@ def test_equals_caches_in_python(case, hierarchy):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep(keep=6)
 def test_capacities_are_told_to_the_line(case):
     function, arguments = CASES[case]
     lines = range(50, 170, 5)

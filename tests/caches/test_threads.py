@@ -205,7 +205,7 @@ def check(program, sizes, rows, threads, regions, coherent=False):
 
 @pytest.mark.parametrize("function", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
-@pytest.mark.sweep(keep=39)
+@pytest.mark.sweep(keep=18)
 def test_equals_caches_in_python(function, hierarchy):
     threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
     program, sizes = compiled(function)
@@ -216,7 +216,7 @@ def test_equals_caches_in_python(function, hierarchy):
 
 @pytest.mark.parametrize("function", CASES)
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
-@pytest.mark.sweep(keep=39)
+@pytest.mark.sweep(keep=18)
 def test_coherent_caches_equal_caches_in_python(function, hierarchy):
     threads = 5 if any(row[5:] == (2,) for row in HIERARCHIES[hierarchy]) else 3
     check(*compiled(function), HIERARCHIES[hierarchy], threads, regions_of(function, threads), coherent=True)

@@ -130,6 +130,7 @@ def test_diagonal_links_have_more_mappings():
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.sweep()
 def test_wires_bring_operands_at_once(engine):
     words = ["sized.py:product", "--array", "4x4", "--links", "broadcast", "--engine", engine]
     data = simulated(*words, "--dataflow", "os")

@@ -257,7 +257,7 @@ def operands(function, n, dtype):
 
 @pytest.mark.parametrize("options", [{}, {"fp": "strict", "threads": 2}], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.sweep(keep=14)
+@pytest.mark.sweep(keep=8)
 def test_a_factorisation_computes_what_its_loops_say(name, options):
     function = FUNCTIONS[name]
     kernel = polyml.kernel(cache=False, fallback="error", **options)(function)

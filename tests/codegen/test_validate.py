@@ -148,7 +148,7 @@ SHARED = band("S[i] -> [(i)]; T[i, j] -> [(i + 1)]", child=sequence(("T[i, j]", 
     schedule_of("S[i] : 0 <= i < N and i mod 4 = 1; T[i, j] : 0 <= i < M and i mod 4 = 1 and 0 <= j < N", SHARED),
     *(random_schedule(random.Random(seed), every=True) for seed in (1, 3, 9, 25, 29)),
 ])  # fmt: skip
-@pytest.mark.sweep(keep=3)
+@pytest.mark.sweep()
 def test_every_change_that_matters_is_found(schedule):
     made = of_isl(schedule, CONTEXT)
     assert is_proved(schedule, CONTEXT, made)

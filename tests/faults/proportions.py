@@ -102,4 +102,4 @@ def programs_out_of_proportion(count: int, seed: int, folder: Path) -> Tally:
     return tally
 
 
-FAULTS = (Fault("programs out of proportion", 180, 9, programs_out_of_proportion),)
+FAULTS = (Fault("programs out of proportion", 180, 5, programs_out_of_proportion),)

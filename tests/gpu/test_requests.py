@@ -114,7 +114,7 @@ def test_other_strides(function, at, dtype):
     same(found[text], (((), (i,), element(places["x"], at(i, n))) for i in range(n)), (64,))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.tuples(st.integers(1, 40), st.integers(1, 90), st.integers(1, 5)), st.sampled_from(DTYPES),
     st.tuples(st.integers(1, 70), st.integers(1, 14)), st.permutations([0, 1]),
@@ -139,7 +139,7 @@ EXPRESSIONS = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(PLACES, st.lists(EXPRESSIONS, min_size=1, max_size=3), st.tuples(st.integers(1, 40), st.integers(1, 20)),
        st.sampled_from([(0, 1), (1, 0), (2, 1), (1, 2)]), st.sampled_from([(4, 4), (8, 8), (4, 8)]))  # fmt: skip
 def test_any_set_in_any_block(facts, expressions, block, dims, sizes):

@@ -89,6 +89,7 @@ def program(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sweep(keep=25)
 def test_random_programs_compute_what_numpy_does(seed):
     function = define(program(seed), "program")
     rng = np.random.default_rng(seed)

@@ -138,7 +138,7 @@ def best_loads(trace, capacity):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.sweep(keep=6)
+@pytest.mark.sweep(keep=6, long=("conv2d",))
 def test_no_order_loads_less(name):
     function, arguments = KERNELS[name]
     program, sizes = program_of(function, arguments)
@@ -235,7 +235,7 @@ def check_orders_that_spare(scop, sizes, capacities, rng):
 
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "gemm in a scalar"])
-@pytest.mark.sweep(keep=6)
+@pytest.mark.sweep(keep=6, long=("conv2d",))
 def test_no_sparing_order_loads_less(name):
     function, arguments = KERNELS[name]
     if name != "conv2d":
@@ -245,7 +245,7 @@ def test_no_sparing_order_loads_less(name):
 
 
 @pytest.mark.parametrize("seed", range(120))
-@pytest.mark.sweep(keep=40)
+@pytest.mark.sweep(keep=25)
 def test_no_order_of_random_nests_loads_less(seed, tmp_path):
     program, sizes = program_of(*random_nest(seed, tmp_path))
     check_orders_that_spare(program.scop, sizes, (1, 2, 4, 8), Random(seed))

@@ -120,7 +120,7 @@ def assert_as_python(k, *args):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "u8"])
 @pytest.mark.parametrize("function", SEARCHES)
-@pytest.mark.sweep(keep=18)
+@pytest.mark.sweep(keep=9)
 def test_the_place_is_pythons(function, dtype):
     rng = np.random.default_rng(0)
     k = compiled(function, threads=2)
@@ -140,6 +140,7 @@ def test_the_place_is_pythons(function, dtype):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("function", SEARCHES)
+@pytest.mark.sweep(keep=9)
 def test_nan_infinity_and_zeros_are_pythons(function, dtype):
     rng = np.random.default_rng(1)
     k = compiled(function)

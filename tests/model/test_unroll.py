@@ -91,7 +91,7 @@ WRITTEN_OUT = {convolution: 1, into_the_array: 4, in_place: 9, neighbours: 1, wr
 @pytest.mark.parametrize("function", [*WRITTEN_OUT, where])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("shape", [(9, 21), (3, 3), (2, 7), (4, 0)])
-@pytest.mark.sweep(keep=32)
+@pytest.mark.sweep(keep=16)
 def test_what_is_written_out_computes_what_python_computes(function, dtype, shape):
     rng = np.random.default_rng(7)
     A, w, B = (rng.integers(-3, 4, s).astype(dtype) for s in (shape, (3, 3), shape))

@@ -86,7 +86,7 @@ def applies(case, algorithm, kwargs):
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS, "auto"])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.sweep(keep=8)
+@pytest.mark.sweep("algorithm")
 def test_every_algorithm_is_within_its_bound_of_the_definition(dtype, layout, algorithm):
     rng = np.random.default_rng(0)
     for case, kwargs in CASES:
@@ -94,7 +94,7 @@ def test_every_algorithm_is_within_its_bound_of_the_definition(dtype, layout, al
             check(case, dtype, layout, algorithm, rng=rng, **kwargs)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.data())
 def test_random_geometries(data):
     def number(low, high):
@@ -123,6 +123,7 @@ def test_random_geometries(data):
 
 
 @pytest.mark.parametrize("algorithm", ["winograd2", "winograd4"])
+@pytest.mark.sweep()
 def test_the_stated_error_of_winograd_holds_for_many_channels(algorithm):
     rng = np.random.default_rng(1)
     for channels in (64, 256):
@@ -207,6 +208,7 @@ def test_same_makes_the_size_over_the_stride_with_an_odd_zero_below(size, kernel
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 3])
+@pytest.mark.sweep(keep=3, long=("[1]",))
 def test_threads_give_the_same(threads):
     rng = np.random.default_rng(7)
     x, w = rng.standard_normal((2, 16, 20, 20)).astype("f4"), rng.standard_normal((24, 16, 3, 3)).astype("f4")

@@ -165,6 +165,7 @@ def test_arrays_have_one_or_two_positive_lengths(array):
         reported(gemm, *[zeros(4, 4)] * 3, array=array)
 
 
+@pytest.mark.sweep(keep=0)
 def test_diagonal_links_have_more_mappings():
     plain, found = (reported(gemm, *[zeros(8, 8)] * 3, array=(4, 4), links=links) for links in ("manhattan", "diagonal"))
     texts = [{p.recurrence.text(p.mapping) for p in report.nests[0].plans} for report in (plain, found)]

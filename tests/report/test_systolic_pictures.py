@@ -109,14 +109,14 @@ def test_a_report_s_pictures_are_well_formed_and_named(report):
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", ARGUMENTS, ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=21)
+@pytest.mark.sweep(keep=21, long=("fdtd",))
 def test_every_kernel_s_pictures_fit_their_frame(function, shape):
     check_fits(reported(function, ARGUMENTS[function], array=shape))
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", [fir, matmul, matvec, strided, triangular], ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=5)
+@pytest.mark.sweep(keep=5, long=("triangular-(3, 2)",))
 def test_pictures_with_wires_fit_their_frame(function, shape):
     found = reported(function, CALLS[function], array=shape, links="broadcast", dataflow="all")
     check_fits(found)

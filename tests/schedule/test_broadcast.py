@@ -96,7 +96,7 @@ def test_values_of_the_nest_take_their_time():
 
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shape", [(3, 2), (5,)], ids=str)
-@pytest.mark.sweep(keep=7)
+@pytest.mark.sweep(keep=4)
 def test_every_plan_is_what_its_instances_do(function, shape):
     """In one cycle an element is used along one row or column; from one such cycle to a later one it comes over links."""
     (nest,), sizes = nests_of(function)

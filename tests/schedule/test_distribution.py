@@ -117,6 +117,7 @@ def test_values_are_those_of_the_source(kernel, threads):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sweep()
 def test_many_slabs_of_paths(seed):
     compiled = polyml.kernel(cache=False, threads=2)(select)
     for n in (64, 97, 130):

@@ -24,7 +24,7 @@ SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=29)
+@pytest.mark.sweep("function")
 def test_every_plan_is_what_its_instances_do(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape, dataflow="all"):

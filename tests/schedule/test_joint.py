@@ -13,7 +13,7 @@ from tests.schedule.systolic import nests_of, zeros
 SHAPES = ((1, 1), (3, 2), (4, 4), (3,))
 
 
-@pytest.mark.sweep(keep=7)
+@pytest.mark.sweep(keep=7, long=("fdtd",))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", JOINT, ids=lambda f: f.__name__)
 def test_every_value_arrives(function, shape):

@@ -160,7 +160,7 @@ FUSED = [  # a quarter of them in every way, all as the model chooses
 
 
 @pytest.mark.parametrize("names, fusion", FUSED)
-@pytest.mark.sweep(keep=41)
+@pytest.mark.sweep(keep=20)
 def test_pairs_of_nests_compute_what_python_does(names, fusion, tmp_path, monkeypatch):
     (tmp_path / "pairs.py").write_text(written(names))
     space = {"np": np}
@@ -182,6 +182,7 @@ def compile_text(path):
 
 @pytest.mark.parametrize("fusion", ["no", "smart", "max", "model"])
 @pytest.mark.parametrize("name", "mvt bicg atax gemver gesummv covariance k2mm jacobi_1d trisolv gramschmidt".split())
+@pytest.mark.sweep(keep=20)
 def test_every_choice_is_bit_identical_in_strict_mode(name, fusion):
     case = polybench.case(name)
     plain = [np.copy(v) if isinstance(v, np.ndarray) else v for v in case.args]

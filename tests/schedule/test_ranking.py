@@ -33,7 +33,7 @@ def columns(units):
 
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=17)
+@pytest.mark.sweep(keep=8)
 def test_ports_are_units_where_elements_come_and_go(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):

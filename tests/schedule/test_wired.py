@@ -19,7 +19,7 @@ def shape_of(function):
     return WIRED[function][0].shape
 
 
-@pytest.mark.sweep(keep=4)
+@pytest.mark.sweep(keep=4, long=("floyd_warshall",))
 @pytest.mark.parametrize("function", WIRED, ids=lambda f: f.__name__)
 def test_every_value_arrives(function):
     found, sizes = nests_of(function, WIRED[function], "broadcast")
@@ -81,6 +81,7 @@ def test_three_cycles_an_iteration():
         assert n < 5 or plan.formula.evaluate({"P_0": n}) == plan.padded.cycles
 
 
+@pytest.mark.sweep(keep=0)
 def test_an_array_that_is_too_small_goes_iteration_by_iteration():
     (nest,), sizes = nests_of(floyd_warshall, WIRED[floyd_warshall], "broadcast")
     found = plans(nest, sizes, (4, 4), "broadcast")

@@ -96,7 +96,7 @@ def test_units_run_the_instances_of_several_statements(function, shape):
         assert found == expected
 
 
-@pytest.mark.sweep(keep=9)
+@pytest.mark.sweep(keep=9, long=("fdtd",))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", CASES, ids=named)
 def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
@@ -116,7 +116,7 @@ def test_cycles_and_traffic_are_those_that_isl_counts(function, links, shape):
         assert writes == plan.folds.writes
 
 
-@pytest.mark.sweep(keep=9)
+@pytest.mark.sweep(keep=8, long=("triangular-broadcast-(3, 2)",))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function, links", CASES, ids=named)
 def test_no_element_appears_from_nowhere(function, links, shape):

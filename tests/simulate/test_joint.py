@@ -24,7 +24,7 @@ def arguments(function):
     return args
 
 
-@pytest.mark.sweep("function")
+@pytest.mark.sweep(keep=22, long=("fdtd-(3, 2)", "jacobi_3d-(3, 2)"))
 @pytest.mark.parametrize("shape, engine", RUNS, ids=str)
 @pytest.mark.parametrize("function", JOINT, ids=lambda f: f.__name__)
 def test_values_are_exact(function, shape, engine):
@@ -42,7 +42,7 @@ def test_values_are_exact(function, shape, engine):
             assert run.writes == sum(t.writes for t in traffic)
 
 
-@pytest.mark.sweep(keep=2)
+@pytest.mark.sweep(keep=2, long=("fdtd",))
 @pytest.mark.parametrize("shape", [(3, 2), (4,)], ids=str)
 @pytest.mark.parametrize("function", [cholesky, fdtd, lu, trsv], ids=lambda f: f.__name__)
 def test_frames_show_every_statement_with_its_elements(function, shape):

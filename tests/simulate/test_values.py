@@ -10,7 +10,7 @@ from tests.simulate.simulating import Simulated, expected, filled
 SHAPES = ((1, 1), (3, 2), (4, 4), (16, 16), (5,))
 
 
-@pytest.mark.sweep("function")
+@pytest.mark.sweep("function", long=("layer-(1, 1)", "picture-(4, 4)"))
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)

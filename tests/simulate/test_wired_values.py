@@ -36,13 +36,14 @@ def check(function, args, shape, engine):
             assert run.writes == sum(t.writes for t in traffic)
 
 
-@pytest.mark.sweep(keep=6)
+@pytest.mark.sweep("function", long=("floyd_warshall-(3, 4)", "with_weights-(8, 8)"))
 @pytest.mark.parametrize("function, shape, engine", RUNS, ids=lambda each: getattr(each, "__name__", str(each)))
 def test_values_are_exact(function, shape, engine):
     check(function, filled(WIRED[function]), shape, engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.sweep()
 def test_closures_of_booleans(engine):
     check(closure, [np.random.default_rng(1).random((7, 7)) < 0.2], (7, 7), engine)
 
@@ -69,6 +70,7 @@ def test_nests_without_instances_run(function, length):
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (3, 4)], ids=str)
+@pytest.mark.sweep(keep=2, long=("(3, 4)",))
 def test_frames_show_wires(shape):
     """Each instance with its elements; on each line at most one element of a read in a cycle, from one unit."""
     (nest,), sizes = nests_of(floyd_warshall, WIRED[floyd_warshall], "broadcast")

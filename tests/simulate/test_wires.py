@@ -31,7 +31,7 @@ def wired(plan):
     return [s.use.array for s in plan.recurrence.streams for d in s.directions if plan.mapping.moved(d)[0] == 0]
 
 
-@pytest.mark.sweep("function")
+@pytest.mark.sweep("function", long=("layer-(4, 4)", "syrk-(3, 2)", "batched-(3, 2)", "channels-(4, 4)"))
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("function, shape", RUNS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_integers_are_exact(function, shape, engine):
@@ -48,7 +48,7 @@ def test_several_statements_are_exact(function, engine):
     assert runs and not problem
 
 
-@pytest.mark.sweep("function")
+@pytest.mark.sweep("function", long=("channels-(3, 2)", "syrk-(3, 2)"))
 @pytest.mark.parametrize("shape", [(3, 2), (4, 4), (5,)], ids=str)
 @pytest.mark.parametrize("function", SUMS, ids=lambda f: f.__name__)
 def test_units_at_work_are_those_of_a_trace(function, shape):
@@ -80,7 +80,7 @@ def test_a_sum_over_a_line_takes_no_time():
 
 
 @pytest.mark.parametrize("function", [matmul, fir, triangular, channels], ids=lambda f: f.__name__)
-@pytest.mark.sweep(keep=2)
+@pytest.mark.sweep(long=("triangular",))
 def test_engines_agree_bit_for_bit_on_floats(function):
     args = [np.random.default_rng(3).standard_normal(a.shape).astype(np.float32) for a in CALLS[function]]
     simulated = Simulated(function, args)
@@ -105,6 +105,7 @@ def test_terms_are_added_up_in_the_order_of_the_source():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.sweep()
 def test_an_element_goes_along_a_line_at_once_and_over_links_to_the_next(engine):
     def spread(A, B, C):
         for i in range(C.shape[0]):
