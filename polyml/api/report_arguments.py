@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from polyml.errors import ConfigError
 from polyml.input_limits import shown
 
 MOST = 64  # of sizes, mappings and the like: a kernel has fewer loops and nests
 MOST_THREADS = 4096
+MOST_ADDRESS = 2**36  # which is far behind every array that is simulated
 _LARGEST = 2**31
 
 
@@ -43,6 +44,13 @@ def sequence(name: str, value: object, expected: str, kind: type = object) -> tu
     except Exception:  # of what the value's own type makes of it
         pass
     raise refused(name, value, expected)
+
+
+def addresses(name: str, value: object) -> tuple[tuple[str, int], ...]:
+    """Of arrays, by name."""
+    if not isinstance(value, Mapping) or len(value) > MOST or any(type(key) is not str for key in value):
+        raise refused(name, value, "a dict of arrays' names and bytes, as in {'A': 8192}")
+    return tuple((key, number(name, each, 0, MOST_ADDRESS)) for key, each in value.items())
 
 
 def flag(name: str, value: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from polyml import config
@@ -32,14 +33,14 @@ class Reported(Function):
 
     def report(
         self, *args, target: str = "", machine=None, caches=(), tile=(), threads: int = 0, simulate: bool = True, coherent: bool = False,
-        block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
+        addresses: Mapping[str, int] = MappingProxyType({}), block=(), array=(), dataflow: str = "auto", links: str = "manhattan", mapping=(), rank: str = "cycles",
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
         target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
         measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
         loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
-        leave the caches of others.
+        leave the caches of others. addresses: the bytes at which arrays begin, by name, as in {"B": 8192}; the others follow one another.
         target "cuda": what threads of a GPU do instead; block: sizes of its blocks along x, y and z, else the best of some.
         target "systolic": the kernel's mappings onto an array of rows and columns instead, (): the machine's; dataflow "os", "ws"
         or "is": those where results, weights or inputs stay; links: of its units, "manhattan", "diagonal" or "broadcast"; rank: by
@@ -50,6 +51,7 @@ class Reported(Function):
         asked = {"caches": _levels(caches), "tile": checked.sizes("tile", tile), "block": checked.sizes("block", block)}
         asked |= {"threads": checked.number("threads", threads, 0, checked.MOST_THREADS), "rank": checked.text("rank", rank)}
         asked |= {"simulate": checked.flag("simulate", simulate), "coherent": checked.flag("coherent", coherent)}
+        asked |= {"addresses": checked.addresses("addresses", addresses)}
         asked |= self._asked(machine, array, dataflow, links, mapping, kind)
         found = asked.pop("machine")
 

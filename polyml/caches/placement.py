@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from polyml.codegen.ast import Program, Window, loops
+from polyml.errors import ConfigError
 from polyml.frontend.syntax import ArrayType
 from polyml.model.scop import Array, Role, Scop
 from polyml.polyhedra import value_at
@@ -47,6 +49,24 @@ def placed(
     known = {**sizes, program.threads: threads} if program.threads else sizes
     own = {array for loop in loops(program.body) for array in loop.private}
     return _placed(program.scop, program.windows, known, alignment, addresses or {}, dict.fromkeys(own, threads))
+
+
+def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], scop: Scop) -> None:
+    """Raise ConfigError for addresses of arrays that are not there, that split an element, or where arrays lie in one another. places:
+    with these addresses.
+    """
+    known = [array.name for array in _in_order(scop)]
+    for name, address in addresses.items():
+        if name not in places:
+            raise ConfigError(f"there is no array {name} to begin at {address:,}", notes=[f"expected one of {', '.join(known)}"])
+        if address % scop.arrays[name].element.size_bytes:
+            size = scop.arrays[name].element.size_bytes
+            raise ConfigError(f"{name} cannot begin at {address:,}", notes=[f"expected a multiple of {size}, the bytes of an element"])
+    order = sorted((name for name in places if places[name].size_bytes), key=lambda name: places[name].address)
+    for one, other in pairwise(order):
+        if places[one].end > places[other].address:
+            notes = [f"{one} has the bytes from {places[one].address:,} to {places[one].end - 1:,}, {other} begins at {places[other].address:,}"]
+            raise ConfigError(f"{one} and {other} would lie in one another", notes=notes)
 
 
 def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:

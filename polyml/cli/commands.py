@@ -202,6 +202,8 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
 @click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
 @click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--address", "addresses", multiple=True, metavar="ARRAY=BYTES",
+              help="Where an array begins, which decides about conflicts, as in B=8192; the others follow one another.")  # fmt: skip
 @click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
 @_array
 @_dataflow
@@ -214,12 +216,12 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
 @_fp
 @_json
-def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, coherent, array, dataflow, links,
-           mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, addresses, coherent, array,
+           dataflow, links, mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.report import report
 
-    asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block}
+    asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block, "addresses": addresses}
     asked |= {"coherent": coherent, "array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
     files = {"svg": svg, "html": html, "save": save}
     sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from polyml import config
-from polyml.api.report_arguments import MOST_THREADS
+from polyml.api.report_arguments import MOST_ADDRESS, MOST_THREADS
 from polyml.caches import hierarchy
 from polyml.cli import printing
 from polyml.cli.arguments import call_arguments
@@ -26,28 +26,34 @@ _MOST_SIZES, _LARGEST = 64, 2**63 - 1  # what is smaller is refused by the repor
 def report(spec: str, define: Sequence[str], args: Sequence[str], preset: str | None, target: str, machine: str | None,
            asked: Mapping[str, object], files: Mapping[str, str | None], options: Mapping[str, object], as_json: bool) -> int:  # fmt: skip
     """Print the report; the exit status. asked: by the report's parameters, as the command line has them. files: that are written
-    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. What keeps a picture from being drawn
-    loses no text.
+    besides: svg, a folder of pictures; html, a page; save, the schedule of the tiles chosen. What keeps a picture or
+    the page from being drawn keeps neither the others nor the text.
     """
     try:
         found = _report(spec, define, args, preset, target, machine, asked, options)
+    except PolymlError as problem:
+        click.echo(printing.line(problem), err=True)
+        return _USAGE
+    made, problems = {}, []
+    for name, make in {"svg": found.pictures, "html": found.page}.items():
         try:
-            pictures = found.pictures() if files["svg"] else {}
-            page = found.page() if files["html"] else ""
-        except PolymlError:
-            _print(found, as_json)
-            raise
-        if files["svg"]:
-            _draw(pictures, Path(files["svg"]))
-        if files["html"]:
-            _write(page, Path(files["html"]))
+            made |= {name: make()} if files[name] else {}
+        except PolymlError as problem:
+            problems.append(problem)
+    try:
+        if "svg" in made:
+            _draw(made["svg"], Path(files["svg"]))
+        if "html" in made:
+            _write(made["html"], Path(files["html"]))
         if files["save"]:
             _save(found, files["save"])
     except PolymlError as problem:
         click.echo(printing.line(problem), err=True)
         return _USAGE
     _print(found, as_json)
-    return 0
+    for problem in problems:
+        click.echo(printing.line(problem), err=True)
+    return _USAGE if problems else 0
 
 
 def _print(found, as_json: bool) -> None:
@@ -61,7 +67,7 @@ def _report(spec, define, args, preset, target, machine, asked, options):
     from polyml.api import kernel
     from polyml.report.targets import check
 
-    values = {
+    values: dict[str, object] = {
         **asked,
         "caches": () if asked["caches"] is None else hierarchy.parse(asked["caches"]),
         "tile": () if asked["tile"] is None else _sizes("--tile", asked["tile"], "of tiles, outermost first, as in 32,32,64"),
@@ -69,6 +75,7 @@ def _report(spec, define, args, preset, target, machine, asked, options):
         "array": () if asked["array"] is None else array_shape(asked["array"]),
         "block": () if asked["block"] is None else _sizes("--block", asked["block"], "of threads along x, y and z, as in 32,8"),
     }
+    values["addresses"] = tuple(map(_address, asked["addresses"]))
     if values["threads"] is None:
         notes = [f"expected a number of threads up to {MOST_THREADS:,}, 0 for all"]
         raise ConfigError(f"--threads does not take {asked['threads'][:40]}", notes=notes)
@@ -79,7 +86,17 @@ def _report(spec, define, args, preset, target, machine, asked, options):
     for line in call.said:
         click.echo(line, err=True)
     with config.scope(**options):
-        return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **values)
+        return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **{**values, "addresses": dict(values["addresses"])})
+
+
+def _address(text: str) -> tuple[str, int]:
+    """What --address says."""
+    name, equals, number = text.partition("=")
+    found = whole_number(number.strip(), 0, MOST_ADDRESS)
+    if not equals or not name.strip() or found is None:
+        notes = [f"expected an array and the byte at which it begins, up to {MOST_ADDRESS:,}, as in B=8192"]
+        raise ConfigError(f"--address does not take {shown(text)}", notes=notes)
+    return name.strip(), found
 
 
 def array_shape(text: str) -> tuple[int, ...]:

@@ -55,13 +55,13 @@ class Estimates:
 
     def __init__(
         self, source: Schedule, nests: Sequence[Sequence[str]], extents: Sequence[int], sizes: Mapping[str, int],
-        levels: Sequence[CacheLevel], weights: Sequence[float],
+        levels: Sequence[CacheLevel], weights: Sequence[float], addresses: Mapping[str, int],
     ):  # fmt: skip
         """nests: the loops of each, by their addresses; extents: how many iterations they have. weights: of levels' misses."""
         self._source, self._extents, self._sizes, self._levels, self._weights = source, extents, sizes, levels, weights
         self._scop = source.problem.scop
         self.instances = sum(instances(s, sizes) for s in self._scop.statements.values() if _uses_memory(self._scop, s))
-        self.places = placed(Program(self._scop, ()), sizes)
+        self.places = placed(Program(self._scop, ()), sizes, addresses=addresses)
         self._references = [self._referring(names) for names in nests]
         statements = {name for names in nests for name in self._statements(names)}
         self._often = self.instances / max(1, len(statements) * prod(extents))  # that all extents' iterations run, in the mean

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from polyml.caches.footprints import Level, footprints
 from polyml.caches.conflicts import walks
 from polyml.caches.hierarchy import checked
-from polyml.caches.placement import Placed, placed
+from polyml.caches.placement import Placed, check_addresses, placed
 from polyml.caches.reuse import Reuses, reuse
 from polyml.caches.simulate import Counts
 from polyml.caches.trace import references
@@ -110,10 +111,12 @@ def report(
     threads: int = 0,
     simulate: bool = True,
     coherent: bool = False,
+    addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> Report:
     """arguments: of the call, by name. levels: in place of the machine's. threads: that run it, 0: all of the machine.
     simulate: whether caches are simulated; else nothing is said of misses. coherent: whether writes of threads take lines from
-    the caches of others. Raises ConfigError where that is asked of one thread, or of what is not simulated.
+    the caches of others. addresses: where arrays begin, in bytes, of those that are told. Raises ConfigError where coherence is asked
+    of one thread, or of what is not simulated, and for arrays that are not there or would lie in one another.
     """
     start = time.perf_counter()
     caches = checked(levels or machine.machine.caches)
@@ -124,15 +127,17 @@ def report(
     compared = [*forms(call, tile)]
     sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
     scop = compared[0].scop
+    for form in compared:
+        check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
-    simulated = (_of(form, sizes, caches, machine, used, coherent, bound) if simulate else _not_simulated(form) for form in compared)
+    simulated = (_of(form, sizes, caches, machine, used, coherent, bound, addresses) if simulate else _not_simulated(form) for form in compared)
     found = tuple(simulated)
     source = source_schedule(call)
-    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0)
-    places = placed(compared[0].program, sizes)
+    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0, addresses)
+    places = placed(compared[0].program, sizes, addresses=addresses)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
-    together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes)}, machine.machine.vector_bytes)
+    together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes, addresses=addresses)}, machine.machine.vector_bytes)
     seconds = time.perf_counter() - start
     return Report(
         call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, reuses, together, crowded, best, found, seconds
@@ -175,10 +180,10 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
 
 def _of(
     form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, coherent: bool,
-    least: LowerBound,
+    least: LowerBound, addresses: Mapping[str, int],
 ) -> FormReport:  # fmt: skip
     try:
-        found = misses(form, sizes, levels, threads, coherent)
+        found = misses(form, sizes, levels, threads, coherent, addresses)
     except PolymlValueError as problem:
         return FormReport(form, None, None, None, problem.message)
     bound = roofline(form, found, sizes, machine, threads)

@@ -4,7 +4,7 @@
     accumulators    every sum that leaves the array, once in and once out
     memory          what stays, a tile of the whole array for each fold; of the rest each element once
 
-Bytes are of exact counts. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
+Bytes are of exact counts and the arrays' types. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
 they wait for in their order (`schedule.stalls`).
 """
 
@@ -23,9 +23,9 @@ from polyml.hardware import OPERATIONS, Systolic
 from polyml.model.scop import Scop
 from polyml.model.tally import size
 from polyml.schedule.dataflows import Plan
-from polyml.schedule.folds import preloaded, shifts
+from polyml.schedule.folds import preloaded, together
 from polyml.schedule.partial import Partial, partial
-from polyml.schedule.recurrence import Nest
+from polyml.schedule.recurrence import Nest, Stream
 from polyml.schedule.stalls import Stalled, stalled
 
 
@@ -49,23 +49,32 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
     }
 
 
-def written(nest: Nest, sizes: Mapping[str, int]) -> int:
-    """Elements that the nest writes, whichever of its statements does."""
+def element_bytes(scop: Scop, nest: Nest) -> dict[str, int]:
+    """Of an element of each array that the nest uses."""
+    accesses = {use.array: (use, nest.place(use.statement).statement) for use in nest.uses}
+    found = {array: s.write if use.read is None else s.reads[use.read] for array, (use, s) in accesses.items()}
+    found |= {place.statement.write.array: place.statement.write for place in nest.places}
+    return {array: scop.arrays[access.array].element.size_bytes for array, access in found.items()}
+
+
+def written(nest: Nest, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Elements of each array that the nest writes, whichever of its statements does."""
     touched: dict[str, list[isl.Set]] = {}
     for statement in (place.statement for place in nest.places):
         elements = statement.write.relation.intersect_domain(statement.domain).range()
         touched.setdefault(statement.write.array, []).append(polyhedra.at_sizes(elements, sizes))
-    return sum(size(polyhedra.union(sets, None)) for sets in touched.values())
+    return {array: size(polyhedra.union(sets, None)) for array, sets in touched.items()}
 
 
 @dataclass(frozen=True)
 class Memories:
-    """operands, written: as the functions of these names give them."""
+    """operands, written, element_bytes: as the functions of these names give them."""
 
     machine: Systolic
     plan: Plan
     operands: Mapping[str, tuple[str, int]]
-    written: int
+    written: Mapping[str, int]
+    element_bytes: Mapping[str, int]
 
     @property
     def pace(self) -> int:
@@ -91,13 +100,13 @@ class Memories:
     def buffer_reads(self) -> int:
         """Bytes of operands that move, and of what sums start from."""
         resting = preloaded(self.plan.recurrence, self.plan.mapping)
-        moving = sum(t.reads for t in self.plan.folds.traffic if t.stream not in resting)
-        return (moving - (self.sums.moved if self.sums else 0)) * self.machine.operand_bytes
+        moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in resting)
+        return moving - self._moved_bytes
 
     @property
     def buffer_writes(self) -> int:
         """Bytes of results."""
-        return (self.plan.folds.writes - (self.sums.moved if self.sums else 0)) * self.machine.operand_bytes
+        return sum(t.writes * self._bytes(t.stream) for t in self.plan.folds.traffic) - self._moved_bytes
 
     @property
     def read_back(self) -> int:
@@ -115,10 +124,25 @@ class Memories:
     @property
     def memory_bytes(self) -> int:
         resting = preloaded(self.plan.recurrence, self.plan.mapping)
-        tiles = shifts(self.plan.recurrence, self.plan.mapping) * self.plan.folds.number * prod(self.plan.folds.shape)
-        others = sum(number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting})
-        started = self.plan.recurrence.elements if self.plan.recurrence.nest.starts else 0
-        return (tiles + others + started + self.written) * self.machine.operand_bytes
+        others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting}}
+        known = [*others.items(), *self.written.items()]
+        if self.plan.recurrence.nest.starts:
+            known.append((self.plan.recurrence.result.use.array, self.plan.recurrence.elements))
+        return self._tile_bytes * self.plan.folds.number + sum(number * self.element_bytes[array] for array, number in known)
+
+    @property
+    def _tile_bytes(self) -> int:
+        """Of all that is shifted into the units before a fold."""
+        groups = together(self.plan.recurrence, self.plan.mapping)
+        return sum(max(map(self._bytes, group)) for group in groups) * prod(self.plan.folds.shape)
+
+    @property
+    def _moved_bytes(self) -> int:
+        """Of sums that leave and come back, as results."""
+        return self.sums.moved * self._bytes(self.plan.recurrence.result) if self.sums else 0
+
+    def _bytes(self, stream: Stream) -> int:
+        return self.element_bytes[stream.use.array]
 
     def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
         """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,
@@ -135,8 +159,7 @@ class Memories:
         memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
         if memory is None or clock is None:
             return None
-        tile = shifts(self.plan.recurrence, self.plan.mapping) * prod(self.plan.folds.shape) * self.machine.operand_bytes
-        return tile * Fraction(clock.value) / Fraction(memory.value)
+        return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
 
     def _buffer_pace(self, on_chip: bool) -> Fraction:
         """Cycles in which the buffer delivers what the units take in one, on average over those in which they run instances."""

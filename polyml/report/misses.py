@@ -6,7 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
+from polyml.caches.placement import placed
 from polyml.caches.simulate import Counts, Simulation, simulate
 from polyml.caches.trace import Reference
 from polyml.codegen.ast import loops
@@ -76,15 +78,17 @@ class Misses:
 
 
 def misses(
-    form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False
-) -> Misses:
-    """threads: that run the form; one does where no loop is for several. coherent: whether their writes take lines from one
+    form: Form, sizes: Mapping[str, int], levels: Sequence[CacheLevel], threads: int = 1, coherent: bool = False,
+    addresses: Mapping[str, int] = MappingProxyType({}),
+) -> Misses:  # fmt: skip
+    """addresses: where arrays begin, of those that are told. threads: that run the form; one does where no loop is for several. coherent: whether their writes take lines from one
     another's caches. Raises PolymlValueError for what cannot be simulated.
     """
     start = time.perf_counter()
     used = threads if any(loop.parallel for loop in loops(form.program.body)) else 1
     together = coherent and used > 1
-    found = simulate(form.program, sizes, levels, threads=used, coherent=together)
+    places = placed(form.program, sizes, addresses=addresses, threads=used)
+    found = simulate(form.program, sizes, levels, places=places, threads=used, coherent=together)
     return Misses(found, used, together, time.perf_counter() - start)
 
 

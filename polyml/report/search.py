@@ -49,15 +49,16 @@ class Search:
 
     def __init__(
         self, source: Schedule, nests: Sequence[Sequence[str]], extents: Sequence[int], sizes: Mapping[str, int],
-        levels: tuple[CacheLevel, ...], rates: Rates | None, end: float,
+        levels: tuple[CacheLevel, ...], rates: Rates | None, end: float, addresses: Mapping[str, int],
     ):  # fmt: skip
         self._source, self._nests, self._extents, self._sizes, self._levels = source, nests, extents, sizes, levels
+        self._addresses = addresses
         self._rates, self._end = rates, end
         self._weights = rates.misses if rates else (1.0,) * len(levels)
         self._scop = source.problem.scop
         self._instructions: dict[tuple[int, ...], float] = {}  # seconds of those that are predicted
         self.window = 0
-        self.estimates = Estimates(source, nests, extents, sizes, levels, self._weights)
+        self.estimates = Estimates(source, nests, extents, sizes, levels, self._weights, addresses)
 
     def run(self, until: float) -> tuple[Candidate, ...]:
         """The candidates that were simulated, the one that costs least first: those of the least estimates, which know of sets
@@ -139,7 +140,7 @@ class Search:
             program = self._source.problem.generate(made.tree, NOTHING)
         except (IllegalSchedule, ScheduleError):
             return
-        places = placed(program, self._sizes)
+        places = placed(program, self._sizes, addresses=self._addresses)
         sites = executions(program, self._sizes, places)
         instructions = cycles_of(sites, program, places, self._rates.vector_bytes).on(1) / self._rates.clock
         self._instructions[sizes] = instructions

@@ -15,7 +15,7 @@ from polyml.input_limits import shown
 from polyml.model.interface import value
 from polyml.model.iobound import LowerBound, lower_bound
 from polyml.report.forms import Call, source_schedule
-from polyml.report.memories import Memories, operands, written
+from polyml.report.memories import Memories, element_bytes, operands, written
 from polyml.schedule import mapping_text
 from polyml.schedule.dataflows import Plan, plans
 from polyml.schedule.ranking import ranked
@@ -26,12 +26,13 @@ CHOICES = ("auto", "all", *DATAFLOWS)
 
 @dataclass(frozen=True)
 class NestReport:
-    """plans: the nest's mappings, the best first. operands, written: as Memories has them. seconds: to find them."""
+    """plans: the nest's mappings, the best first. operands, written, element_bytes: as Memories has them. seconds: to find them."""
 
     nest: Nest
     plans: tuple[Plan, ...]
     operands: Mapping[str, tuple[str, int]]
-    written: int
+    written: Mapping[str, int]
+    element_bytes: Mapping[str, int]
     seconds: float = field(compare=False)
 
     @property
@@ -81,8 +82,8 @@ class SystolicReport:
 
     @property
     def elements(self) -> int | None:
-        """That the buffer next to the array holds."""
-        return self.machine and self.machine.buffer_bytes // self.machine.operand_bytes
+        """Of the smallest type, that the buffer next to the array holds."""
+        return self.machine and self.machine.buffer_bytes // self._smallest
 
     @property
     def moved(self) -> int:
@@ -100,11 +101,16 @@ class SystolicReport:
     def memory_seconds(self) -> Figure | None:
         rate = self.machine and self.machine.read("memory")
         source = "the bound over the memory's bandwidth"
-        return rate and Figure(self.moved * self.machine.operand_bytes / rate.value, "estimate", source)
+        return rate and Figure(self.moved * self._smallest / rate.value, "estimate", source)
+
+    @property
+    def _smallest(self) -> int:
+        """Bytes of an element, of all arrays that the nests use."""
+        return min((size for nest in self.nests for size in nest.element_bytes.values()), default=self.machine.operand_bytes)
 
     def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
         """Of one of the nest's mappings; None where no machine is known."""
-        return self.machine and Memories(self.machine, plan, nest.operands, nest.written)
+        return self.machine and Memories(self.machine, plan, nest.operands, nest.written, nest.element_bytes)
 
     def __str__(self) -> str:
         from polyml.report.systolic_text import text
@@ -173,17 +179,17 @@ def report(
             known = [mapping_text.plan(nest, sizes, shape, links, given[nest.name])]
         else:
             known = plans(nest, sizes, shape, links, dataflow)
-        read, wrote = operands(problem.scop, nest, sizes), written(nest, sizes)
-        known = ranked(known, rank, partial(_energy_j, machine, read, wrote))
-        found.append(NestReport(nest, tuple(known), read, wrote, time.perf_counter() - began))
+        moved = operands(problem.scop, nest, sizes), written(nest, sizes), element_bytes(problem.scop, nest)
+        known = ranked(known, rank, partial(_energy_j, machine, moved))
+        found.append(NestReport(nest, tuple(known), *moved, time.perf_counter() - began))
     bound = lower_bound(problem.scop)
     seconds = time.perf_counter() - start
     return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, rank, machine, tuple(found), bound, seconds)
 
 
-def _energy_j(machine: Systolic | None, operands: Mapping[str, tuple[str, int]], written: int, plan: Plan) -> float | None:
-    """None where no part of it is known."""
-    known = machine and Memories(machine, plan, operands, written).energy_j
+def _energy_j(machine: Systolic | None, moved: tuple, plan: Plan) -> float | None:
+    """moved: operands, written and element_bytes, as Memories has them. None where no part of it is known."""
+    known = machine and Memories(machine, plan, *moved).energy_j
     return sum(known.values()) if known else None
 
 

@@ -22,10 +22,10 @@ class Target:
     make: Callable[..., object]
 
 
-def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate, coherent):
+def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate, coherent, addresses):
     from polyml.report.make import report
 
-    return report(call, arguments, where, machine, caches, tile, threads, simulate, coherent)
+    return report(call, arguments, where, machine, caches, tile, threads, simulate, coherent, dict(addresses))
 
 
 def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, *, block):
@@ -41,15 +41,15 @@ def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: 
 
 
 TARGETS = {
-    "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent"), _of_cpu),
+    "cpu": Target("host", Cpu, "CPU", ("caches", "tile", "threads", "simulate", "coherent", "addresses"), _of_cpu),
     "cuda": Target("h100", Gpu, "GPU", ("block",), _of_gpu),
     "systolic": Target("", Systolic, "systolic array", ("array", "dataflow", "links", "mapping", "rank"), _of_array),
 }
 DEFAULTS = {
-    "caches": (), "tile": (), "threads": 0, "simulate": True, "coherent": False, "block": (),
+    "caches": (), "tile": (), "threads": 0, "simulate": True, "coherent": False, "addresses": (), "block": (),
     "array": (), "dataflow": "auto", "links": "manhattan", "mapping": (), "rank": "cycles",
 }  # fmt: skip
-OPTIONS = {"caches": "--cache", "simulate": "--no-simulation"}  # where it is not called as the argument
+OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--address"}  # where it is not called as the argument
 
 
 def report(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule, PolymlValueError, ScheduleError
@@ -75,10 +76,12 @@ class Tiles:
 
 
 def tiles(
-    source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0
-) -> Tiles:
+    source: Schedule, sizes: Mapping[str, int], levels: Sequence[CacheLevel], rates: Rates | None = None, seconds: float = 1.0,
+    addresses: Mapping[str, int] = MappingProxyType({}),
+) -> Tiles:  # fmt: skip
     """source: the source's order. rates: what a miss of each level costs, and to predict times by; None: misses of all levels
     cost the same, and no times are predicted. seconds: of the processor, after how many to stop; 0: nothing is simulated.
+    addresses: where arrays begin, of those that are told.
     """
     start, began = time.perf_counter(), time.process_time()
     problem = source.problem
@@ -95,7 +98,7 @@ def tiles(
         problem.prove(tiled(source, nests, (2,) * len(names)).tree)
     except (IllegalSchedule, ScheduleError) as reason:
         return Tiles(names, problem=reason.message)
-    search = Search(source, nests, counts, sizes, tuple(levels), rates, began + seconds)
+    search = Search(source, nests, counts, sizes, tuple(levels), rates, began + seconds, addresses)
     try:
         found = search.run(began + seconds * (1.0 if rates is None else SEARCH)) if seconds else ()
         predicted = search.times(found) if found and rates is not None else ()

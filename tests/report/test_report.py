@@ -10,6 +10,7 @@ import pytest
 import polyml
 from polyml.caches.hierarchy import parse
 from polyml.errors import ConfigError, IllegalSchedule
+from polyml.machine import CacheLevel
 from polyml.machines import find
 from polyml.report.plots import roofline_svg, tiles_svg
 from tests.cli.running import run
@@ -390,3 +391,40 @@ def product(A, B, C):
 def test_a_kernel_of_which_a_loop_has_no_iterations_is_reported():
     found = polyml.kernel(product).report(np.zeros((8, 0)), np.zeros((0, 8)), np.zeros((8, 8)), simulate=False)
     assert found.tiles.problem == "S0 has no instances with these sizes" and found.tiles.schedule is None and str(found)
+
+
+def transposed_sum(A, B, C):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            C[i, j] = A[i, j] + B[i, j]
+
+
+def test_addresses_decide_about_conflicts():
+    """In a cache of one way, arrays at a multiple of its size replace each other at each access; half of it apart they do not."""
+    args, cache = [np.zeros((8, 8)) for _ in range(3)], CacheLevel(1, 4096, 1, 64, 1)
+    alike, apart = (
+        polyml.kernel(transposed_sum, cache=False).report(*args, caches=[cache], threads=1, addresses={"B": 4096 + off, "C": 8192 + 2 * off})
+        for off in (0, 1024)
+    )
+    counts = [[total.conflict for form in report.forms[:1] for total in [form.misses.total(0)]] for report in (alike, apart)]
+    assert counts[0] == [3 * 64 - 3 * 8] and counts[1] == [0]
+    assert "A 0, B 4,096, C 8,192" in str(alike) and "A 0, B 5,120, C 10,240" in str(apart)
+
+
+@pytest.mark.parametrize(
+    "addresses, problem",
+    [
+        ({"B": 8}, "error: A and B would lie in one another\n  note: A has the bytes from 0 to 511, B begins at 8"),
+        ({"X": 0}, "error: there is no array X to begin at 0\n  note: expected one of A, B, C"),
+        ({"B": 1001}, "error: B cannot begin at 1,001\n  note: expected a multiple of 8, the bytes of an element"),
+        ({"B": -8}, "addresses= does not take -8"),
+        ({1: 8}, "addresses= does not take"),
+        ([("B", 8)], "addresses= does not take"),
+        ({"B": 2**37}, "addresses= does not take"),
+    ],
+)
+def test_addresses_that_cannot_be(addresses, problem):
+    args = [np.zeros((8, 8)) for _ in range(3)]
+    with pytest.raises(ConfigError) as refused:
+        polyml.kernel(transposed_sum, cache=False).report(*args, addresses=addresses)
+    assert problem in str(refused.value)

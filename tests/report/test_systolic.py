@@ -95,7 +95,7 @@ def test_all_mappings_are_printed_where_asked():
 
 def test_a_machine_gives_array_buffer_and_times():
     machine = find.find("tpu-v1")
-    found = reported(matmul, zeros(600, 600), zeros(600, 600), zeros(600, 600), machine=machine, dataflow="ws")
+    found = reported(matmul, *[np.zeros((600, 600), np.int8)] * 3, machine=machine, dataflow="ws")
     assert found.shape == (256, 256) and found.elements == 24 * 2**20
     assert found.compute_seconds.value == found.cycles / 700e6 and found.compute_seconds.origin == "estimate"
     assert found.memory_seconds.value == found.moved / 34e9
@@ -104,7 +104,8 @@ def test_a_machine_gives_array_buffer_and_times():
 
 def layer_of_tpu(batch, inputs, outputs):
     machine = find.find("tpu-v1")
-    found = reported(gemm, zeros(batch, inputs), zeros(inputs, outputs), zeros(batch, outputs), machine=machine, dataflow="ws")
+    sizes = (batch, inputs), (inputs, outputs), (batch, outputs)
+    found = reported(gemm, *(np.zeros(size, np.int8) for size in sizes), machine=machine, dataflow="ws")
     return found.memories(found.nests[0], found.nests[0].best).stalled()
 
 
