@@ -49,7 +49,7 @@ from polyml.errors import (
 from polyml.frontend.argtypes import with_ones
 from polyml.frontend.syntax import ArgType
 from polyml.model.interface import PYTHON_DECIDES
-from polyml.runtime import arguments, explain, key, results, violations
+from polyml.runtime import arguments, explain, key, markers, results, violations
 from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Guard, Outcome
@@ -473,7 +473,7 @@ class Kernel(Scheduled, Reported):
             if take_kept(made, cache, key.names(name, sizes), wanted, found.guards):
                 return made
         try:
-            self._compiled_somehow(types, layouts, options, aliased, sizes, cache, made)
+            self._compiled_somehow(types, layouts, options, aliased, sizes, cache, name, made)
         except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
             made.reason = problem
             return made
@@ -489,14 +489,17 @@ class Kernel(Scheduled, Reported):
         aliased: bool,
         sizes: Sizes | None,
         cache: Cache | None,
+        name: str | None,
         made: Specialisation,
     ) -> None:
         """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on
         disk.
         """
+        marked = cache if simpler.goes_on(options) else None
 
-        def compiled(chosen: Options) -> None:
-            found, stages = self._compile(types, layouts, chosen, aliased, sizes, cache)
+        def compiled(chosen: Options, form: int = 0) -> None:
+            with markers.working(marked, name, form):
+                found, stages = self._compile(types, layouts, chosen, aliased, sizes, cache)
             made.timings.update(stages)
             with self._loading():
                 made.take(found.artifact)
@@ -509,7 +512,7 @@ class Kernel(Scheduled, Reported):
         if self._given is not None:  # the schedule that was asked for, or none
             compiled(options)
         else:
-            simpler.made(compiled, options, failed)
+            simpler.made(compiled, options, failed, markers.ended_in(marked, name))
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

@@ -1,7 +1,8 @@
 """The way down after a failure of the compiler itself: the same kernel in simpler forms, at last none.
 
-A failure is a CompileError, or a schedule of polyml's own search that its proof refuses. What the caller wrote is not at fault, so
-that the call goes on; `on_defect="raise"` and `fallback="error"` raise instead.
+A failure is a CompileError, a schedule of polyml's own search that its proof refuses, or that an earlier process ended in the midst of
+the compilation. What the caller wrote is not at fault, so that the call goes on; `on_defect="raise"` and `fallback="error"` raise
+instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from polyml.errors import CompileError, IllegalSchedule, NotAffineError, PolymlE
 
 Made = TypeVar("Made")
 DEFECTS = (CompileError, IllegalSchedule)
+ENDED = "an earlier process ended in the midst of it; it is tried again after a day, or after `polyml cache clear`"
 _FORMS: tuple[tuple[str, dict[str, object]], ...] = (
     ("without tiles, copies and fusion", {"tile": False, "fusion": "no"}),
     ("in the source's order", {"schedule": "source", "tile": False, "fusion": "no"}),
@@ -32,20 +34,32 @@ def forms(options: Options) -> Iterator[tuple[str, Options]]:
             yield what, simpler
 
 
-def made(compiled: Callable[[Options], Made], options: Options, failed: Callable[[PolymlError, str], None]) -> Made:
-    """What `compiled` makes with these settings, or with simpler ones after a defect.
+def goes_on(options: Options) -> bool:
+    """Whether a defect leads to a simpler form."""
+    return options.on_defect != "raise" and options.fallback != "error"
 
-    failed: told of the first defect and of what the call goes on with. Raises NotAffineError where no form can be made.
+
+def made(
+    compiled: Callable[[Options, int], Made], options: Options, failed: Callable[[PolymlError, str], None], ended_in: int = -1
+) -> Made:
+    """What `compiled` makes with these settings, or with simpler ones after a defect: of form 0, 1 and so on.
+
+    failed: told of the first defect and of what the call goes on with. ended_in: up to which form earlier processes ended. Raises
+    NotAffineError where no form can be made.
     """
-    try:
-        return compiled(options)
-    except DEFECTS as problem:
-        if options.on_defect == "raise" or options.fallback == "error":
-            raise
-        first = problem
-    for what, simpler in forms(options):
+    first: PolymlError = CompileError(ENDED)
+    if ended_in < 0:
         try:
-            found = compiled(simpler)
+            return compiled(options, 0)
+        except DEFECTS as problem:
+            if not goes_on(options):
+                raise
+            first = problem
+    for form, (what, simpler) in enumerate(forms(options), 1):
+        if form <= ended_in:
+            continue
+        try:
+            found = compiled(simpler, form)
         except DEFECTS:
             continue
         failed(first, what)

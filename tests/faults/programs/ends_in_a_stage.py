@@ -1,0 +1,66 @@
+"""A first call, in the midst of a stage of which the process ends as it would by a fault in isl or LLVM.
+
+    ends_in_a_stage.py STAGE FORMS [stages]     FORMS: "" it goes on; "0": in the first form alone; "01": in the first two.
+                                                stages: print what stages there are
+
+The tests say what ends with which status; the text that is printed is: right, compiled, from the cache, and the warning.
+"""
+
+import os
+import signal
+import sys
+import warnings
+
+import numpy as np
+
+import polyml
+from polyml import pipeline
+from polyml.api import simpler
+
+stage, forms = sys.argv[1], sys.argv[2]
+clock, made = pipeline._Clock.__call__, simpler.made
+now = [""]
+
+
+def ending(self, name, run):
+    def ended():
+        result = run()
+        if name == stage and now[0] in forms:
+            signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return result
+
+    return clock(self, name, ended)
+
+
+def told(compiled, options, failed, ended_in=-1):
+    def of_form(chosen, form):
+        now[0] = str(form)
+        return compiled(chosen, form)
+
+    return made(of_form, options, failed, ended_in)
+
+
+pipeline._Clock.__call__, simpler.made = ending, told
+
+
+@polyml.kernel
+def product(A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+A, B, C = np.ones((20, 30)), np.arange(750.0).reshape(30, 25), np.zeros((20, 25))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        C[:] = 0
+        product(A, B, C)
+if sys.argv[3:] == ["stages"]:
+    print(*(name for name in product.timings if name not in ("load", "total", "cache", "parse")))
+    sys.exit()
+right = "right" if np.allclose(C, A @ B) else "wrong"
+said = [str(w.message) for w in caught if issubclass(w.category, polyml.PolymlDefectWarning)]
+print(right, bool(product.compiled), product.from_cache, said[0] if len(said) == 1 else f"{len(said)} warnings")
