@@ -110,7 +110,11 @@ class RecompileError(PolymlError):
 
 
 class CompileError(PolymlError):
-    """A stage of the compiler failed; the message names the stage. Always a defect of polyml."""
+    """A stage of the compiler failed; the message names the stage. Always a defect of polyml. stages: (name, text) of what those
+    before it made, where that is known.
+    """
+
+    stages: tuple[tuple[str, str], ...] = ()
 
 
 class PolymlDefectWarning(UserWarning):

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -531,18 +531,21 @@ def _generate(way, scheduled, host, layouts, options, aliased, sizes, typical, r
     elif sizes is not None and not sizes.alike:
         scop = _for_others(scop, _related(scop, replace(sizes, alike=True)))
     with budget(CODE_OPERATIONS):
-        program = stage("ast", lambda: with_partial_results(with_extremes(build(scop, tree, free))))
-        program = stage("ast", lambda: with_fetches(program))
+        program = stage("ast", lambda: build(scop, tree, free), "build")
+        program = stage("ast", lambda: with_extremes(program), "with_extremes")
+        program = stage("ast", lambda: with_partial_results(program), "with_partial_results")
+        program = stage("ast", lambda: with_fetches(program), "with_fetches")
         limit = CompileBudget(options.compile_budget_s)
         if way.together:
             program = replace(program, scans=stage("reductions", lambda: scans(scop, options.fp)))
-            program = stage("ast", lambda: with_even_shares(program))
+            program = stage("ast", lambda: with_even_shares(program), "with_even_shares")
             program = stage("pack", lambda: pack(program, host, layouts, typical))
-            program = stage("ast", lambda: with_private_arrays(separate_full_tiles(program)))
-            program = stage("ast", lambda: with_cuts(program))
+            program = stage("ast", lambda: separate_full_tiles(program), "separate_full_tiles")
+            program = stage("ast", lambda: with_private_arrays(program), "with_private_arrays")
+            program = stage("ast", lambda: with_cuts(program), "with_cuts")
             limit.check_nodes(program)
             program = stage("vectorize", lambda: vectorize(program, host, layouts, typical))
-            program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()))
+            program = stage("ast", lambda: with_rings(program, way.model.scop.arrays.values()), "with_rings")
         if way.transform or way.together:
             limit.check_copies(program)
         threads = not options.runs_alone
@@ -631,26 +634,60 @@ def _reason(options: Options, aliased: bool, model: _Model) -> str:
     return "source order: as asked" if options.schedule == "source" else "source order"
 
 
+_watchers: list[Callable[[str, object], None]] = []
+
+
+@contextmanager
+def watched(watcher: Callable[[str, object], None]) -> Iterator[None]:
+    """What each pass makes is given to the watcher meanwhile, with the pass's name."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
 class _Clock:
-    """Runs stages and adds up their times by name. What goes wrong inside one is a CompileError that names it. Between two, Ctrl-C is
-    answered.
+    """Runs stages and adds up their times by name. What goes wrong inside one is a CompileError that names it, and has what those before
+    it made. Between two, Ctrl-C is answered.
     """
 
     def __init__(self, timings: dict[str, float]):
         self._timings = timings
+        self._made: dict[str, object] = {}
 
-    def __call__(self, name: str, run: Callable):
+    def __call__(self, name: str, run: Callable, single: str = ""):
+        """single: the pass, where a stage has several."""
         interrupts.checkpoint()
         start = time.perf_counter()
         try:
-            return run()
+            made = run()
+            self._made.pop(name, None)
+            self._made[name] = made
+            for watcher in _watchers:
+                watcher(single or name, made)
+            return made
         except (PolymlError, BudgetExceeded, CannotRunTogether, isl.Error, RecursionError):
             raise
         except Exception as problem:
-            message = f"stage {name} failed: {type(problem).__name__}: {problem}"
-            raise CompileError(message, notes=["this is a defect of polyml; the function itself may be fine"]) from problem
+            message = f"stage {single or name} failed: {type(problem).__name__}: {problem}"
+            failed = CompileError(message, notes=["this is a defect of polyml; the function itself may be fine"])
+            failed.stages = tuple((each, text) for each, made in self._made.items() if (text := _text(made)))
+            raise failed from problem
         finally:
             self._timings[name] = self._timings.get(name, 0.0) + time.perf_counter() - start
+
+
+def _text(made: object) -> str:
+    """Of what a stage made; "" where it has none."""
+    texts = {
+        syntax.Kernel: str, Scop: model_text.scop_text, Dependences: model_text.dependences_text, isl.Schedule: model_text.schedule_text,
+        Scheduled: lambda found: model_text.schedule_text(found.tree), Program: program_text.text,
+    }  # fmt: skip
+    try:
+        return texts.get(type(made), lambda _: "")(made)
+    except Exception as problem:  # of what a defect left
+        return f"(it cannot be printed: {problem!r})"
 
 
 def _artifact(

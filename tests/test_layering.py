@@ -17,8 +17,8 @@ LAYERS = (
     ("codegen",),
     ("runtime",),
     ("caches",),
-    ("machines",),
-    ("compile_budget", "pipeline", "target", "api", "bench", "gpu", "report", "simulate", "cli", "__main__"),
+    ("machines", "bundles"),
+    ("compile_budget", "pipeline", "target", "api", "bench", "gpu", "report", "simulate", "defects", "cli", "__main__"),
     ("ops",),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -507,6 +507,11 @@ class Kernel(Scheduled, Reported):
         def failed(problem: PolymlError, what: str) -> None:
             made.is_simpler = True
             text = f"{self._where} runs {what}, because the compiler failed, a defect of polyml: {problem.message}"
+            from polyml.bundles import failure, folder
+
+            tried = failure.Attempt(self.py_func, self._names, types, layouts, sizes, aliased, options)
+            kept = folder.keep_failure(open_cache(options), tried, problem)
+            text += f"; `python {kept}` repeats it" if kept else ""
             warnings.warn(text, PolymlDefectWarning, stacklevel=_outside())
 
         if self._given is not None:  # the schedule that was asked for, or none

@@ -255,9 +255,14 @@ def simulate(spec, define, args, preset, array, machine, dataflow, links, mappin
 
 
 @main.command()
+@click.option("--reduce", "bundle", metavar="BUNDLE", help="Make a kept failure smaller instead: less text, smaller arrays.")
 @_json
-def doctor(as_json) -> None:
-    """Versions, CPU, threads, cache, and whether a small kernel compiles."""
+def doctor(bundle, as_json) -> None:
+    """Versions, CPU, threads, cache, failures of the compiler that are kept, and whether a small kernel compiles."""
+    if bundle is not None:
+        from polyml.cli.defects import reduce
+
+        sys.exit(reduce(bundle, as_json))
     from polyml.cli import printing
     from polyml.cli.doctor import examine
 
@@ -267,6 +272,16 @@ def doctor(as_json) -> None:
     else:
         printing.pairs([(f.name, f.text, f.ok) for f in findings])
     sys.exit(0 if all(f.ok for f in findings) else 1)
+
+
+@main.command()
+@click.argument("bundle", metavar="BUNDLE")
+@_json
+def bisect(bundle, as_json) -> None:
+    """Name the pass after which a program differs from plain Python, and the statement. `polyml doctor` lists BUNDLEs."""
+    from polyml.cli.defects import bisect
+
+    sys.exit(bisect(bundle, as_json))
 
 
 @main.command()

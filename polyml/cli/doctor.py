@@ -33,7 +33,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Every finding, in the order of the report."""
     options = config.resolve()
-    return [*_versions(), *_cpu(host()), *_threads(options), _openmp(), *_cache(options), _settings(), _self_test()]
+    return [*_versions(), *_cpu(host()), *_threads(options), _openmp(), *_cache(options), _defects(options), _settings(), _self_test()]
 
 
 def _versions() -> list[Finding]:
@@ -136,6 +136,19 @@ def _is_writable(folder: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+def _defects(options: config.Options) -> Finding:
+    """Failures of the compiler that are kept; those of earlier versions may be mended by now."""
+    from polyml.bundles.bundle import first_line
+    from polyml.bundles.folder import kept
+    from polyml.runtime.cache import open_cache
+
+    cache = open_cache(options)
+    known = [] if cache is None or cache.fault() else [(str(file), first_line(file)) for file in kept(cache)]
+    text = "\n".join(f"{file}\n  {what}" for file, what in known)
+    data = [{"bundle": file, "failure": what} for file, what in known]
+    return Finding("defects", f"{len(known)}, each in a file that repeats it\n{text}" if known else "none are kept", data)
 
 
 def _settings() -> Finding:

@@ -169,7 +169,7 @@ def test_doctor_reports_every_part_and_passes():
     found = json.loads(run("doctor", "--json")[0])
     assert list(found) == [
         "polyml", "python", "islpy", "llvmlite", "numpy", "ml_dtypes", "cpu", "vectors", "caches", "cores", "threads", "openmp",
-        "cache", "settings", "self-test"]
+        "cache", "defects", "settings", "self-test"]
     assert found["self-test"] == "ok" and found["numpy"] == np.__version__ and found["cache"]["writable"]
     out, _ = run("doctor")
     assert "in a pool of its own" in out and "a kernel compiles and is right" in out

@@ -15,7 +15,7 @@ from tests.faults.campaign import Fault, Tally
 
 _PROGRAMS = Path(__file__).parent / "programs"
 _FIRST_CALL = str(_PROGRAMS / "first_call.py")
-_ENDS = str(_PROGRAMS / "ends_in_a_stage.py")
+_ENDS = str(_PROGRAMS / "ends_in_a_pass.py")
 _MOMENTS = "tests.faults.programs.moments"
 _KILLS_OF_A_FOLDER = 5  # after so many, processes find everything in the cache
 _TIMES_OF_A_PROCESS = 20
@@ -44,18 +44,18 @@ def _killed(count: int, seed: int, folder: Path) -> Tally:
     return tally
 
 
-def _ended_in_a_stage(count: int, seed: int, folder: Path) -> Tally:
-    """SIGSEGV in each stage of a first call, in the first form or in all that processes try one after another: the process after them
+def _ended_in_a_pass(count: int, seed: int, folder: Path) -> Tally:
+    """SIGSEGV in each pass of a first call, in the first form or in all that processes try one after another: the process after them
     has a simpler form, which is right and says why.
     """
-    tally, stages = Tally(), _stages(folder / "usual")
+    tally, passes = Tally(), _passes(folder / "usual")
     for number in range(count):
-        stage, forms = stages[number % len(stages)], ("0", "01", "0123")[number // len(stages) % 3]
+        name, forms = passes[number % len(passes)], ("0", "01", "0123")[number // len(passes) % 3]
         variables = children.environment(folder / f"cache{number}", POLYML_ON_DEFECT="simpler")
         ends = []
         while not ends or ends[-1].status == -signal.SIGSEGV and len(ends) <= len(forms):
-            ends.append(children.run([_ENDS, stage, forms], variables))
-        last, where = ends[-1], f"ended in stage {stage} of forms {forms}, number {number} of seed {seed}"
+            ends.append(children.run([_ENDS, name, forms], variables))
+        last, where = ends[-1], f"ended in pass {name} of forms {forms}, number {number} of seed {seed}"
         if len(ends) == 1:
             tally.fail(f"{where}: the first process did not end")
         elif last.status != 0 or not last.out.startswith("right ") or "an earlier process ended" not in last.out:
@@ -65,9 +65,9 @@ def _ended_in_a_stage(count: int, seed: int, folder: Path) -> Tally:
     return tally
 
 
-def _stages(cache: Path) -> list[str]:
+def _passes(cache: Path) -> list[str]:
     """Of a compilation."""
-    end = children.run([_ENDS, "none", "", "stages"], children.environment(cache, POLYML_ON_DEFECT="simpler"))
+    end = children.run([_ENDS, "none", "", "passes"], children.environment(cache, POLYML_ON_DEFECT="simpler"))
     assert end.status == 0, end.error
     return end.out.split()
 
@@ -167,7 +167,7 @@ def _told(tally: Tally, ended: str, problem: str, where: str) -> None:
 
 
 FAULTS = (
-    Fault("ended in a stage of a compilation", 36, 3, _ended_in_a_stage),
+    Fault("ended in a pass of a compilation", 60, 3, _ended_in_a_pass),
     Fault("processes killed in a first call", 150, 2, _killed),
     Fault("processes interrupted in a first call", 300, 2, _interrupted),
     Fault("interrupts while the compiler is imported", 70, 7, _while_importing),

@@ -13,7 +13,7 @@ from polyml.runtime import markers
 from polyml.runtime.cache import Cache
 from tests.faults import children
 
-PROGRAM = str(children.ROOT / "tests" / "faults" / "programs" / "ends_in_a_stage.py")
+PROGRAM = str(children.ROOT / "tests" / "faults" / "programs" / "ends_in_a_pass.py")
 ENDED = "because the compiler failed, a defect of polyml: an earlier process ended in the midst of it"
 
 

@@ -27,29 +27,30 @@ def arguments():
     return rng.random((20, 30)), rng.random((30, 25)), np.zeros((20, 25))
 
 
-def stages():
-    """The names of all stages of a compilation of the sample."""
-    kernel = polyml.kernel(**SIMPLER)(product)
-    kernel(*arguments())
-    return [name for name in kernel.timings if name not in ("load", "total", "cache", "parse")]
+def passes():
+    """The names of all passes of a compilation of the sample, in order."""
+    seen = {}
+    with pipeline.watched(lambda name, made: seen.setdefault(name)):
+        polyml.kernel(**SIMPLER)(product)(*arguments())
+    return list(seen)
 
 
-STAGES = stages()
+PASSES = passes()
 
 
 @pytest.fixture
 def broken(monkeypatch):
-    """broken(stage, times): that stage fails so often."""
+    """broken(name, times): the pass of that name fails so often."""
 
-    def inject(stage, times):
+    def inject(wanted, times):
         left, true = [times], pipeline._Clock.__call__
 
-        def failing(self, name, run):
+        def failing(self, stage, run, *single):
             def stopped():
                 left[0] -= 1
                 raise KeyError("injected")
 
-            return true(self, name, stopped if name == stage and left[0] else run)
+            return true(self, stage, stopped if wanted == (*single, stage)[0] and left[0] else run, *single)
 
         monkeypatch.setattr(pipeline._Clock, "__call__", failing)
 
@@ -68,28 +69,28 @@ def called(**settings):
     return kernel, caught
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_that_fails_once_gives_a_simpler_form(broken, stage):
-    broken(stage, 1)
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_that_fails_once_gives_a_simpler_form(broken, name):
+    broken(name, 1)
     kernel, caught = called()
     (warning,) = caught
     assert warning.category is PolymlDefectWarning and warning.filename == __file__
-    assert f"stage {stage} failed: KeyError: 'injected'" in str(warning.message) and "without tiles" in str(warning.message)
+    assert f"stage {name} failed: KeyError: 'injected'" in str(warning.message) and "without tiles" in str(warning.message)
     assert kernel.compiled
 
 
-NEEDED = ("types", "domain", "deps", "reductions", "ast", "llvm", "object")  # by every form
+NEEDED = ("types", "domain", "deps", "reductions", "build", "with_extremes", "with_partial_results", "with_fetches", "llvm", "object")  # by every form
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_that_always_fails_is_gone_without(broken, stage):
-    broken(stage, -1)
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_that_always_fails_is_gone_without(broken, name):
+    broken(name, -1)
     kernel, caught = called()
     assert caught[0].category is PolymlDefectWarning
-    assert kernel.compiled is (stage not in NEEDED)
-    assert ("as plain Python" in str(caught[0].message)) is (stage in NEEDED)
+    assert kernel.compiled is (name not in NEEDED)
+    assert ("as plain Python" in str(caught[0].message)) is (name in NEEDED)
     behind = [w for w in caught[1:] if w.category is PolymlPerformanceWarning and "PML-F080" in str(w.message)]
-    assert len(behind) == (stage in NEEDED)
+    assert len(behind) == (name in NEEDED)
 
 
 def test_code_that_cannot_be_loaded_is_such_a_failure(monkeypatch):

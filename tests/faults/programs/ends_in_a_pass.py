@@ -1,7 +1,7 @@
-"""A first call, in the midst of a stage of which the process ends as it would by a fault in isl or LLVM.
+"""A first call, in the midst of a pass of which the process ends as it would by a fault in isl or LLVM.
 
-    ends_in_a_stage.py STAGE FORMS [stages]     FORMS: "" it goes on; "0": in the first form alone; "01": in the first two.
-                                                stages: print what stages there are
+    ends_in_a_pass.py PASS FORMS [passes]      FORMS: "" it goes on; "0": in the first form alone; "01": in the first two.
+                                                passes: print what passes there are
 
 The tests say what ends with which status; the text that is printed is: right, compiled, from the cache, and the warning.
 """
@@ -17,20 +17,20 @@ import polyml
 from polyml import pipeline
 from polyml.api import simpler
 
-stage, forms = sys.argv[1], sys.argv[2]
+wanted, forms = sys.argv[1], sys.argv[2]
 clock, made = pipeline._Clock.__call__, simpler.made
 now = [""]
 
 
-def ending(self, name, run):
+def ending(self, stage, run, *single):
     def ended():
         result = run()
-        if name == stage and now[0] in forms:
+        if wanted == (*single, stage)[0] and now[0] in forms:
             signal.signal(signal.SIGSEGV, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGSEGV)
         return result
 
-    return clock(self, name, ended)
+    return clock(self, stage, ended, *single)
 
 
 def told(compiled, options, failed, ended_in=-1):
@@ -42,6 +42,7 @@ def told(compiled, options, failed, ended_in=-1):
 
 
 pipeline._Clock.__call__, simpler.made = ending, told
+seen: dict[str, None] = {}
 
 
 @polyml.kernel
@@ -57,9 +58,10 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for _ in range(2):
         C[:] = 0
-        product(A, B, C)
-if sys.argv[3:] == ["stages"]:
-    print(*(name for name in product.timings if name not in ("load", "total", "cache", "parse")))
+        with pipeline.watched(lambda name, made: seen.setdefault(name)):
+            product(A, B, C)
+if sys.argv[3:] == ["passes"]:
+    print(*seen)
     sys.exit()
 right = "right" if np.allclose(C, A @ B) else "wrong"
 said = [str(w.message) for w in caught if issubclass(w.category, polyml.PolymlDefectWarning)]

@@ -1,0 +1,176 @@
+"""A bundle: one Python file that repeats a failure of the compiler, alone, without the caller's data.
+
+    DIR/defects/product-3f2a91c0.py     python product-3f2a91c0.py
+
+It has the function's source with what it captures, the types, sizes and layouts of the arguments, the settings, the versions, and what
+the stages before the one that failed made. The values of the caller's arrays are not in it. Its source may be edited: what is read
+is the file's own text.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import linecache
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import FunctionType
+
+import numpy as np
+
+from polyml.errors import ConfigError
+from polyml.userfiles import called, read_text
+
+LIMIT_BYTES = 1 << 22
+SETTINGS = ("fp", "schedule", "fusion", "threads", "parallel", "vectorize", "tile", "compile_budget_s")  # that code depends on
+_PYTHON = {"int": int, "float": float, "complex": complex, "pybool": bool}
+_DATA = "# bundle: "  # the line of what is not source
+_MAIN = 'if __name__ == "__main__":\n    from polyml.defects.repeat import main\n\n    main(__file__)\n'
+_LONGEST_STAGE = 20_000  # characters
+_MOST_BYTES = 1 << 30  # of an argument
+
+
+@dataclass(frozen=True)
+class Value:
+    """An argument. element: NumPy's name of its type, or "int", "float", "complex", "pybool" of Python's. shape: None of a number.
+    layout: "C", "F", or "A", with gaps between elements.
+    """
+
+    name: str
+    element: str
+    shape: tuple[int, ...] | None
+    layout: str = "C"
+    number: int | None = None
+
+    def make(self, rng: np.random.Generator) -> object:
+        """The same for the same generator: floats below 1, integers and Python's numbers below 7."""
+        if self.shape is None:
+            drawn = int(rng.integers(1, 7)) if self.number is None else self.number
+            return (_PYTHON.get(self.element) or dtype_of(self.element).type)(drawn)
+        dtype = dtype_of(self.element)
+        gaps = self.layout == "A" and self.shape != ()
+        shape = (*self.shape[:-1], 2 * self.shape[-1]) if gaps else self.shape
+        drawn = rng.integers(0, 7, shape) if dtype.kind in "iub" else rng.random(shape)
+        values = np.asarray(drawn).astype(dtype, order="F" if self.layout == "F" else "C")
+        return values[..., ::2] if gaps else values
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """source: a module's text that defines `function`. error: the name of its type; message: of the failure. shared: array
+    arguments of one type and shape are one array. stages: (name, text of what it made), as comments of the file.
+    """
+
+    function: str
+    source: str
+    values: tuple[Value, ...]
+    settings: Mapping[str, object]
+    error: str
+    message: str
+    versions: tuple[str, ...] = ()
+    shared: bool = False
+    stages: tuple[tuple[str, str], ...] = ()
+
+    def arguments(self) -> list[object]:
+        """Made anew, always the same."""
+        rng, known, made = np.random.default_rng(0), {}, []
+        for value in self.values:
+            argument = value.make(rng)
+            is_first = value.shape is None or not self.shared
+            made.append(argument if is_first else known.setdefault((value.element, value.shape), argument))
+        return made
+
+    def defined(self) -> FunctionType:
+        """The function, its text where tracebacks and the compiler look for it. Whatever the source raises."""
+        file = f"<bundle {self.digest}>"
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
+        scope: dict[str, object] = {"__name__": "bundle"}
+        exec(compile(self.source, file, "exec"), scope)
+        return scope[self.function]
+
+    @property
+    def digest(self) -> str:
+        facts = repr((self.function, self.source, self.values, sorted(self.settings.items()), self.shared, self.error))
+        return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()[:8]
+
+    @property
+    def file(self) -> str:
+        """Its file's name."""
+        return f"{self.function}-{self.digest}.py"
+
+    def text(self) -> str:
+        """Of its file."""
+        head = [f"A defect of polyml in `{self.function}`: this file alone repeats it.", "", f"    {self.error}: {self.message}", ""]
+        head += [f"    {each}" for each in self.versions]
+        known = asdict(self)
+        del known["source"], known["stages"]
+        stages = "".join(f"\n# What stage {name} made, the last time it ran:\n{_commented(text)}" for name, text in self.stages)
+        docstring = "\n".join(head).replace("\\", "\\\\").replace('"""', "'''")
+        return f'"""{docstring}\n"""\n\n{self.source.strip()}\n\n\n{_MAIN}{stages}\n{_DATA}{json.dumps(known)}\n'
+
+
+def _commented(text: str) -> str:
+    return "".join(f"#     {line}\n" for line in text[:_LONGEST_STAGE].splitlines())
+
+
+def read(path: str | os.PathLike) -> Bundle:
+    """The bundle of a file. ConfigError for a file that is none."""
+    text = read_text(path, LIMIT_BYTES)
+    try:
+        (line,) = (line for line in text.splitlines() if line.startswith(_DATA))
+        known = json.loads(line.removeprefix(_DATA))
+        values = tuple(_value(each) for each in known["values"])
+        source = _source(text)
+        found = Bundle(**{**known, "source": source, "values": values, "versions": tuple(known["versions"])})
+        if {*found.settings} - {*SETTINGS} or not all(type(each) is str for each in (found.function, found.error, found.message)):
+            raise ValueError
+        if not any(isinstance(s, ast.FunctionDef) and s.name == found.function for s in ast.parse(source).body):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
+        raise ConfigError(f"{called(path)} is no bundle", notes=["expected a file that `polyml doctor` lists"]) from None
+    return found
+
+
+def _value(known: Mapping[str, object]) -> Value:
+    shape = known["shape"] if known["shape"] is None else tuple(known["shape"])
+    found = Value(**{**known, "shape": shape})
+    if found.element not in _PYTHON:
+        dtype_of(found.element)
+    lengths = (*(shape or ()), *([] if found.number is None else [found.number]))
+    if not all(type(each) is int for each in lengths) or found.layout not in ("C", "F", "A"):
+        raise ValueError
+    if any(length < 0 for length in shape or ()) or 32 * int(np.prod(shape or (), dtype=object)) > _MOST_BYTES:
+        raise ValueError
+    return found
+
+
+def _source(text: str) -> str:
+    """Between the docstring and the last statement, which repeats the failure."""
+    body = ast.parse(text).body
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[body[0].end_lineno : body[-1].lineno - 1]).strip() + "\n"
+
+
+def first_line(path: str | os.PathLike) -> str:
+    """What failed, as the file says it, "" of a file that cannot be read; nothing of the file is run."""
+    try:
+        found = re.search(r"^    (.+)$", read_text(path, LIMIT_BYTES), re.MULTILINE)
+    except ConfigError:
+        return ""
+    return found[1] if found else ""
+
+
+def dtype_of(name: str) -> np.dtype:
+    """TypeError for a name that NumPy and ml_dtypes do not know."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    dtype = np.dtype(name)
+    if dtype.kind not in "biufc":
+        raise TypeError(f"{name} is no type of numbers")
+    return dtype
+

@@ -1,0 +1,66 @@
+"""A function as the text of a module of its own: what it captures is bound to the same values, as far as text can say them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from polyml.definition import definition_of
+from polyml.frontend.captures import is_library, python_function
+from polyml.runtime.captures import captures
+
+
+def as_module(function: FunctionType) -> str:
+    """The text. What is captured and is no module, function, number or text is left out, as the compiler takes nothing else; modules of the
+    user's own are imported. Raises OSError, TypeError or SyntaxError where the function's text is not to be had.
+    """
+    known = {guard.key: guard.expected for guard in captures(function).guards}
+    lines = [line for name, value in sorted(known.items()) for line in _bound(name, value)]
+    return "\n".join([*lines, "", "", _own_text(function, with_defaults=False)])
+
+
+def name_of(function: FunctionType) -> str:
+    """What it is called there."""
+    return function.__name__ if function.__name__.isidentifier() else "kernel"
+
+
+def _own_text(function: FunctionType, with_defaults: bool) -> str:
+    """Without decorators and annotations, which need names that the function itself does not."""
+    tree = definition_of(function).tree
+    if not isinstance(tree, ast.FunctionDef):
+        raise TypeError(f"{function.__name__} is no function with a text of its own")
+    node = ast.parse(ast.unparse(tree)).body[0]
+    node.decorator_list, node.name, node.returns = [], name_of(function), None
+    arguments = node.args
+    for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if each is not None:
+            each.annotation = None
+    if not with_defaults:
+        arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kw_defaults)
+    return ast.unparse(node) + "\n"
+
+
+def _bound(name: str, value: object) -> Iterator[str]:
+    """Statements that bind the name."""
+    helper = python_function(value)
+    if isinstance(value, ModuleType):
+        yield f"import {value.__name__} as {name}"
+    elif helper is not None:
+        try:
+            yield _own_text(helper, with_defaults=True) + (f"{name} = {name_of(helper)}" if name != name_of(helper) else "")
+        except (OSError, TypeError, SyntaxError):
+            return
+    elif isinstance(value, np.ufunc):
+        yield f"from numpy import {value.__name__} as {name}"
+    elif is_library(value) and value.__module__ != "builtins":
+        yield f"from {value.__module__} import {value.__qualname__} as {name}"
+    elif isinstance(value, np.number):
+        yield f"from numpy import {type(value).__name__} as _{name}\n{name} = _{name}({str(value)!r})"
+    elif isinstance(value, (float, complex)) and not isinstance(value, np.generic):
+        yield f"{name} = {type(value).__name__}({str(value)!r})"
+    elif value is None or type(value) in (bool, int, str, bytes):
+        yield f"{name} = {value!r}"
+

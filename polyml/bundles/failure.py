@@ -1,0 +1,62 @@
+"""The bundle of a compilation that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+
+from polyml.bundles.bundle import SETTINGS, Bundle, Value
+from polyml.bundles.captured import as_module, name_of
+from polyml.config import Options
+from polyml.errors import PolymlError
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.runtime.key import toolchain
+from polyml.runtime.sizes import Sizes
+
+SIZE = 20  # of dimensions of which nothing is known
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What was to be compiled. names: of the arguments; layouts: of those that are arrays."""
+
+    function: FunctionType
+    names: Sequence[str]
+    types: Sequence[ArgType]
+    layouts: Sequence[str]
+    sizes: Sizes | None
+    aliased: bool
+    options: Options
+
+
+def of_failure(tried: Attempt, problem: PolymlError) -> Bundle:
+    """Raises OSError, TypeError or SyntaxError where the function's text is not to be had."""
+    changed = {name: getattr(tried.options, name) for name in SETTINGS if getattr(tried.options, name) != getattr(Options(), name)}
+    return Bundle(
+        function=name_of(tried.function),
+        source=as_module(tried.function),
+        values=tuple(_values(tried)),
+        settings=changed,
+        error=type(problem).__name__,
+        message=problem.message,
+        versions=tuple(toolchain().splitlines()),
+        shared=tried.aliased,
+        stages=tuple(getattr(problem, "stages", ())),
+    )
+
+
+def _values(tried: Attempt) -> Iterator[Value]:
+    """Of a call for which the same code is made."""
+    layouts = iter(tried.layouts)
+    extents = {} if tried.sizes is None else dict(tried.sizes.extents or ())
+    limits = {} if tried.sizes is None else dict(tried.sizes.limits)
+    for name, type_ in zip(tried.names, tried.types, strict=True):
+        if not isinstance(type_, ArrayType):
+            element = type_.dtype.name if type_.dtype.weak else type_.dtype.numpy_name
+            yield Value(name, element, None, number=type_.value)
+            continue
+        usual = tuple(min(SIZE, most) for _, most in limits.get(name, ())) or (SIZE,) * type_.ndim
+        known = dict(type_.sizes)
+        shape = tuple(known.get(dim, size) for dim, size in enumerate(extents.get(name, usual)))
+        yield Value(name, type_.element.numpy_name, tuple(map(int, shape)), next(layouts, "C"))

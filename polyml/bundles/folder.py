@@ -1,0 +1,46 @@
+"""Bundles in the cache folder: DIR/defects/product-3f2a91c0.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from polyml.bundles.bundle import Bundle
+from polyml.bundles.failure import Attempt, of_failure
+from polyml.errors import PolymlError
+from polyml.runtime.cache import Cache
+from polyml.userfiles import write_text
+
+KEPT = 20  # the newest
+
+
+def keep_failure(cache: Cache | None, tried: Attempt, problem: PolymlError) -> str:
+    """The path of the failure's bundle; "" where there is no text of the function or no folder to write to."""
+    try:
+        return "" if cache is None else keep(cache, of_failure(tried, problem))
+    except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
+        return ""
+
+
+def keep(cache: Cache, bundle: Bundle) -> str:
+    """The path of its file; "" where the cache folder cannot be used. Raises OSError where nothing can be written there."""
+    if not cache.made():
+        return ""
+    file = _folder(cache) / bundle.file
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    write_text(file, bundle.text())
+    for old in kept(cache)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return str(file)
+
+
+def kept(cache: Cache) -> list[Path]:
+    """The newest first."""
+    try:
+        found = [(file.stat().st_mtime, file) for file in _folder(cache).glob("*.py")]
+    except OSError:
+        return []
+    return [file for _, file in sorted(found, reverse=True)]
+
+
+def _folder(cache: Cache) -> Path:
+    return Path(cache.folder) / "defects"

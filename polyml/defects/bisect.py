@@ -1,0 +1,186 @@
+"""After which pass results differ: the program that each pass leaves is run instance by instance, beside plain Python.
+
+`codegen.interpret`, which runs programs, shares no code with LLVM, so that compiled code which differs from a right program is the fault
+of what comes after the last pass. Arrays are small at first and become larger while that takes seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyml import pipeline
+from polyml.bundles.bundle import Bundle, Value
+from polyml.codegen import interpret
+from polyml.codegen.ast import Program
+from polyml.codegen.walk import ORDERS
+from polyml.defects.repeat import compiled
+from polyml.errors import ConfigError, PolymlError
+from polyml.model.scop import Statement
+
+CODE = "llvm"  # what makes code of the last program
+LENGTHS = (6, 13, 27, 54, 108, 216)  # that lengths of dimensions are limited to, in turn
+MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger one
+
+
+@dataclass(frozen=True)
+class Found:
+    """passes: those after which results are right, in order. culprit: the first one after which they differ, or that fails; "" for none.
+    difference: in words. statements: those that write what differs. longest: length of a dimension with which it was found.
+    """
+
+    passes: tuple[str, ...]
+    culprit: str
+    difference: str
+    statements: tuple[str, ...]
+    longest: int
+
+    def __str__(self) -> str:
+        if not self.culprit:
+            return f"right after each of {', '.join(self.passes)}; lengths up to {self.longest}"
+        lines = [
+            f"right after   {', '.join(self.passes) or 'no pass'}",
+            f"wrong after   {self.culprit}; lengths up to {self.longest}",
+            f"difference    {self.difference}",
+            *(f"written by    {each}" for each in self.statements),
+        ]
+        return "\n".join(lines)
+
+
+def bisect(bundle: Bundle, tried: Callable[[int], None] = lambda length: None) -> Found:
+    """tried: told of the limits of lengths before they are. Raises ConfigError where plain Python itself raises."""
+    found = None
+    for smaller in _smaller(bundle):
+        tried(_longest(smaller))
+        start = time.perf_counter()
+        try:
+            found = _compared(smaller, _right(smaller))
+        except ConfigError:
+            if smaller is bundle and found is None:
+                raise
+            continue  # lengths that do not fit one another
+        if found.culprit or time.perf_counter() - start > MOST_SECONDS:
+            break
+    if not found.culprit and _longest(bundle) > found.longest:
+        failed, _, _ = _compiled(bundle, bundle.arguments())
+        if failed is not None:  # with these sizes alone
+            return Found((), _failing(failed), failed.message, (), _longest(bundle))
+    return found
+
+
+def _smaller(bundle: Bundle) -> Iterator[Bundle]:
+    """With lengths limited more and more loosely. Equal lengths stay equal, others different where there is room."""
+    longest = _longest(bundle)
+    for limit in LENGTHS:
+        if limit >= longest:
+            break
+        known = sorted({length for value in bundle.values for length in value.shape or () if length > limit})
+        lengths = {length: max(1, limit - len(known) + 1 + place) for place, length in enumerate(known)}
+        yield replace(bundle, values=tuple(_with_lengths(value, lengths) for value in bundle.values))
+    yield bundle
+
+
+def _with_lengths(value: Value, lengths: Mapping[int, int]) -> Value:
+    return value if value.shape is None else replace(value, shape=tuple(lengths.get(length, length) for length in value.shape))
+
+
+def _longest(bundle: Bundle) -> int:
+    return max((length for value in bundle.values for length in value.shape or ()), default=0)
+
+
+def _right(bundle: Bundle) -> tuple[object, ...]:
+    """The result and the arguments after a call of plain Python."""
+    function, arguments = compiled(bundle).py_func, bundle.arguments()
+    try:
+        with np.errstate(all="ignore"):
+            result = function(*arguments)
+    except Exception as problem:
+        raise ConfigError(f"{bundle.function} raises {type(problem).__name__} as plain Python: {problem}") from None
+    return (result, *arguments)
+
+
+def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, object, Sequence[tuple[str, Program]]]:
+    """Why there is no code; what it returns; the programs that passes made on the way that the compiler took at last."""
+    programs: list[tuple[str, Program]] = []
+    called = compiled(bundle)
+    with pipeline.watched(lambda name, made: programs.append((name, made)) if isinstance(made, Program) else None):
+        try:
+            failed, result = None, called(*arguments)
+        except PolymlError as problem:
+            failed, result = problem, None
+    starts = [place for place, (name, _) in enumerate(programs) if name == "build"]
+    return failed, result, programs[starts[-1] :] if starts else ()
+
+
+def _compared(bundle: Bundle, right: Sequence[object]) -> Found:
+    names, longest, passes = [value.name for value in bundle.values], _longest(bundle), []
+    arguments = bundle.arguments()
+    failed, result, programs = _compiled(bundle, arguments)
+    for name, program in programs:
+        for order in ORDERS:
+            given = bundle.arguments()
+            try:
+                got = interpret.run(program, dict(zip(names, given, strict=True)), order=order)
+            except Exception as problem:  # what a wrong program does is not foreseen
+                return Found(tuple(passes), name, f"{type(problem).__name__}: {problem}", (), longest)
+            difference, array = _difference(names, (got, *given), right)
+            if difference:
+                difference += "" if order == "source" else f", with iterations that may run in any order {order}"
+                return Found(tuple(passes), name, difference, _writers(program, array), longest)
+        passes.append(name)
+    if failed is not None:
+        return Found(tuple(passes), _failing(failed), failed.message, (), longest)
+    difference, array = _difference(names, (result, *arguments), right)
+    if difference:
+        return Found(tuple(passes), CODE, difference, _writers(programs[-1][1], array) if programs else (), longest)
+    return Found((*passes, CODE), "", "", (), longest)
+
+
+def _failing(problem: PolymlError) -> str:
+    """The pass that a CompileError names."""
+    words = problem.message.split()
+    return words[1] if words[:1] == ["stage"] else "the compiler"
+
+
+def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[object]) -> tuple[str, str]:
+    """The first element that differs by more than rounding, in words, and whose it is: an argument, or "" for the result."""
+    for name, mine, wanted in zip(("", *names), got, right, strict=True):
+        several = isinstance(wanted, tuple)
+        for one, other in zip(mine if several and isinstance(mine, tuple) else (mine,), wanted if several else (wanted,)):
+            if other is not None and (found := _element(np.asarray(one), np.asarray(other))):
+                return f"{name or 'the result'}{found}", name
+    return "", ""
+
+
+def _element(mine: np.ndarray, right: np.ndarray) -> str:
+    """"" where all are equal but for rounding."""
+    if mine.shape != right.shape:
+        return f" has the shape {mine.shape}, not {right.shape}"
+    if right.dtype.kind in "biu":
+        differ = mine != right
+    else:
+        kind = "c16" if right.dtype.kind == "c" else "f8"
+        bound = {2: 5e-2, 4: 1e-3}.get(right.dtype.itemsize, 1e-9)
+        mine, right = mine.astype(kind), right.astype(kind)
+        scale = float(np.max(np.abs(right), initial=1.0, where=np.isfinite(right)))
+        differ = ~np.isclose(mine, right, rtol=bound, atol=bound * scale, equal_nan=True)
+    if not differ.any():
+        return ""
+    at = tuple(map(int, np.argwhere(differ)[0]))
+    return f"{list(at) if at else ''} is {mine[at]}, not {right[at]}"
+
+
+def _writers(program: Program, array: str) -> tuple[str, ...]:
+    """The statements that write the array, "" for one that is no argument, by name and text."""
+    arrays = program.scop.arrays
+    statements = program.scop.statements.values()
+    found = [s for s in statements if array in (s.write.array, arrays[s.write.array].source_name)]
+    return tuple(_named(s) for s in found or statements)
+
+
+def _named(statement: Statement) -> str:
+    loc = statement.loc
+    return f"{statement.name}: line {loc.line} of the source: {loc.source.line(loc.line).strip()}" if loc else statement.name

@@ -1,0 +1,104 @@
+"""A bundle made smaller: less text, smaller arrays, fewer arguments, while the compiler fails in the same way."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from polyml.bundles.bundle import Bundle, Value
+from polyml.defects.shrink import shrink, smaller_sources
+from polyml.userfiles import write_text
+
+SECONDS = 60  # for one variant, in a process of its own
+_NAMES = re.compile(r"'[^']*'|`[^`]*`|[0-9]+")
+
+
+def reduced(given: Bundle, tried: Callable[[int], None] = lambda count: None, budget: int = 300) -> Bundle | None:
+    """The smaller bundle; None where the given one does not fail. tried: told how many variants have been tried. budget: how many may be."""
+    wanted, count = failure(given), 0
+    if not wanted:
+        return None
+
+    def fails(smaller: Bundle) -> bool:
+        nonlocal count
+        count += 1
+        tried(count)
+        return failure(smaller) == wanted
+
+    return shrink(given, _variants, fails, budget)
+
+
+def failure(bundle: Bundle) -> str:
+    """What is the same of a failure and that of a smaller bundle: how the process ends, or the error without names and numbers; "" for
+    none.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / bundle.file
+        write_text(path, bundle.text())
+        command = [sys.executable, "-W", "ignore", "-c", _CHILD, str(path)]
+        try:
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return "no end"
+    if ended.returncode < 0:
+        return f"signal {-ended.returncode}"
+    found = [line for line in ended.stdout.splitlines() if line.startswith("failed: ")]
+    return _NAMES.sub("..", found[0].removeprefix("failed: ")) if found else ""
+
+
+_CHILD = """
+import sys
+from polyml.bundles.bundle import read
+from polyml.defects.repeat import repeat
+from polyml.errors import CompileError, IllegalSchedule
+problem = repeat(read(sys.argv[1]))
+if isinstance(problem, (CompileError, IllegalSchedule)):
+    print("failed:", type(problem).__name__, problem.message.splitlines()[0])
+"""
+
+
+def _variants(bundle: Bundle) -> Iterator[Bundle]:
+    bundle = replace(bundle, stages=())
+    for source in smaller_sources(bundle.source):
+        if any(isinstance(s, ast.FunctionDef) and s.name == bundle.function for s in ast.parse(source).body):
+            yield replace(bundle, source=source)
+    yield from _without_arguments(bundle)
+    for name in bundle.settings:
+        yield replace(bundle, settings={key: value for key, value in bundle.settings.items() if key != name})
+    for place, value in enumerate(bundle.values):
+        for smaller in _smaller(value):
+            yield replace(bundle, values=(*bundle.values[:place], smaller, *bundle.values[place + 1 :]))
+    for length in sorted({length for value in bundle.values for length in value.shape or ()}):
+        for less in sorted({2, length // 2, length - 1}):
+            if 0 < less < length:
+                yield replace(bundle, values=tuple(_with_length(value, length, less) for value in bundle.values))
+
+
+def _without_arguments(bundle: Bundle) -> Iterator[Bundle]:
+    """Without one that the function does not use."""
+    tree = ast.parse(bundle.source)
+    (function,) = (s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == bundle.function)
+    used = {node.id for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    arguments = function.args.args
+    for place, value in enumerate(bundle.values):
+        if value.name not in used and len(arguments) == len(bundle.values) and not function.args.defaults:
+            function.args.args = [*arguments[:place], *arguments[place + 1 :]]
+            yield replace(bundle, source=ast.unparse(tree) + "\n", values=(*bundle.values[:place], *bundle.values[place + 1 :]))
+
+
+def _smaller(value: Value) -> Iterator[Value]:
+    if value.layout != "C":
+        yield replace(value, layout="C")
+    if value.number not in (None, 0, 1):
+        yield replace(value, number=1)
+
+
+def _with_length(value: Value, length: int, less: int) -> Value:
+    """Equal lengths stay equal."""
+    return value if value.shape is None else replace(value, shape=tuple(less if each == length else each for each in value.shape))

@@ -1,0 +1,43 @@
+"""The failure of a bundle, once more: `python BUNDLE` fails as the compiler did."""
+
+from __future__ import annotations
+
+import sys
+
+from polyml.api import kernel
+from polyml.api.kernels import Kernel
+from polyml.bundles.bundle import Bundle, read
+from polyml.errors import ConfigError, PolymlError
+
+
+def compiled(bundle: Bundle) -> Kernel:
+    """The kernel, which raises what the compiler does. ConfigError where the bundle's source does not run."""
+    try:
+        function = bundle.defined()
+    except Exception as problem:
+        raise ConfigError(f"the source of the bundle raises {type(problem).__name__}: {problem}") from None
+    return kernel(function, cache=False, on_defect="raise", fallback="error", **bundle.settings)
+
+
+def repeat(bundle: Bundle) -> PolymlError | None:
+    """What the compiler raises; None where it does not fail."""
+    called = compiled(bundle)
+    try:
+        called(*bundle.arguments())
+    except PolymlError as problem:
+        return problem
+    return None
+
+
+def main(path: str) -> None:
+    """What `python BUNDLE` does: it ends with the error and status 1, or says that there is none."""
+    try:
+        found = read(path)
+        problem = repeat(found)
+    except PolymlError as unusable:
+        print(unusable, file=sys.stderr)
+        sys.exit(2)
+    if problem is None:
+        print(f"{found.function} compiles and runs: the defect is mended here, or needs what is not in the bundle")
+        return
+    raise problem

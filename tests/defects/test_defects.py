@@ -1,0 +1,207 @@
+"""Bundles repeated, reduced and bisected, with faults put into passes."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from polyml import pipeline
+from polyml.bundles.bundle import Bundle, Value
+from polyml.codegen.ast import Loop
+from polyml.defects import reduce as reducing
+from polyml.defects.bisect import bisect
+from polyml.defects.repeat import repeat
+from polyml.errors import CompileError, ConfigError
+from tests.cli.running import run
+
+SOURCE = """
+import numpy as np
+
+def f(A, B, C, alpha):
+    T = np.zeros((C.shape[0], C.shape[1]))
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                T[i, j] += alpha * A[i, k] * B[k, j]
+    for i in range(C.shape[0]):
+        for j in range(1, C.shape[1]):
+            C[i, j] = C[i, j - 1] * 0.5 + T[i, j]
+"""
+VALUES = (Value("A", "float64", (40, 50)), Value("B", "float64", (50, 45)), Value("C", "float64", (40, 45)), Value("alpha", "float", None))
+BUNDLE = Bundle("f", SOURCE.strip() + "\n", VALUES, {}, "CompileError", "stage vectorize failed: KeyError: 'injected'")
+PASSES = (
+    "build", "with_extremes", "with_partial_results", "with_fetches", "with_even_shares", "pack", "separate_full_tiles", "with_private_arrays",
+    "with_cuts", "vectorize", "with_rings",
+)  # fmt: skip
+
+
+def stopped(*given):
+    raise KeyError("injected")
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_bundle_repeats_the_failure_of_a_pass(monkeypatch, name):
+    assert name == PASSES[0] or repeat(BUNDLE) is None
+    monkeypatch.setattr(pipeline, name, stopped)
+    assert repeat(BUNDLE).message == f"stage {name} failed: KeyError: 'injected'"
+
+
+def test_the_file_alone_ends_with_the_error(tmp_path):
+    file = tmp_path / BUNDLE.file
+    file.write_text(BUNDLE.text())
+    end = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
+    assert end.returncode == 0 and "compiles and runs" in end.stdout
+    broken = f"import polyml.pipeline\npolyml.pipeline.pack = lambda *given: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
+    end = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, check=False)
+    assert end.returncode == 1 and end.stderr.splitlines()[-2].endswith("CompileError: error: stage pack failed: KeyError: 'injected'")
+    file.write_text("x = 1\n")
+    end = subprocess.run([sys.executable, "-c", f"from polyml.defects.repeat import main; main({str(file)!r})"], capture_output=True, text=True, check=False)
+    assert end.returncode == 2 and "is no bundle" in end.stderr
+
+
+# Reduced
+
+
+def fails_on(text):
+    """A stand-in for processes: bundles whose source has the text fail."""
+    return lambda bundle: "CompileError: .." if text in bundle.source else ""
+
+
+def test_a_reduced_bundle_has_only_what_fails(monkeypatch):
+    monkeypatch.setattr(reducing, "failure", fails_on("C[i, j - 1]"))
+    given = replace(BUNDLE, settings={"fp": "strict"})
+    found = reducing.reduced(given)
+    assert "C[i, j - 1]" in found.source and "A[i, k]" not in found.source and len(found.source) < len(given.source) / 2
+    assert [value.name for value in found.values] == ["C"] and found.settings == {}
+    assert max(found.values[0].shape) <= 2
+    assert reducing.reduced(replace(given, source=given.source.replace("j - 1", "j"))) is None
+
+
+def test_a_failure_is_told_by_its_process(monkeypatch):
+    assert reducing.failure(BUNDLE) == ""
+    child = reducing._CHILD.replace("\nimport sys\n", "\nimport sys, polyml.pipeline\npolyml.pipeline.pack = lambda *given: {}['k%d' % id(given)]\n")
+    monkeypatch.setattr(reducing, "_CHILD", child)
+    assert reducing.failure(BUNDLE) == "CompileError stage pack failed: KeyError: .."
+    monkeypatch.setattr(reducing, "_CHILD", "import os; os.abort()")
+    assert reducing.failure(BUNDLE) == "signal 6"
+    monkeypatch.setattr(reducing, "_CHILD", "while True: pass")
+    monkeypatch.setattr(reducing, "SECONDS", 0.2)
+    assert reducing.failure(BUNDLE) == "no end"
+
+
+# Bisected
+
+
+def changed(monkeypatch, name, change):
+    true = getattr(pipeline, name)
+    monkeypatch.setattr(pipeline, name, lambda *given: change(true(*given)))
+
+
+def without_the_last(program):
+    return replace(program, body=program.body[:-1])
+
+
+def in_any_order(program):
+    """Every loop is said to be parallel, that along which C is summed up too."""
+
+    def marked(node):
+        body = tuple(map(marked, node.body)) if hasattr(node, "body") else ()
+        return replace(node, body=body, **({"parallel": True} if isinstance(node, Loop) else {})) if body else node
+
+    return replace(program, body=tuple(map(marked, program.body)))
+
+
+def test_without_a_fault_there_is_no_culprit():
+    found = bisect(BUNDLE)
+    assert found.culprit == "" and found.passes == (*PASSES, "llvm")
+    assert str(found).startswith("right after each of build, ")
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_the_first_pass_after_which_results_differ_is_named(monkeypatch, name):
+    changed(monkeypatch, name, without_the_last)
+    found = bisect(BUNDLE)
+    assert found.culprit == name and found.passes == PASSES[: PASSES.index(name)]
+    assert found.difference.startswith("C[0, 1] is ") and "C[i, j] = C[i, j - 1] * 0.5 + T[i, j]" in found.statements[0]
+
+
+def test_wrong_claims_about_orders_are_found(monkeypatch):
+    changed(monkeypatch, "build", in_any_order)
+    found = bisect(BUNDLE)
+    assert found.culprit == "build" and "in any order" in found.difference
+
+
+def test_code_that_differs_from_a_right_program(monkeypatch):
+    true = pipeline.emit
+
+    def wrong(program, *, finished, **named):
+        return true(program, finished=lambda unit: finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition))), **named)
+
+    monkeypatch.setattr(pipeline, "emit", wrong)
+    found = bisect(BUNDLE)
+    assert found.culprit == "llvm" and found.passes == PASSES and "C[i, j]" in found.statements[0]
+
+
+def test_a_pass_that_fails_is_the_culprit(monkeypatch):
+    monkeypatch.setattr(pipeline, "with_private_arrays", stopped)
+    found = bisect(BUNDLE)
+    assert found.culprit == "with_private_arrays" and found.passes == PASSES[: PASSES.index("with_private_arrays")]
+
+
+def test_lengths_of_flattened_arrays_are_the_bundle_s():
+    source = "def f(n, A, B):\n    for i in range(n):\n        for j in range(n):\n            A[i * n + j] = B[j * n + i]\n"
+    values = (Value("n", "int", None, number=20), Value("A", "float64", (400,)), Value("B", "float64", (400,)))
+    assert bisect(replace(BUNDLE, source=source, values=values)).longest == 400
+
+
+def test_python_that_raises_cannot_be_compared():
+    source = "def f(A, B, C, alpha):\n    A[0, 1000] = 1.0\n"
+    with pytest.raises(ConfigError, match="f raises IndexError as plain Python"):
+        bisect(replace(BUNDLE, source=source))
+    with pytest.raises(ConfigError, match="the source of the bundle raises NameError"):
+        bisect(replace(BUNDLE, source="x = missing\n" + SOURCE))
+
+
+# The commands
+
+
+def test_commands(tmp_path, monkeypatch):
+    file = tmp_path / "defects" / BUNDLE.file
+    file.parent.mkdir()
+    file.write_text(BUNDLE.text())
+    monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path))
+    assert f"{file}\n" in run("doctor")[0] and BUNDLE.message in run("doctor")[0]
+    assert "right after each of build" in run("bisect", str(file))[0]
+    assert "does not fail" in run("doctor", "--reduce", str(file), code=1)[1]
+    for words in (["bisect"], ["doctor", "--reduce"]):
+        assert "is no bundle" in run(*words, __file__, code=2)[1]
+        assert "No such file" in run(*words, str(tmp_path / "none.py"), code=2)[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(reducing, "failure", fails_on("T[i, j] +="))
+        out, _ = run("doctor", "--reduce", str(file))
+        assert out.splitlines()[-1].startswith(str(tmp_path / "defects" / "f-")) and len(list(file.parent.iterdir())) == 2
+    monkeypatch.setattr(pipeline, "pack", stopped)
+    out, _ = run("bisect", str(file), code=1)
+    assert "wrong after   pack" in out and "KeyError: 'injected'" in out
+    assert '"culprit": "pack"' in run("bisect", str(file), "--json", code=1)[0]
+
+
+def test_errors_that_have_no_stage_name_the_compiler(monkeypatch):
+    monkeypatch.setattr(pipeline, "compile", lambda *given, **named: (_ for _ in ()).throw(CompileError("loading failed")))
+    assert bisect(BUNDLE).culprit == "the compiler"
+
+
+def test_sizes_alone_decide(monkeypatch):
+    true = pipeline.pack
+
+    def only_large(program, host, layouts, typical):
+        return stopped() if typical and max(typical.values()) >= 45 else true(program, host, layouts, typical)
+
+    monkeypatch.setattr(pipeline, "pack", only_large)
+    monkeypatch.setattr("polyml.defects.bisect.MOST_SECONDS", 0)
+    found = bisect(BUNDLE)
+    assert found.culprit == "pack" and found.longest == 50
+    assert np.prod(found.longest) == 50
