@@ -19,7 +19,7 @@ from types import FunctionType
 
 import numpy as np
 
-from benchmarks import pythran
+from benchmarks import chosen, pythran
 from benchmarks.peer import PeerUnavailable
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Failed, Process, taking_turns
@@ -241,6 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows += compare(name, options.preset, options.threads, peers, options.repeat, options.budget)
         write_rows(options.json, rows)
     show(rows, peers)
+    print(*chosen.lines(peers), sep="\n")
     return int(any(r.peer == "polyml" and r.seconds is None for r in rows))
 
 

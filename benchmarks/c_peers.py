@@ -24,7 +24,7 @@ def gcc(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -> 
 
 
 def polly(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -> dict[str, Call]:
-    compiler = _clang_with_polly()
+    compiler = clang_with_polly()
     if compiler is None:
         raise PeerUnavailable("there is no clang with Polly")
     command = [compiler, *_FLAGS, "-mllvm", "-polly"]
@@ -51,7 +51,7 @@ def _gcc() -> str:
 
 
 @cache
-def _clang_with_polly() -> str | None:
+def clang_with_polly() -> str | None:
     """The first clang in the path, newest version first, that takes Polly's option."""
     for name in ("clang", *(f"clang-{version}" for version in range(30, 9, -1))):
         compiler = shutil.which(name)

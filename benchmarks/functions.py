@@ -19,6 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import chosen
 from benchmarks.generated import function_of
 from benchmarks.results import print_geometric_mean, write_rows
 from benchmarks.turns import Failed, taking_turns
@@ -128,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(compare(function, dtype, options.size, options.repeat, options.budget))
             write_rows(options.json, rows)
     show(rows)
+    print(*chosen.lines(["numpy"]), sep="\n")
     return int(any(row.ratio is None for row in rows))
 
 

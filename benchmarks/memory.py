@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
-from benchmarks import bandwidth, worker
+from benchmarks import bandwidth, chosen, worker
 from benchmarks.peers import PEERS
 from benchmarks.polybench import expectation
 from benchmarks.results import geometric_mean, write_rows
@@ -308,6 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 )
             write_rows(options.json, rows)
     (show_vectors if options.kind == "vectors" else show_stencils)(rows)
+    if options.kind == "stencils":
+        print(*chosen.lines([options.peer]), sep="\n")
     return int(any(row.seconds is None for row in rows))
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
+from benchmarks import chosen
 from benchmarks.peers import PEERS
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Process, rounds
@@ -228,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_rows(options.json, rows)
     rows.sort(key=lambda r: options.threads.index(r.threads))
     show(rows, peers)
+    print(*chosen.lines(peers), sep="\n")
     return int(any(r.peer == "polyml" and r.failure for r in rows))
 
 

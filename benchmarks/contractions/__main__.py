@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import chosen
 from benchmarks.contractions import cold, report
 from benchmarks.contractions.measure import Row, measure, with_share
 from benchmarks.contractions.peak import peak_rate
@@ -107,6 +108,7 @@ def _measured(work: Set, cases: Sequence[str], peers: Sequence[str], options: ar
         rows += [with_share(row, peak_rates[dtype, threads]) for row in found]
         write_rows(options.json, [*before, *rows])
     report.show(work, peers, rows, peak_rates)
+    print(*chosen.lines(peers), sep="\n")
     return rows
 
 
