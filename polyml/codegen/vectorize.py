@@ -7,7 +7,7 @@ tile, a stencil its vectors along the rows, a dot product its lanes of partial s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import prod
@@ -103,8 +103,9 @@ class _Vectorizer:
         if imperfect and self._distributed(nest) < DISTRIBUTION_GAIN * min(apart, together):
             return tuple(made for node in body for made in self._nest(with_body(loop, (node,)), shared))
         if best is not None and together <= apart:
-            self._note(nest, best[0])
-            return reshape(nest, best[0])
+            made = reshape(nest, best[0])
+            self._note(nest, best[0], made)
+            return made
         inside = self.nodes(body, (*shared, *chain)) if imperfect else body
         for outer in reversed(chain):
             inside = (with_body(outer, inside),)
@@ -180,15 +181,21 @@ class _Vectorizer:
                 return
         raise refused(loop, "iterations touch the same element, apart from the sums of an innermost loop")
 
-    def _note(self, nest: Nest, shape: Shape) -> None:
-        """What was chosen and what it is thought to cost, where sizes decide about it."""
+    def _note(self, nest: Nest, shape: Shape, made: Sequence[Node]) -> None:
+        """What was chosen and what it is thought to cost, where sizes decide about it; of loops that a schedule names, their order too,
+        where it became another.
+        """
         names = dict.fromkeys(statement.name for statement, _, _ in nest.statements())
         if not self._sizes or self._rare or any(name.startswith("fill_") for name in names):
             return
-        loops = [f"{nest.chain[v].var} by {count}" for v, count in shape.jams]
+        called = [loop.name or loop.var for loop in nest.chain]
+        loops = [f"{called[v]} by {count}" for v, count in shape.jams]
         if shape.vector is not None:
             begins = "" if shape.line is None else " on cache lines"
-            loops.append(f"{nest.chain[shape.vector].var} by {shape.vectors} x {shape.lanes} lanes{begins}")
+            loops.append(f"{called[shape.vector]} by {shape.vectors} x {shape.lanes} lanes{begins}")
+        order = [called[v] for v in _order(nest.chain, made)]
+        if all(loop.name for loop in nest.chain) and order != called:
+            loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
 
     def _distributed(self, nest: Nest) -> float:
@@ -419,6 +426,18 @@ def _has_plain_rest(model: CostModel, vector: int, sums: set[str]) -> bool:
 def refused(loop: Loop, why: str) -> ScheduleError:
     """What the schedule asks of the loop cannot be."""
     return ScheduleError(f"loop `{loop.name}` cannot be run as asked ({', '.join(loop.asked.words())}): {why}")
+
+
+def _order(chain: Sequence[Loop], made: Sequence[Node]) -> list[int]:
+    """The loops of a chain, by number, as they stand in what the chain became: those of its first nest."""
+    found: list[int] = []
+    nodes = tuple(made)
+    while nodes:
+        node = nodes[0]
+        if isinstance(node, Loop):
+            found += [v for v, loop in enumerate(chain) if node.var == loop.var or node.var.startswith(f"{loop.var}_")]
+        nodes = getattr(node, "body", ())
+    return [*dict.fromkeys(found), *(v for v in range(len(chain)) if v not in found)]
 
 
 def _shares_rows(nest: Nest) -> bool:

@@ -258,6 +258,18 @@ def test_explain_says_what_is_asked_for_and_slower():
     assert "what is asked" not in made.explain()
 
 
+def test_explain_says_where_loops_come_out_in_another_order():
+    A, B, C = (np.ones((60, 60)) for _ in range(3))
+    made = polyml.kernel(cache=False, threads=1)(gathering)
+    moved = made.with_schedule(made.schedule("source", A, B, C).interchange("i", "k"))
+    moved(A, B, C)
+    assert "loops from the outermost j, i, k, not k, j, i, as none of them is asked anything" in moved.explain()
+    kept = made.with_schedule(made.schedule("source", A, B, C).interchange("i", "k").unroll_jam("i", 2))
+    kept(A, B, C)
+    made(A, B, C)
+    assert "from the outermost" not in kept.explain() + made.explain()
+
+
 def gathering(A, B, C):
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):
