@@ -41,6 +41,8 @@ _OPENBLAS_BITS = {
 }
 """Vectors of the cores that OpenBLAS's dynamic builds know (its driver/others/dynamic.c and kernel/x86_64)."""
 
+_MOST_S = 60  # of a process that is asked
+
 _OPENBLAS = """
 import {0}, sys
 from threadpoolctl import threadpool_info
@@ -178,7 +180,10 @@ def _said(program: str) -> str:
 
 def _run(command: Sequence[str], **variables: str) -> str:
     with unhindered():
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables}, timeout=_MOST_S)
+        except subprocess.TimeoutExpired:
+            return ""
     return done.stdout + (done.stderr if command[0] != sys.executable else "") if done.returncode == 0 else ""
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
+from tests import campaign
 from tests.transformations import Tally, hides, recording
 
 
@@ -84,3 +85,16 @@ def test_pairs_are_of_one_compilation_and_a_part_boundary_goes_with_all():
 
 def test_most_floats_decide_what_is_hidden():
     assert hides([np.array([np.nan, np.inf, 1.0])]) and not hides([np.array([np.nan, 1.0])]) and not hides([3, np.arange(3)])
+
+
+def test_a_campaign_gives_each_fuzzer_its_share_and_goes_on_where_it_ended():
+    done, steps = [0] * len(campaign.SHARES), 0
+    while (turn := campaign.next_turn(done, 20_000)) is not None:
+        place, count = turn
+        done[place] += count
+        steps += 1
+        shares = [count / share for count, (share, _, _) in zip(done, campaign.SHARES)]
+        assert max(shares) - min(shares) <= campaign.STEP / 100 + 1
+    assert done == [12_000, 4_000, 3_400, 600] and steps == 16
+    state = campaign.State(done, Tally(programs=20_000), 1.5)
+    assert campaign.State.from_json(state.to_json()) == state
