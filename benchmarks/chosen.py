@@ -27,7 +27,7 @@ LIBRARIES = {
     "torch": ("MKL", "oneDNN of PyTorch", "ATen"),
     "onednn": ("oneDNN",),
     "numba": ("numba",),
-    "pythran": ("gcc",),
+    "pythran": ("gcc", "OpenBLAS of the system"),
     "gcc": ("gcc",),
     "pluto": ("gcc",),
     "polly": ("clang",),
@@ -44,12 +44,17 @@ _OPENBLAS_BITS = {
 _MOST_S = 60  # of a process that is asked
 
 _OPENBLAS = """
-import {0}, sys
+{0}
 from threadpoolctl import threadpool_info
 for each in threadpool_info():
-    if each["internal_api"] == "openblas" and "{1}.libs" in each["filepath"]:
+    if each["internal_api"] == "openblas" and "{1}" in each["filepath"]:
         print(each["version"], each["architecture"])
 """
+_LOADED = {  # what loads an OpenBLAS, and what its path has
+    "NumPy": ("import numpy", "numpy.libs"),
+    "SciPy": ("import scipy.linalg", "scipy.libs"),
+    "the system": ("import ctypes; ctypes.CDLL('libopenblas.so.0')", "libopenblas"),
+}
 _TORCH = """
 import torch
 torch.mm(torch.ones(8, 8), torch.ones(8, 8))
@@ -90,8 +95,7 @@ def lines(peers: Collection[str]) -> list[str]:
 def chosen(library: str) -> Choice:
     """What the library says in a process of its own."""
     if library.startswith("OpenBLAS"):
-        package = library.rpartition(" ")[2].lower()
-        return openblas(library, _said(_OPENBLAS.format("scipy.linalg" if package == "scipy" else package, package)))
+        return openblas(library, _said(_OPENBLAS.format(*_LOADED[library.removeprefix("OpenBLAS of ")])))
     if library in ("MKL", "oneDNN of PyTorch", "ATen"):
         return of_torch(library, _said(_TORCH))
     if library == "NumPy's loops":

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -79,6 +83,13 @@ def type_name(argument: object, dtype: str | None = None) -> str:
     return dtype if isinstance(argument, float) and dtype else type(argument).__name__
 
 
+@cache
+def _has_blas() -> bool:
+    """Whether the compiler finds cblas.h, which Pythran's products include."""
+    command = ["gcc", "-E", "-x", "c", "-", "-o", os.devnull]
+    return bool(shutil.which("gcc")) and subprocess.run(command, input=b"#include <cblas.h>", capture_output=True, check=False).returncode == 0
+
+
 def compiled(text: str, name: str) -> Callable:
     """The function `name` of a module's text, kept in `peer.built`. PeerUnavailable without Pythran."""
     try:
@@ -90,12 +101,17 @@ def compiled(text: str, name: str) -> Callable:
     def make(folder: Path) -> None:
         source = folder / f"{module}.py"
         source.write_text(text)
-        pythran.compile_pythranfile(
-            str(source),
-            output_file=str(folder / f"{module}.so"),
-            extra_compile_args=list(FLAGS),
-            extra_link_args=["-fopenmp"],  # without -ffast-math: see c_peers
-        )
+        try:
+            pythran.compile_pythranfile(
+                str(source),
+                output_file=str(folder / f"{module}.so"),
+                extra_compile_args=list(FLAGS),
+                extra_link_args=["-fopenmp"],  # without -ffast-math: see c_peers
+            )
+        except Exception as problem:
+            if not _has_blas():
+                raise PeerUnavailable("Pythran's products need a BLAS with headers (Debian: libopenblas-dev)") from problem
+            raise
 
     folder = built(make, text, repr(FLAGS), metadata.version("pythran"))
     found = importlib.util.spec_from_file_location(module, folder / f"{module}.so")

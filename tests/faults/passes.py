@@ -1,0 +1,95 @@
+"""Passes of the compiler that fail: the call goes on with a simpler form, which is right, says so once and leaves a bundle."""
+
+from __future__ import annotations
+
+import copy
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+import kernels
+import polyml
+from polyml import pipeline
+from polyml.bundles import folder as bundles
+from polyml.bundles.bundle import read
+from polyml.defects.repeat import repeat
+from polyml.errors import CompileError
+from polyml.runtime.cache import Cache
+from tests.faults.campaign import Fault, Tally
+
+_ERRORS = (KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError, ZeroDivisionError)
+_ALWAYS = -1
+
+
+@contextmanager
+def _failing(name: str, error: type[Exception], times: int) -> Iterator[None]:
+    """The pass of that name fails so often."""
+    left, true = [times], pipeline._Clock.__call__
+
+    def call(self, stage, run, *single):
+        def stopped():
+            left[0] -= 1
+            raise error("injected")
+
+        return true(self, stage, stopped if (*single, stage)[0] == name and left[0] else run, *single)
+
+    pipeline._Clock.__call__ = call
+    try:
+        yield
+    finally:
+        pipeline._Clock.__call__ = true
+
+
+def _passes(function, arguments) -> list[str]:
+    """What a compilation of the function runs, in order."""
+    seen: dict[str, None] = {}
+    with pipeline.watched(lambda name, made: seen.setdefault(name)):
+        polyml.kernel(function, cache=False)(*copy.deepcopy(arguments))
+    return list(seen)
+
+
+def passes_that_fail(count: int, seed: int, folder: Path) -> Tally:
+    """In each trial another pass of a kernel of PolyBench raises some exception, once, twice or whenever it runs."""
+    tally, rng = Tally(), random.Random(seed)
+    for number in range(count):
+        benchmark = kernels.load(rng.choice(kernels.NAMES))
+        arguments = list(benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(seed), np.dtype(benchmark.dtype)).values())
+        function = benchmark.kernel.py_func
+        name = rng.choice(_passes(function, arguments))
+        error, times = rng.choice(_ERRORS), rng.choice((1, 2, _ALWAYS))
+        where = f"trial {number} of seed {seed}: {name} of {benchmark.name} raises {error.__name__} {'always' if times < 0 else times}"
+        try:
+            tally.add(_trial(function, arguments, name, error, times, folder / str(number)))
+        except Exception as problem:
+            tally.fail(f"{where}: {type(problem).__name__}: {problem}")
+    return tally
+
+
+def _trial(function, arguments, name: str, error: type[Exception], times: int, folder: Path) -> str:
+    """How it ended. AssertionError where that is wrong."""
+    compiled = polyml.kernel(function, on_defect="simpler", cache_dir=str(folder))
+    mine, right = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    with warnings.catch_warnings(record=True) as caught, _failing(name, error, times):
+        warnings.simplefilter("always")
+        compiled(*mine)
+        compiled(*copy.deepcopy(arguments))
+    with np.errstate(all="ignore"):
+        function(*right)
+    for one, other in zip(mine, right):
+        scale = float(np.max(np.abs(other), initial=1.0))
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5 * scale)
+    said = [str(w.message) for w in caught if issubclass(w.category, polyml.PolymlDefectWarning)]
+    assert len(said) == 1 and f"{name} failed: {error.__name__}: 'injected'" in said[0].replace(": injected", ": 'injected'"), said
+    (file,) = bundles.kept(Cache(str(folder), 10**9))
+    assert str(file) in said[0]
+    with _failing(name, error, _ALWAYS):
+        again = repeat(read(file))
+    assert isinstance(again, CompileError) and again.message == read(file).message, again
+    return "in a simpler form" if compiled.compiled else "as plain Python"
+
+
+FAULTS = (Fault("passes that fail", 300, 6, passes_that_fail),)
