@@ -114,7 +114,8 @@ def in_any_order(program):
     return replace(program, body=tuple(map(marked, program.body)))
 
 
-def test_without_a_fault_there_is_no_culprit():
+def test_without_a_fault_there_is_no_culprit(monkeypatch):
+    monkeypatch.setattr("polyml.defects.bisect.MOST_SECONDS", 0.5)
     found = bisect(BUNDLE)
     assert found.culprit == "" and found.passes == (*PASSES, "llvm")
     assert str(found).startswith("right after each of build, ")
@@ -169,6 +170,7 @@ def test_python_that_raises_cannot_be_compared():
 
 
 def test_commands(tmp_path, monkeypatch):
+    monkeypatch.setattr("polyml.defects.bisect.MOST_SECONDS", 0)
     file = tmp_path / "defects" / BUNDLE.file
     file.parent.mkdir()
     file.write_text(BUNDLE.text())
