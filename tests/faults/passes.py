@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 
 import kernels
 import polyml
+from kernels._accuracy import compare
 from polyml import pipeline
 from polyml.bundles import folder as bundles
 from polyml.bundles.bundle import read
@@ -44,11 +46,11 @@ def _failing(name: str, error: type[Exception], times: int) -> Iterator[None]:
         pipeline._Clock.__call__ = true
 
 
-def _passes(function, arguments) -> list[str]:
+def _passes(function: FunctionType, arguments: Mapping[str, object]) -> list[str]:
     """What a compilation of the function runs, in order."""
     seen: dict[str, None] = {}
     with pipeline.watched(lambda name, made: seen.setdefault(name)):
-        polyml.kernel(function, cache=False)(*copy.deepcopy(arguments))
+        polyml.kernel(function, cache=False)(*copy.deepcopy(arguments).values())
     return list(seen)
 
 
@@ -57,31 +59,28 @@ def passes_that_fail(count: int, seed: int, folder: Path) -> Tally:
     tally, rng = Tally(), random.Random(seed)
     for number in range(count):
         benchmark = kernels.load(rng.choice(kernels.NAMES))
-        arguments = list(benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(seed), np.dtype(benchmark.dtype)).values())
-        function = benchmark.kernel.py_func
-        name = rng.choice(_passes(function, arguments))
+        arguments = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(seed), np.dtype(benchmark.dtype))
+        name = rng.choice(_passes(benchmark.kernel.py_func, arguments))
         error, times = rng.choice(_ERRORS), rng.choice((1, 2, _ALWAYS))
         where = f"trial {number} of seed {seed}: {name} of {benchmark.name} raises {error.__name__} {'always' if times < 0 else times}"
         try:
-            tally.add(_trial(function, arguments, name, error, times, folder / str(number)))
+            tally.add(_trial(benchmark, arguments, name, error, times, folder / str(number)))
         except Exception as problem:
-            tally.fail(f"{where}: {type(problem).__name__}: {problem}")
+            tally.fail(f"{where}: {type(problem).__name__}: {str(problem)[:300]}")
     return tally
 
 
-def _trial(function, arguments, name: str, error: type[Exception], times: int, folder: Path) -> str:
+def _trial(benchmark: kernels.Benchmark, arguments: Mapping[str, object], name: str, error: type[Exception], times: int,
+           folder: Path) -> str:  # fmt: skip
     """How it ended. AssertionError where that is wrong."""
-    compiled = polyml.kernel(function, on_defect="simpler", cache_dir=str(folder))
-    mine, right = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    compiled = polyml.kernel(benchmark.kernel.py_func, on_defect="simpler", cache_dir=str(folder))
+    given = copy.deepcopy(arguments)
     with warnings.catch_warnings(record=True) as caught, _failing(name, error, times):
         warnings.simplefilter("always")
-        compiled(*mine)
-        compiled(*copy.deepcopy(arguments))
-    with np.errstate(all="ignore"):
-        function(*right)
-    for one, other in zip(mine, right):
-        scale = float(np.max(np.abs(other), initial=1.0))
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5 * scale)
+        compiled(*given.values())
+        compiled(*copy.deepcopy(arguments).values())
+    accuracy = compare(benchmark, benchmark.sizes["MINI"], arguments, given)
+    assert accuracy.ok, accuracy
     said = [str(w.message) for w in caught if issubclass(w.category, polyml.PolymlDefectWarning)]
     assert len(said) == 1 and f"{name} failed: {error.__name__}: 'injected'" in said[0].replace(": injected", ": 'injected'"), said
     (file,) = bundles.kept(Cache(str(folder), 10**9))
