@@ -165,7 +165,7 @@ def test_a_compilation_that_is_interrupted_leaves_nothing(monkeypatch):
     stages = []
     original = pipeline._Clock.__call__
 
-    def interrupting(self, name, run):
+    def interrupting(self, name, run, *single):
         def interrupted():
             stages.append(name)
             if name == interrupted_stage:
