@@ -54,7 +54,7 @@ from polyml.runtime.arguments import Argument
 from polyml.runtime.artifact import Artifact
 from polyml.runtime.binding import MISS, Guard, Outcome
 from polyml.runtime.cache import Cache, open_cache
-from polyml.runtime.captures import Captures, captures
+from polyml.runtime.captures import Captures, captures, of_itself
 from polyml.runtime.sizes import FORMS, Sizes, sizes_of
 from polyml.source import Loc
 from polyml.target import Target
@@ -340,7 +340,7 @@ class Kernel(Scheduled, Reported):
             self._always = Plain(active(), guards, run, self._as_python)
             self._hot = Hot(active(), self._always, None)
         elif kinds is not None:
-            self._kinds.add(kinds, Plain(active(), captures(self.py_func).guards, run, self._as_python))
+            self._kinds.add(kinds, Plain(active(), of_itself(self.py_func), run, self._as_python))
         return self._as_python.run(run, args, kwargs)
 
     def _refusals(self, decided: bool) -> tuple[Refusals, tuple[Guard, ...]]:

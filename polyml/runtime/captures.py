@@ -39,6 +39,15 @@ def captures(function: FunctionType) -> Captures:
     return Captures(tuple(guards), "\n".join(lines), portable)
 
 
+def of_itself(function: FunctionType) -> tuple[Guard, ...]:
+    """The guards of names in the function's own text, without those of the functions that it calls: enough where plain Python runs it,
+    which looks the others up itself.
+    """
+    cells, names = function.__closure__ or (), function.__code__.co_names
+    own = {*map(id, cells)}
+    return tuple(g for g in captures(function).guards if id(g.place) in own or g.place is function.__globals__ and g.key in names)
+
+
 def _collect(function: FunctionType, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
     code, portable = function.__code__, True
     for kind, names in (("global", code.co_names), ("cell", code.co_freevars)):

@@ -1,6 +1,7 @@
 """The functions that `benchmarks.plain` times give Python's results, call after call."""
 
 import copy
+import re
 import sys
 import warnings
 
@@ -29,3 +30,20 @@ def test_results_are_python_s(case, monkeypatch):
 
 def test_there_are_sixty_of_eight_kinds():
     assert len(CASES) >= 60 and len({case.kind for case in CASES}) >= 8
+
+
+def numbers_in(text):
+    return [int(found) * FACTOR for found in re.findall(r"\d+", text)]
+
+
+FACTOR = 1
+
+
+def test_a_settled_call_asks_for_its_own_names_alone(monkeypatch):
+    kernel = polyml.kernel(cache=False, fallback="silent")(numbers_in)
+    for _ in range(5):
+        assert kernel("1a2") == [1, 2]
+    (settled,) = kernel._kinds.settled.values()
+    assert {"re"} <= {guard.key for guard in settled.guards} <= {"re", "int", "FACTOR"}  # not those that `re.findall` leads to
+    monkeypatch.setitem(globals(), "FACTOR", 10)
+    assert kernel("1a2") == [10, 20]
