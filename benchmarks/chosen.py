@@ -161,8 +161,8 @@ def of_compiler(name: str) -> Choice:
 
         name = clang_with_polly() or name
         found = _run([name, "-march=native", "-###", "-x", "c", "-c", os.devnull]) if which(name) else ""
-        cpu, features = re.search(r'"-target-cpu" "([^"]+)"', found), found
-        wide = "avx512f" if '"+avx512f"' in features else "avx2" if '"+avx2"' in features else ""
+        cpu = re.search(r'"-target-cpu" "([^"]+)"', found)
+        wide = "avx512f" if '"+avx512f"' in found else "avx2" if '"+avx2"' in found else ""
     return Choice(name, f"{cpu[1]} {wide}".strip(), _bits(wide)) if cpu else Choice(name, "not there")
 
 

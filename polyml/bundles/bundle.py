@@ -16,7 +16,7 @@ import linecache
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import FunctionType
 
 import numpy as np
@@ -56,6 +56,10 @@ class Value:
         drawn = rng.integers(0, 7, shape) if dtype.kind in "iub" else rng.random(shape)
         values = np.asarray(drawn).astype(dtype, order="F" if self.layout == "F" else "C")
         return values[..., ::2] if gaps else values
+
+    def with_lengths(self, lengths: Mapping[int, int]) -> Value:
+        """With other lengths of dimensions in the place of these. Equal lengths stay equal."""
+        return self if self.shape is None else replace(self, shape=tuple(lengths.get(length, length) for length in self.shape))
 
 
 @dataclass(frozen=True)

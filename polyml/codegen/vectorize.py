@@ -193,8 +193,7 @@ class _Vectorizer:
         if shape.vector is not None:
             begins = "" if shape.line is None else " on cache lines"
             loops.append(f"{called[shape.vector]} by {shape.vectors} x {shape.lanes} lanes{begins}")
-        order = [called[v] for v in _order(nest.chain, made)]
-        if all(loop.name for loop in nest.chain) and order != called:
+        if all(loop.name for loop in nest.chain) and (order := [called[v] for v in _order(nest.chain, made)]) != called:
             loops.append(f"loops from the outermost {', '.join(order)}, not {', '.join(called)}, as none of them is asked anything")
         self.notes.append(f"{', '.join(names)}: {', '.join(loops)}: {self._model(nest).terms(shape)}")
 

@@ -7,13 +7,13 @@ of what comes after the last pass. Arrays are small at first and become larger w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from polyml import pipeline
-from polyml.bundles.bundle import Bundle, Value
+from polyml.bundles.bundle import Bundle
 from polyml.codegen import interpret
 from polyml.codegen.ast import Program
 from polyml.codegen.walk import ORDERS
@@ -79,12 +79,8 @@ def _smaller(bundle: Bundle) -> Iterator[Bundle]:
             break
         known = sorted({length for value in bundle.values for length in value.shape or () if length > limit})
         lengths = {length: max(1, limit - len(known) + 1 + place) for place, length in enumerate(known)}
-        yield replace(bundle, values=tuple(_with_lengths(value, lengths) for value in bundle.values))
+        yield replace(bundle, values=tuple(value.with_lengths(lengths) for value in bundle.values))
     yield bundle
-
-
-def _with_lengths(value: Value, lengths: Mapping[int, int]) -> Value:
-    return value if value.shape is None else replace(value, shape=tuple(lengths.get(length, length) for length in value.shape))
 
 
 def _longest(bundle: Bundle) -> int:

@@ -77,7 +77,7 @@ def _variants(bundle: Bundle) -> Iterator[Bundle]:
     for length in sorted({length for value in bundle.values for length in value.shape or ()}):
         for less in sorted({2, length // 2, length - 1}):
             if 0 < less < length:
-                yield replace(bundle, values=tuple(_with_length(value, length, less) for value in bundle.values))
+                yield replace(bundle, values=tuple(value.with_lengths({length: less}) for value in bundle.values))
 
 
 def _without_arguments(bundle: Bundle) -> Iterator[Bundle]:
@@ -97,8 +97,3 @@ def _smaller(value: Value) -> Iterator[Value]:
         yield replace(value, layout="C")
     if value.number not in (None, 0, 1):
         yield replace(value, number=1)
-
-
-def _with_length(value: Value, length: int, less: int) -> Value:
-    """Equal lengths stay equal."""
-    return value if value.shape is None else replace(value, shape=tuple(less if each == length else each for each in value.shape))
