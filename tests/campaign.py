@@ -24,8 +24,8 @@ from tests.transformations import Tally
 SHARES: tuple[tuple[int, str, tuple[str, ...]], ...] = (
     (60, "tests.mixed", ()),
     (20, "tests.arrays.differential", ()),
-    (17, "tests.fuzz", ("--engines", "strict,threads")),
-    (3, "tests.fuzz", ("--engines", "script,script-sums")),
+    (17, "tests.fuzz", ("--engines", "strict,threads", "--in-turn")),
+    (3, "tests.fuzz", ("--engines", "script,script-sums", "--in-turn")),
 )
 STEP = 5_000  # programs of all fuzzers together between two turns of one
 

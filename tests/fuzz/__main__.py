@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the number of the first one")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--engines", default=",".join(NAMES), help=f"some of {', '.join(ENGINES)}")
+    parser.add_argument("--in-turn", action="store_true", help="each program by one of the engines, those next to it by the others")
     parser.add_argument("--shrink", type=int, default=10, help="how many kinds of failures are made small")
     parser.add_argument("--show", action="store_true", help="print the program --seed and stop")
     parser.add_argument("--tally", type=Path, help="write what fired to this file, as JSON")
@@ -24,11 +25,16 @@ def main() -> int:
     if options.show:
         print(program(options.seed).source, program(options.seed), sep="\n")
         return 0
-    engines = list(dict.fromkeys(["interpret", *options.engines.split(",")]))  # it says where the language departs
-    if unknown := set(engines) - set(ENGINES):
+    named = options.engines.split(",")
+    if unknown := set(named) - set(ENGINES):
         parser.error(f"no such engine: {', '.join(sorted(unknown))}; known: {', '.join(ENGINES)}")
+
+    def engines(seed: int) -> list[str]:
+        chosen = [named[seed % len(named)]] if options.in_turn else named
+        return list(dict.fromkeys(["interpret", *chosen]))  # the interpreter says where the language departs
+
     seeds = range(options.seed, options.seed + options.programs)
-    report = campaign(seeds, lambda seed: engines, options.jobs, shrunk=options.shrink, progress=_progress)
+    report = campaign(seeds, engines, options.jobs, shrunk=options.shrink, progress=_progress)
     print(report.text())
     if options.tally:
         options.tally.write_text(report.tally.to_json())
