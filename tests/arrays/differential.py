@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import linecache
 import sys
 import traceback
@@ -54,13 +55,26 @@ class _Nudged:
         return nudged
 
 
+class _ProductsByName(ast.NodeTransformer):
+    """`a @ b` becomes `np.matmul(a, b)`, which can be nudged: a product in float32 is inexact also where its result is widened."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.MatMult):
+            return node
+        return ast.copy_location(ast.Call(ast.parse("np.matmul", mode="eval").body, [node.left, node.right], []), node)
+
+
 def defined(seed: int, source: str, units: int | None = None):
     """The function, its text where tracebacks and the parser look for it. units: by how much functions are off."""
     name = f"<arrays {seed}>" if units is None else f"<arrays {seed}, off by {units}>"
     text = "import numpy as np\n" + source
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict = {"_copy": _copy}
-    exec(compile(text, name, "exec"), namespace)
+    tree = ast.parse(text, name)
+    if units is not None:
+        tree = ast.fix_missing_locations(_ProductsByName().visit(tree))
+    exec(compile(tree, name, "exec"), namespace)
     if units is not None:
         namespace["np"] = _Nudged(units)
     return namespace["f"]

@@ -126,6 +126,12 @@ def test_random_programs_give_what_numpy_gives(seed):
     assert outcome in ("ok", "python"), what
 
 
+def test_a_narrow_product_that_is_widened_counts_as_inexact():
+    """4693 multiplies complex128 numbers by a product in float32, whose terms cancel: NumPy's order of them is one of many."""
+    outcome, what = check(generate(4693))
+    assert outcome in ("ok", "python"), what
+
+
 def one_element_after_a_reshape(A):
     B = A.reshape(2, -1)
     A[0] = 7
