@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import islpy as isl
 import numpy as np
@@ -19,6 +20,8 @@ from polyml.model.scop import Access, Array, Check, Gather, Index, Load, Scop, S
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
 
+OPERATIONS = 20_000_000  # of isl, for one kind of dependences: about four seconds; a reader waits, and a failure is being written down
+
 _RELATIONS = ("flow", "anti", "output", "value_flow")
 _LOOSEST, _TIGHTEST = 0, 20
 _BINDING = {
@@ -27,6 +30,7 @@ _BINDING = {
 }  # fmt: skip
 _TIGHT = ("*", "/", "**")
 
+_Made = TypeVar("_Made")
 Printed = tuple[str, int]  # a text and how tightly its outermost operation binds
 
 
@@ -74,19 +78,33 @@ def scop_data(scop: Scop) -> dict:
 
 
 def dependences_text(dependences: Dependences) -> str:
-    """flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements."""
+    """flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements; a line that says so where isl
+    does not find them in time.
+    """
     lines = []
     for kind in _RELATIONS:
-        lines.append(kind)
-        lines += [f"    {line}" for line in polyhedra.text(getattr(dependences, kind)).splitlines()]
+        text = _in_time(lambda: polyhedra.text(getattr(dependences, kind)))
+        text = f"not found within {OPERATIONS:,} operations of isl" if text is None else text
+        lines += [kind, *(f"    {line}" for line in text.splitlines())]
     return "\n".join(lines)
 
 
 def dependences_data(dependences: Dependences) -> dict:
-    """kind -> list of relations in full isl syntax, one per pair of statements."""
-    return {
-        kind: [str(piece.coalesce()) for piece in polyhedra.pieces(getattr(dependences, kind))] for kind in _RELATIONS
-    }
+    """kind -> list of relations in full isl syntax, one per pair of statements; None where isl does not find them in time."""
+
+    def pieces(kind: str) -> list[str]:
+        return [str(piece.coalesce()) for piece in polyhedra.pieces(getattr(dependences, kind))]
+
+    return {kind: _in_time(partial(pieces, kind)) for kind in _RELATIONS}
+
+
+def _in_time(made: Callable[[], _Made]) -> _Made | None:
+    """None where isl takes too long, as for the last writers of elements that many statements write."""
+    try:
+        with polyhedra.budget(OPERATIONS):
+            return made()
+    except polyhedra.BudgetExceeded:
+        return None
 
 
 def schedule_text(schedule: isl.Schedule) -> str:

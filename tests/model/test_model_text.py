@@ -14,6 +14,7 @@ from polyml.frontend import syntax
 from polyml.frontend.argtypes import arg_type
 from polyml.frontend.parse import parse
 from polyml.frontend.types import infer
+from polyml.model import text as model_text
 from polyml.model.dependence import dependences
 from polyml.model.extract import extract
 from polyml.model.nest import children
@@ -214,6 +215,16 @@ def test_the_data_of_a_scop_is_json_with_full_isl_syntax(scop):
     assert [made["at"] is None for made in data["statements"]] == [s.loc is None for s in scop.statements.values()]
     assert [a["name"] for a in data["arrays"]] == list(scop.arrays)
     assert data["result_is_tuple"] is True and len(data["results"]) == 2
+
+
+def test_dependences_that_isl_does_not_find_in_time_are_said_to_be_missing(scop, monkeypatch):
+    """A dump, and the record of a failure, come to their end; the other kinds are there."""
+    monkeypatch.setattr(model_text, "OPERATIONS", 2_000)
+    deps = dependences(scop)
+    assert lines_after(dependences_text(deps), "value_flow") == ["not found within 2,000 operations of isl"]
+    assert dependences_data(deps)["value_flow"] is None
+    monkeypatch.undo()
+    assert json.loads(json.dumps(dependences_data(deps)))["value_flow"]
 
 
 def test_dependences_print_by_kind_and_read_back_from_their_data(scop):
