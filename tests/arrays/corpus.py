@@ -1,12 +1,15 @@
-"""The list of array programs, each with arguments; the modules beside this one add to it."""
+"""The list of array programs, each with arguments: `corpus()`, to which the modules beside this one add theirs."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+# in this order, since all draw from one generator
+_MODULES = ("calls", "programs", "borders", "exchanges", "flat", "gathers", "ranges", "halves", "complexes", "rebound", "ufuncs")
 _rng = np.random.default_rng(20)
 
 
@@ -21,6 +24,13 @@ class Program:
 
 
 PROGRAMS: list[Program] = []
+
+
+def corpus() -> list[Program]:
+    """All programs."""
+    for name in _MODULES:
+        importlib.import_module(f"tests.arrays.{name}")
+    return PROGRAMS
 
 
 def program(*arguments):

@@ -11,12 +11,11 @@ from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
 from polyml.frontend.arrays import lowered
 from polyml.frontend.interpret import interpret
 from polyml.frontend.parse import parse
-from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes, rebound, ufuncs  # noqa: F401, I001  they fill the corpus, in this order
-from tests.arrays.corpus import PROGRAMS
+from tests.arrays.corpus import corpus
 from tests.arrays.differential import check
 from tests.arrays.generate import generate
 
-named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+named = pytest.mark.parametrize("program", corpus(), ids=lambda p: p.name)
 
 
 def compare(program, run, arguments):

@@ -64,10 +64,9 @@ def _array_kernel(name: str) -> Sections:
 
 
 def _array_programs() -> Iterator[Subject]:
-    from tests.arrays import calls, programs, borders, exchanges, flat, gathers, ranges, halves, complexes, rebound, ufuncs  # noqa: F401, I001  they fill the corpus, in this order
-    from tests.arrays.corpus import PROGRAMS
+    from tests.arrays.corpus import corpus
 
-    for program in PROGRAMS:
+    for program in corpus():
         yield Subject(f"array-program-{program.name}", partial(_called, program.function, list(program.arguments)))
 
 
