@@ -447,7 +447,7 @@ class Body:
         self.cells = Cells()
         for place, value in pinned.items():
             self.cells.put(place, value, dirty=True)
-        self.cells.pinned = set(pinned)
+        self.cells.pinned = dict.fromkeys(pinned)
         self.math.forget()
 
     # -- nodes ---------------------------------------------------------------------------------------------------
@@ -579,7 +579,7 @@ class Body:
             phi = Val(fn.name(), value.dtype, value.lanes)
             phis[place] = phi
             self.cells.put(place, phi, dirty=False)
-        self.cells.pinned = set(entry_values)
+        self.cells.pinned = dict.fromkeys(entry_values)
         for place, value in earlier.items():
             phis[place] = Val(fn.name(), value.dtype, value.lanes)
             self.cells.put(place, phis[place], dirty=False)

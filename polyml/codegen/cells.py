@@ -64,11 +64,13 @@ class Cell:
 
 
 class Cells:
-    """Which places are in registers. `pinned` ones belong to an enclosing loop and are never written back here."""
+    """Which places are in registers. `pinned` ones, in order, belong to an enclosing loop and are never written back
+    here.
+    """
 
     def __init__(self):
         self._cells: dict[Place, Cell] = {}
-        self.pinned: set[Place] = set()
+        self.pinned: dict[Place, None] = {}
 
     def value(self, place: Place) -> Val | None:
         cell = self._cells.get(place)

@@ -20,6 +20,7 @@ REPORTS = (
     ("cuda", {"machine": "h100"}),
     ("systolic", {"array": (4, 4)}),
 )
+_LOOKUPS = ("polyml.machines.find", "polyml.measure.lookup")
 SHARES = (("loops", 0.4), ("arrays", 0.25), ("mixed", 0.35))  # of the random programs
 
 
@@ -120,11 +121,19 @@ def _called(function: Callable, arguments: list, source: str = "", reports: bool
 
 
 def _report(kernel, arguments: list, target: str, options: dict) -> str:
-    from polyml.machines.find import find
-
-    named = {**options, "machine": find(options["machine"])} if "machine" in options else options
+    named = {**options, "machine": _machine(options["machine"])} if "machine" in options else options
     report = kernel.report(*arguments, target=target, **named)
     return f"{report}\n{json.dumps(report.data(), indent=1, default=str)}"
+
+
+def _machine(name: str) -> object:
+    """The preset of that name, from where this polyml or an older one keeps it."""
+    for module in _LOOKUPS:
+        try:
+            return importlib.import_module(module).find(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(f"none of {', '.join(_LOOKUPS)}")
 
 
 def _raised(run: Callable[[], object]) -> str:
