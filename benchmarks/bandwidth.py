@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 from benchmarks.threads import machine_code, seconds_together
-from polyml import machine
+from polyml.machines import cpu
 
 ARRAYS = {"read": 1, "triad": 3}  # that each access pattern goes over
 _TURN_S = 0.05
@@ -32,7 +32,7 @@ class Stream:
     """Arrays of float64 that threads go over, each over its share, again and again."""
 
     def __init__(self, pattern: str, size_bytes: int, threads: int):
-        host = machine.host()
+        host = cpu.host()
         step = _AT_ONCE * host.vector_bytes // _ITEM_BYTES
         share = max(size_bytes // _ITEM_BYTES // ARRAYS[pattern] // threads // step, 1) * step
         self.arrays = [_aligned(share * threads) for _ in range(ARRAYS[pattern])]
@@ -73,7 +73,7 @@ def _aligned(count: int) -> np.ndarray:
     return room[skip : skip + count]
 
 
-def loop_text(pattern: str, host: machine.CpuMachine) -> str:
+def loop_text(pattern: str, host: cpu.CpuMachine) -> str:
     """IR of `pattern(arrays..., n, passes, room)`, which goes over n elements of each array `passes` times.
 
     read: the sums of what is read end up in the room. triad: a = b + 3 c.

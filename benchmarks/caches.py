@@ -12,10 +12,10 @@ import numpy as np
 
 import polyml
 from benchmarks.nests import gemm
-from polyml.caches.hierarchy import parse
-from polyml.caches.simulate import simulate
-from polyml.codegen.ast import Program
-from polyml.codegen.build import build
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.program import Program
+from polyml.machines.cache_spec import parse
 
 REPEAT = 5
 LITTLE = 4  # a size with next to no accesses: what it takes is the simulator's code

@@ -18,7 +18,7 @@ from functools import cache
 from shutil import which
 
 from benchmarks.unhindered import unhindered
-from polyml import machine
+from polyml.machines import cpu as machine
 
 LIBRARIES = {
     "numpy": ("OpenBLAS of NumPy", "NumPy's loops"),

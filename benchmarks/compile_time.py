@@ -20,7 +20,7 @@ import numpy as np
 import kernels
 import polyml
 from benchmarks.results import machine
-from polyml.bench import CompileTimes, compile_times
+from polyml.cli.commands.bench_runner import CompileTimes, compile_times
 from polyml.errors import PolymlError
 
 

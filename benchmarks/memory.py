@@ -27,7 +27,7 @@ from benchmarks.peers import PEERS
 from benchmarks.polybench import expectation
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Failed, Process, taking_turns
-from polyml import machine
+from polyml.machines import cpu
 
 _ITEM_BYTES = 8
 _TIMES_LAST_CACHE = 2.2
@@ -44,7 +44,7 @@ def _gemver(size: Mapping[str, int]) -> int:
     needs not come again.
     """
     matrix = _ITEM_BYTES * size["N"] ** 2
-    again = max(matrix - machine.host().caches[-1].size_bytes, 0)
+    again = max(matrix - cpu.host().caches[-1].size_bytes, 0)
     return kernels.load("gemver").traffic_bytes(size, _ITEM_BYTES) + again
 
 
@@ -199,7 +199,7 @@ def beyond_caches(benchmark: kernels.Benchmark, preset: str) -> dict[str, int]:
     """The preset's sizes, all but the time steps made larger alike until the arrays exceed twice the last cache."""
     steps = STENCILS[benchmark.name].steps
     size = dict(benchmark.sizes[preset]) | {steps: 1}
-    wanted = _TIMES_LAST_CACHE * machine.host().caches[-1].size_bytes
+    wanted = _TIMES_LAST_CACHE * cpu.host().caches[-1].size_bytes
     room = [name for name in size if name != steps]
     factor = (wanted / _footprint(benchmark, size)) ** (1 / _dimensions(benchmark))
     return size if factor <= 1 else size | {name: math.ceil(size[name] * factor) for name in room}
@@ -224,7 +224,7 @@ def _arrays(benchmark: kernels.Benchmark, size: Mapping[str, int]) -> list[np.nd
 
 
 def show_vectors(rows: Sequence[VectorRow]) -> None:
-    last = machine.host().caches[-1].size_bytes
+    last = cpu.host().caches[-1].size_bytes
     headings = ("kernel", "threads", "arrays MB", "least MB", "polyml ms", "GB/s", "read GB/s", "triad GB/s", "share")
     _print("least traffic / time, as a share of the bandwidth on arrays of that size", headings, [
         (row.kernel, str(row.threads), f"{row.footprint_bytes / 1e6:.3g}{'*' * (row.footprint_bytes < last)}",

@@ -14,13 +14,13 @@ import numpy as np
 
 import polyml
 from benchmarks.nests import conv2d, five_points, gemm, gemm_ikj, parameters, transpose, trsv
-from polyml.caches.distances import distances
-from polyml.caches.footprints import footprints, tile
-from polyml.caches.hierarchy import parse
-from polyml.caches.placement import placed
-from polyml.caches.trace import references
-from polyml.codegen.build import build
-from polyml.machines import find
+from polyml.caches.analytic.footprints import footprints, tile
+from polyml.caches.analytic.reuse_distances import distances
+from polyml.caches.simulator.trace import references
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.machines.cache_spec import parse
+from polyml.measure import lookup
 
 REPEAT = 3
 LINE_BYTES = 64
@@ -92,7 +92,7 @@ def _haystack() -> None:
 
 
 def _reports() -> None:
-    machine, caches = find.find("host", measure=True), parse(CACHES)
+    machine, caches = lookup.find("host", measure=True), parse(CACHES)
     print("whole reports                                          with simulation  without")
     for name, (function, shapes) in CASES.items():
         arguments = [np.zeros(shape) for shape in shapes]

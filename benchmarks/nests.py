@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import polyml
-from polyml.model.interface import value
-from polyml.model.scop import Scop
-from polyml.schedule.recurrence import Nest, nests
+from polyml.model.core.call_interface import value
+from polyml.model.core.scop import Scop
+from polyml.systolic.recurrences.recurrence import Nest, nests
 
 
 def gemm(A, B, C):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernels import Benchmark
-from polyml import machine
+from polyml.machines import cpu
 
 Call = Callable[..., object]
 
@@ -39,7 +39,7 @@ def built(make: Callable[[Path], None], *content: str) -> Path:
 
     content: all that what is made depends on: sources, commands, versions. A folder appears whole or not at all.
     """
-    digest = hashlib.sha256("\0".join((*content, repr(machine.host()))).encode()).hexdigest()[:32]
+    digest = hashlib.sha256("\0".join((*content, repr(cpu.host()))).encode()).hexdigest()[:32]
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyml-benchmarks")
     folder = root / digest
     if folder.exists():

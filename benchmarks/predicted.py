@@ -19,14 +19,14 @@ import polyml
 from benchmarks.nests import parameters
 from benchmarks.ranks import rank_correlation
 from polyml.errors import PolymlError
-from polyml.hardware import Cpu
-from polyml.machines import find
-from polyml.report.forms import form_of
-from polyml.report.misses import misses
-from polyml.report.prediction import Prediction, prediction
-from polyml.report.roofline import roofline
-from polyml.report.tiles import extents, nests_of
-from polyml.schedule.script import Schedule
+from polyml.machines.descriptions import Cpu
+from polyml.measure import lookup
+from polyml.performance.cache_misses import misses
+from polyml.performance.ecm import Prediction, prediction
+from polyml.performance.roofline import roofline
+from polyml.performance.variants import form_of
+from polyml.schedule.script.schedule import Schedule
+from polyml.tune.tiles.choose import extents, nests_of
 
 ROUNDS = 5  # in each of which every tile is timed, so that what slows the machine for a while slows them all
 SECONDS = 0.03  # of the calls of a round, of which there are 3 at least
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=24, help="tiles of a kernel")
     parser.add_argument("--tiles", action="store_true", help="print every tile")
     given = parser.parse_args()
-    machine, tried = find.find("host", measure=True), tuple(map(int, given.sizes.split(",")))
+    machine, tried = lookup.find("host", measure=True), tuple(map(int, given.sizes.split(",")))
     print(f"{'kernel':16} {'loops':>12} {'tiles':>6} {'slowest':>8} {'rank':>6} {'predicted':>10} {'of best':>8}")
     found: dict[str, list[Tile]] = {}
     for name in given.kernels or kernels.NAMES:

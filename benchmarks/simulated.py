@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import polyml
-from polyml.simulate import ENGINES
+from polyml.systolic.simulate import ENGINES
 
 ROUNDS = 3
 SIDES = (128, 256)

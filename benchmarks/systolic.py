@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks import simulated, tpu
 from benchmarks.nests import Model, conv_stride_1, conv_stride_2, modelled
-from polyml.hardware import DATAFLOWS
-from polyml.schedule.dataflows import Plan, plans
+from polyml.machines.descriptions import DATAFLOWS
+from polyml.systolic.mapping.dataflows import Plan, plans
 
 LAYERS = Path(__file__).parent / "resnet50.csv"
 ARRAYS = ((128, 128), (256, 256))

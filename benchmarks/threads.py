@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from polyml import machine
-from polyml.runtime import load
+from polyml.machines import cpu
+from polyml.runtime.loading import load
 
 
 def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
     """The function `name` of LLVM text for this processor, as a call of ctypes' values."""
-    host = machine.host()
+    host = cpu.host()
     code = load.load([load.assemble(text, cpu=host.cpu_name, features=host.features)], name)
     function = ctypes.CFUNCTYPE(None, *arguments)(code.address(name))
 

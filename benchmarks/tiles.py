@@ -17,15 +17,15 @@ import numpy as np
 import polyml
 from benchmarks.nests import conv2d, gemm, parameters
 from benchmarks.ranks import rank_correlation
-from polyml.caches.hierarchy import parse
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.codegen.build import build
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
 from polyml.errors import PolymlError
-from polyml.machines import find
-from polyml.report.make import rates
-from polyml.report.tiles import Tiles, tiles
-from polyml.schedule.script import Schedule
+from polyml.machines.cache_spec import parse
+from polyml.measure import lookup
+from polyml.report.report import rates
+from polyml.schedule.script.schedule import Schedule
+from polyml.tune.tiles.choose import Tiles, tiles
 
 CACHES = "32K:8:64"
 GRID = (8, 16, 24, 32, 48, 64, 96, 128)
@@ -121,7 +121,7 @@ def _misses(case: Case, chosen: Tiles, sizes: tuple[int, ...]) -> int:
 
 def _print_times(case: Case, swept: dict) -> None:
     """Of every tile of the grid; of the fastest ones, the one of the least predicted time, and polyml's schedule, once more."""
-    machine = find.find("host", measure=True)
+    machine = lookup.find("host", measure=True)
     levels = machine.machine.caches
     found = tiles(case.source, case.sizes, levels, rates(levels, machine, 1))
     kernels = {sizes: _kernel(case, found, sizes) for sizes in {*swept, found.fastest.sizes}}

@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.nests import Model, gemm, modelled
-from polyml.hardware import Systolic
-from polyml.machines import find
-from polyml.schedule.dataflows import plans
-from polyml.schedule.stalls import Repeat, Stalled, Step, stalled
+from polyml.machines.descriptions import Systolic
+from polyml.measure import lookup
+from polyml.systolic.folding.stalls import Repeat, Stalled, Step, stalled
+from polyml.systolic.mapping.dataflows import plans
 
 TABLE = Path(__file__).parent / "tpu_v1.csv"
 SQUARE = "weights even among the layers, as square matrices"
@@ -133,7 +133,7 @@ def product() -> Model:
 
 
 def print_applications() -> None:
-    machine, model = find.find("tpu-v1"), product()
+    machine, model = lookup.find("tpu-v1"), product()
     print("TPU v1: shares of the time of matrix operations, in %, as modelled | as measured (Jouppi et al., ISCA 2017, Table 3)")
     heads = ("", "rows", "pace", "tiles", "active", "wait for weights", "shift", "useful", "TOPS")
     print("{:6} {:>6} {:>5} {:>7}  {:^23} {:^17} {:^13} {:^13} {:^13}".format(*heads))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from polyml.bench import overrides
+from polyml.cli.commands.bench_runner import overrides
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from benchmarks.peers import PEERS
 from benchmarks.turns import Failed
 from kernels import Benchmark
 from kernels._accuracy import Accuracy, compare, magnitude
-from polyml.bench import Runner
+from polyml.cli.commands.bench_runner import Runner
 
 _TURN_S = 0.05  # of calls in a row, of which the median counts: cores and clocks rest while the other processes run
 _TURN_CALLS = 25

@@ -9,6 +9,7 @@ from polyml.interrupts import deferred
 with deferred():  # NumPy cannot be imported again where its first import was interrupted
     from polyml import config
     from polyml.api import Kernel, kernel, status
+    from polyml.api.target import Target
     from polyml.errors import (
         BoundsError,
         CompileError,
@@ -26,7 +27,6 @@ with deferred():  # NumPy cannot be imported again where its first import was in
         RecompileError,
         ScheduleError,
     )
-    from polyml.target import Target
 
 __version__ = "0.1.0"
 

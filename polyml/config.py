@@ -17,7 +17,7 @@ from itertools import islice
 
 from polyml.errors import ConfigError
 from polyml.input_limits import shown, whole_number
-from polyml.machine import usable_cores
+from polyml.machines.cpu import usable_cores
 
 _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import chosen
 from benchmarks.turns import Failed, Process
 from benchmarks.unhindered import unhindered
-from polyml.bench import OVERRIDES
+from polyml.cli.commands.bench_runner import OVERRIDES
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def many(A, B, C, n):
     (800_000, 800_000, 60, 1, "copies of statements, for which the compile budget does not suffice"),
 ])  # fmt: skip
 def test_past_each_limit_the_form_is_simpler_and_right(monkeypatch, model, search, nodes, copies, says):
-    from polyml import compile_budget
+    from polyml.pipeline import compile_budget
 
     monkeypatch.setattr(compile_budget.CompileBudget, "model", property(lambda self: model * self.seconds))
     monkeypatch.setattr(compile_budget.CompileBudget, "search", property(lambda self: search * self.seconds))
@@ -101,7 +101,7 @@ def test_past_each_limit_the_form_is_simpler_and_right(monkeypatch, model, searc
 
 
 def test_a_function_past_every_limit_is_plain_python(monkeypatch):
-    from polyml import compile_budget
+    from polyml.pipeline import compile_budget
 
     for name in ("model", "search", "last"):
         monkeypatch.setattr(compile_budget.CompileBudget, name, property(lambda self: 50))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from polyml import definition
-from polyml.definition import definition_of
+from polyml import function_source
+from polyml.function_source import definition_of
 from tests.frontend.define import define
 
 TEXTS = {
@@ -67,7 +67,7 @@ def test_every_function_of_the_kernels_has_the_text_that_the_standard_library_fi
 
 def test_text_that_is_no_longer_python_is_given_up_soon(monkeypatch):
     tried = []
-    monkeypatch.setattr(definition.ast, "parse", lambda text: tried.append(text) or compile("(", "", "exec"))
+    monkeypatch.setattr(function_source.ast, "parse", lambda text: tried.append(text) or compile("(", "", "exec"))
     function = define("def f(A):\n    A[0] = 1\n" + "x = 1\n" * 2000)
     assert definition_of(function).tree is None
-    assert len(tried) == definition.MOST_ENDS
+    assert len(tried) == function_source.MOST_ENDS

@@ -6,12 +6,12 @@ import importlib
 import pytest
 
 MODULES = (
-    "polyml.machine", "polyml.config", "polyml.cli.bench", "polyml.cli.cache", "kernels._sizes", "tests.fuzz.affine",
-    "polyml.hardware", "polyml.target", "polyml.schedule.mapping_text", "polyml.machines.units", "polyml.machines.find",
-    "polyml.machines.measure", "polyml.caches.units", "polyml.caches.conflicts", "polyml.ops.windows", "polyml.ops.costs", "polyml.ops.conv2d",
-    "polyml.polyhedra.affs", "polyml.polyhedra.bounds", "polyml.polyhedra.constraints", "polyml.polyhedra.relations",
-    "polyml.polyhedra.shapes", "polyml.polyhedra.tiles", "polyml.model.counting", "polyml.model.formulas", "polyml.model.lattice",
-    "polyml.model.quasi", "polyml.model.tally", "polyml.schedule.boxes", "polyml.schedule.spacetime", "polyml.schedule.stalls",
+    "polyml.machines.cpu", "polyml.config", "polyml.cli.commands.bench", "polyml.cli.commands.cache", "kernels._sizes", "tests.fuzz.affine",
+    "polyml.machines.descriptions", "polyml.api.target", "polyml.systolic.mapping.parse", "polyml.machines.units", "polyml.measure.lookup",
+    "polyml.measure.measurement", "polyml.caches.analytic.unit_scaling", "polyml.caches.analytic.set_conflicts", "polyml.ops.patches", "polyml.ops.costs", "polyml.ops.conv2d",
+    "polyml.polyhedra.pw_affs", "polyml.polyhedra.bounds", "polyml.polyhedra.constraints", "polyml.polyhedra.relations",
+    "polyml.polyhedra.hulls", "polyml.polyhedra.tiles", "polyml.model.counting.cardinality", "polyml.model.counting.formula_text", "polyml.model.counting.lattice_points",
+    "polyml.model.counting.quasi_polynomial", "polyml.model.counting.count_points", "polyml.systolic.folding.box_folds", "polyml.systolic.recurrences.spacetime", "polyml.systolic.folding.stalls",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def test_settings_refuse_what_they_do_not_take_in_few_words(name, value):
 
 
 def test_what_is_asked_of_reports_is_looked_at_first():
-    from polyml.api import report_arguments as asked
+    from polyml.api.calls import report_arguments as asked
 
     for read, values in (
         (asked.sizes, [7, "44", None, (0,), (2**40,), (True,), (1.5,), (1,) * 65, range(10**12), iter([1]), Evil(), [Evil()]]),

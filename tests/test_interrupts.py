@@ -11,7 +11,7 @@ import pytest
 
 import polyml
 from polyml import interrupts, polyhedra
-from polyml.api import compiling
+from polyml.api.compiling import compile_lock
 
 
 def ctrl_c():
@@ -160,7 +160,7 @@ def scaled(A, factor):
 
 
 def test_a_compilation_that_is_interrupted_leaves_nothing(monkeypatch):
-    from polyml import pipeline
+    from polyml.pipeline import compile as pipeline
 
     stages = []
     original = pipeline._Clock.__call__
@@ -182,8 +182,8 @@ def test_a_compilation_that_is_interrupted_leaves_nothing(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             kernel(given, 2.0)
         assert is_as_before() and gc.isenabled() and not given[given != 1.0].size
-        assert compiling._locks[0].acquire(blocking=False)
-        compiling._locks[0].release()
+        assert compile_lock._locks[0].acquire(blocking=False)
+        compile_lock._locks[0].release()
         assert threading.enumerate() == [threading.main_thread()]
         interrupted_stage = ""
         kernel(given, 3.0)
@@ -194,7 +194,7 @@ def test_who_waits_for_another_thread_s_compilation_answers_ctrl_c():
     held, over = threading.Event(), threading.Event()
 
     def hold():
-        with compiling.alone():
+        with compile_lock.alone():
             held.set()
             over.wait(30)
 
@@ -205,7 +205,7 @@ def test_who_waits_for_another_thread_s_compilation_answers_ctrl_c():
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            with compiling.alone():
+            with compile_lock.alone():
                 pytest.fail("not reached")
         assert is_as_before()
     finally:
@@ -218,7 +218,7 @@ def test_a_fork_waits_for_a_compilation_and_answers_ctrl_c_behind_it():
     held = threading.Event()
 
     def hold():
-        with compiling.alone():
+        with compile_lock.alone():
             held.set()
             time.sleep(0.3)
 
@@ -230,7 +230,7 @@ def test_a_fork_waits_for_a_compilation_and_answers_ctrl_c_behind_it():
     with pytest.raises(KeyboardInterrupt):
         child = os.fork()
         if child == 0:
-            is_free = compiling._locks[0].acquire(blocking=False)
+            is_free = compile_lock._locks[0].acquire(blocking=False)
             os._exit(0 if is_free and not thread.is_alive() and is_as_before() else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         time.sleep(5)
@@ -240,10 +240,10 @@ def test_a_fork_waits_for_a_compilation_and_answers_ctrl_c_behind_it():
 
 
 def test_a_fork_in_the_midst_of_a_compilation_of_its_own_thread_does_not_wait():
-    with compiling.alone():
+    with compile_lock.alone():
         child = os.fork()
         if child == 0:
-            with compiling.alone():
+            with compile_lock.alone():
                 os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert is_as_before()
@@ -272,10 +272,10 @@ def test_a_deep_expression_is_left_to_the_outermost_compilation():
         raise RecursionError
 
     kernel = polyml.kernel(scaled, cache=False)
-    with compiling.alone():
-        assert compiling.is_alone()
+    with compile_lock.alone():
+        assert compile_lock.is_alone()
         with pytest.raises(RecursionError):
             kernel._compiling(too_deep)
-    assert not compiling.is_alone()
+    assert not compile_lock.is_alone()
     with pytest.raises(polyml.NotAffineError, match="nested too deeply"):
         kernel._compiling(too_deep)

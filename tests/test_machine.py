@@ -1,13 +1,13 @@
-"""What polyml.machine reads from the operating system."""
+"""What polyml.machines.cpu reads from the operating system."""
 
 import subprocess
 import sys
 
 import pytest
 
-from polyml import machine
 from polyml.errors import ConfigError
-from polyml.machine import CacheLevel
+from polyml.machines import cpu
+from polyml.machines.cpu import CacheLevel
 
 
 def _index(folder, name, **files):
@@ -22,21 +22,21 @@ def test_caches_are_read_with_their_units_and_instruction_caches_left_out(tmp_pa
     _index(tmp_path, "index1", level="1", type="Instruction", size="32K")
     _index(tmp_path, "index3", level="3", type="Unified", size="30M", ways_of_associativity="0",
            coherency_line_size="128", shared_cpu_list="0-7,64-71")
-    assert machine._caches(tmp_path) == (
+    assert cpu._caches(tmp_path) == (
         CacheLevel(level=1, size_bytes=48 * 1024, ways=12, line_bytes=64, shared_by=2),
         CacheLevel(level=3, size_bytes=30 * 1024 * 1024, ways=0, line_bytes=128, shared_by=16),
     )
 
 
 def test_a_machine_without_sysfs_gets_typical_caches(tmp_path):
-    assert machine._caches(tmp_path / "missing") == ()
-    assert [c.level for c in machine.host().caches] == sorted(c.level for c in machine.host().caches)
+    assert cpu._caches(tmp_path / "missing") == ()
+    assert [c.level for c in cpu.host().caches] == sorted(c.level for c in cpu.host().caches)
 
 
 @pytest.mark.parametrize("text, cores", [("max 100000", None), ("150000 100000", 1.5), ("", None), ("200000 0", None)])
 def test_the_quota_of_the_control_group_limits_the_cores(tmp_path, text, cores):
     (tmp_path / "cpu.max").write_text(text + "\n")
-    assert machine._quota_cores(tmp_path) == cores
+    assert cpu._quota_cores(tmp_path) == cores
 
 
 @pytest.mark.parametrize("isa, flags, expected", [
@@ -47,31 +47,31 @@ def test_the_quota_of_the_control_group_limits_the_cores(tmp_path, text, cores):
     ("aarch64", "asimd", (16, 32)),
 ])
 def test_vector_registers_follow_the_features(isa, flags, expected):
-    assert machine._vectors(isa, frozenset(flags.split())) == expected
+    assert cpu._vectors(isa, frozenset(flags.split())) == expected
 
 
 def test_an_unknown_preset_lists_the_known_ones():
     with pytest.raises(ConfigError) as caught:
-        machine.preset("avx3")
+        cpu.preset("avx3")
     assert str(caught.value) == (
         "error: there is no machine 'avx3'\n  note: known machines: host, sse2, avx2, avx512, neon")
 
 
 def test_an_unsupported_processor_is_named():
     with pytest.raises(ConfigError, match="this machine is 'riscv64'"):
-        machine._isa("riscv64")
+        cpu._isa("riscv64")
 
 
-@pytest.mark.parametrize("name", list(machine.PRESETS))
+@pytest.mark.parametrize("name", list(cpu.PRESETS))
 def test_llvm_knows_every_preset(name):
     llvm = pytest.importorskip("llvmlite.binding")
     llvm.initialize_all_targets()
-    preset = machine.preset(name)
+    preset = cpu.preset(name)
     target = llvm.Target.from_triple(preset.triple).create_target_machine(cpu=preset.cpu_name, features=preset.features)
     assert target.triple == preset.triple
 
 
 def test_detecting_the_host_on_linux_does_not_import_llvm():
-    code = "import sys, polyml.machine as m; m.host(); print('llvmlite' in sys.modules)"
+    code = "import sys, polyml.machines.cpu as m; m.host(); print('llvmlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(not sys.platform.startswith("linux"))

@@ -12,17 +12,17 @@ import pytest
 
 import kernels
 import polyml
-from polyml import pipeline
-from polyml.codegen.ast import CannotRunTogether, Jam, loops
-from polyml.codegen.interpret import run
-from polyml.codegen.llvm import ENTRY
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.program import CannotRunTogether, Jam, loops
+from polyml.codegen.llvm.emit import ENTRY
 from polyml.config import STAGES, Options, scope
 from polyml.errors import CompileError, NotAffineError, PolymlTypeError
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.model.interface import ScalarResult
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.model.core.call_interface import ScalarResult
+from polyml.pipeline import compile as pipeline
 from polyml.polyhedra import CONTEXT, set_names
-from polyml.runtime import load
+from polyml.runtime.loading import load
 from tests.codegen.native import Native
 from tests.frontend.define import define
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import islpy as isl
 import pytest
 
-from polyml.model.lattice import lattice
+from polyml.model.counting.lattice_points import lattice
 from polyml.polyhedra import (
     BudgetExceeded,
     Frame,

@@ -61,10 +61,10 @@ def test_files_that_are_referred_to_exist(name):
 
 
 def test_the_machine_that_is_shown_is_one(tmp_path):
-    from polyml.machines import find
+    from polyml.measure import lookup
 
     (tmp_path / "mine.toml").write_text(blocks("toml")[0])
-    found = find.find(str(tmp_path / "mine.toml"))
+    found = lookup.find(str(tmp_path / "mine.toml"))
     assert found.peak("f64", 1).value == 80e9 and found.read("memory").value == 60e9 and len(found.machine.caches) == 2
 
 
@@ -101,9 +101,9 @@ def test_the_kernel_with_a_target_that_is_shown_is_one():
 
 
 def test_the_array_that_is_shown_is_one(tmp_path):
-    from polyml.machines import find
+    from polyml.measure import lookup
 
     (tmp_path / "mine.toml").write_text(blocks("toml")[1])
-    found = find.find(str(tmp_path / "mine.toml"))
+    found = lookup.find(str(tmp_path / "mine.toml"))
     assert (found.rows, found.number, found.peak("bf16").value) == (32, "bf16", 2 * 1024 * 800e6)
     assert found.read("buffer").value == 128 * 800e6 and found.read("memory").origin == "estimate"

@@ -8,7 +8,7 @@ import pytest
 
 import polyml
 from polyml import BoundsError, ConfigError, IllegalSchedule, NotAffineError, PolymlTypeError, PolymlValueError
-from polyml.machines import find
+from polyml.measure import lookup
 from tests.schedule import systolic
 
 SMALL = polyml.Target.systolic(rows=4, cols=3)
@@ -214,7 +214,7 @@ def test_the_report_is_the_array_s():
     report = product.report(*args)
     assert report.shape == (16, 16) and report.links == "manhattan" and report.dataflow == "auto"
     assert product.report(*args, array=(4, 4), dataflow="ws").shape == (4, 4)
-    assert product.report(*args, machine=find.find("tpu-v1")).shape == (256, 256)
+    assert product.report(*args, machine=lookup.find("tpu-v1")).shape == (256, 256)
     assert hasattr(product.report(*args, target="cpu", simulate=False), "forms")
     other = polyml.kernel(product, target=polyml.Target.systolic(8, 8, "os", "diagonal"))
     assert (other.report(*args).shape, other.report(*args).links, other.report(*args).dataflow) == ((8, 8), "diagonal", "os")
@@ -280,7 +280,7 @@ def test_a_schedule_is_for_the_processor():
 
 def test_machines_give_the_array():
     assert polyml.Target.systolic(machine="gemmini").array == (16, 16)
-    assert polyml.Target.systolic(8, 4, machine=find.find("tpu-v1")).array == (8, 4)
+    assert polyml.Target.systolic(8, 4, machine=lookup.find("tpu-v1")).array == (8, 4)
     assert polyml.Target.systolic(8).array == (8,)
 
 

@@ -15,9 +15,9 @@ from itertools import combinations
 import islpy as isl
 import numpy as np
 
-from polyml import pipeline
-from polyml.codegen.ast import Jam, Loop
-from polyml.schedule.loops import Leaf, Node, children, loops, pieces, read, statements
+from polyml.codegen.ir.program import Jam, Loop
+from polyml.pipeline import compile as pipeline
+from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
 NAMES = ("tile", "skew", "fuse", "index-set split", "expansion", "pack", "vectorise", "parallel", "part boundary")
 LEAST, LEAST_PAIRS = 500, 20  # programs of 100,000 in which each fires, and each two

@@ -46,7 +46,7 @@ def cold_rows(cases: Sequence[str], dtype: str, threads: int) -> Iterator[Row]:
 def serve(connection: Connection, job: Job) -> None:
     """Send the seconds, or Failed."""
     import polyml
-    import polyml.pipeline  # isl, LLVM and the compiler itself
+    import polyml.pipeline.compile  # isl, LLVM and the compiler itself
 
     m, n, k = (int(size) for size in job.case.split("x"))
     random = np.random.default_rng(0)

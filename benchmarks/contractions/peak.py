@@ -7,7 +7,7 @@ from functools import cache
 
 from benchmarks.contractions.problem import Form
 from benchmarks.threads import machine_code, seconds_together
-from polyml import machine
+from polyml.machines import cpu
 
 _SERIES = 15
 _SERIES_S = 0.02
@@ -36,7 +36,7 @@ def _seconds(call, turns: int, threads: int) -> float:
 @cache
 def _loop(dtype: str):
     """(a function of the number of turns, flops of a turn)"""
-    host = machine.host()
+    host = cpu.host()
     function = machine_code(loop_text(dtype, host), "multiply_adds", ctypes.c_int64, ctypes.c_void_p)
     lanes = host.lanes(_BYTES[dtype])
     room = ctypes.create_string_buffer(_accumulators(host) * host.vector_bytes)
@@ -50,12 +50,12 @@ def _loop(dtype: str):
 _BYTES = {"float32": 4, "float64": 8}
 
 
-def _accumulators(host: machine.CpuMachine) -> int:
+def _accumulators(host: cpu.CpuMachine) -> int:
     """As many as the registers hold with two operands, at most 24: two to four units of four cycles' latency."""
     return min(24, host.vector_registers - 4)
 
 
-def loop_text(dtype: str, host: machine.CpuMachine) -> str:
+def loop_text(dtype: str, host: cpu.CpuMachine) -> str:
     """IR of a loop in which every accumulator, stored at the end, becomes itself * 0.5 + 1 in each turn.
 
     Without fused multiply-adds each is a product and a sum.

@@ -1,5 +1,5 @@
 """The decorator and what it makes: a kernel, which is called, scheduled, inspected, reported on."""
 
-from polyml.api.kernels import Kernel, kernel, status
+from polyml.api.decorator import Kernel, kernel, status
 
 __all__ = ["Kernel", "kernel", "status"]

@@ -10,22 +10,22 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from polyml import config, interrupts
-from polyml.api import shortage
-from polyml.api.compiling import alone, is_alone, without_collections
-from polyml.api.deep_stack import on_deep_stack
-from polyml.api.specialisation import Specialisation, timed
+from polyml.api.calls.specialisation import Specialisation, timed
+from polyml.api.compiling import memory_shortage
+from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
+from polyml.api.compiling.deep_stack import on_deep_stack
+from polyml.api.target import Target
 from polyml.config import Options
 from polyml.errors import CompileError, NotAffineError, PolymlError
 from polyml.frontend.syntax import ArgType
-from polyml.runtime import arguments, calling
-from polyml.runtime.arguments import Argument
-from polyml.runtime.cache import Cache
-from polyml.runtime.entry import begin_preparation
-from polyml.runtime.sizes import Sizes
-from polyml.target import Target
+from polyml.runtime.calling import arguments, signature
+from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.entry import begin_preparation
+from polyml.runtime.storage.disk_cache import Cache
+from polyml.runtime.storage.size_classes import Sizes
 
 if TYPE_CHECKING:
-    from polyml.schedule.file import Saved
+    from polyml.schedule.script.file import Saved
 
 
 class Function:
@@ -37,7 +37,7 @@ class Function:
         self.settings = config.check(settings)
         self.target = target
         self._given = given  # the schedule to compile with
-        self._names = calling.parameters(function)
+        self._names = signature.parameters(function)
         self._last: Specialisation | None = None
 
     @property
@@ -46,14 +46,14 @@ class Function:
         return f"{self.__name__} ({code.co_filename}:{code.co_firstlineno})"
 
     def _parsed(self):
-        from polyml.frontend.parse import parse
+        from polyml.frontend.parsing.parse import parse
 
         return parse(self.py_func)
 
     def _bound(self, args: tuple, kwargs: Mapping[str, object]) -> tuple[object, ...]:
         if self.py_func.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             self._parsed()  # says where the star is
-        return calling.bound(self.py_func, args, kwargs)
+        return signature.bound(self.py_func, args, kwargs)
 
     def _arguments(self, values: tuple[object, ...]) -> tuple[Argument, ...]:
         try:
@@ -81,7 +81,7 @@ class Function:
             with config.scope(debug=options.debug, debug_dir=options.debug_dir):
                 with timed(timings, "parse"):
                     parsed = self._parsed()
-                from polyml import pipeline
+                from polyml.pipeline import compile as pipeline
 
                 return pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules, given=self._given)
 
@@ -108,11 +108,11 @@ class Function:
                 notes=["assign parts of it to names", f"in {self._where}"],
             ) from None
         except PolymlError as problem:
-            if isinstance(problem, CompileError) and (short := shortage.of(problem, self.__name__)):
+            if isinstance(problem, CompileError) and (short := memory_shortage.of(problem, self.__name__)):
                 raise short from problem
             raise
         except Exception as problem:
-            if short := shortage.of(problem, self.__name__):
+            if short := memory_shortage.of(problem, self.__name__):
                 raise short from problem
             raise CompileError(
                 f"the compiler failed on `{self.__name__}`: {type(problem).__name__}: {problem}",
@@ -134,10 +134,10 @@ class Function:
 
     def _by_itself(self, made: Callable[[], object], lasting: bool) -> object:
         with alone(), without_collections():
-            shortage.require_room(self.__name__)
+            memory_shortage.require_room(self.__name__)
             if not lasting:
                 return made()
-            import polyml.pipeline  # noqa: F401  isl and LLVM, whose import is not to be interrupted
+            import polyml.pipeline.compile  # noqa: F401  isl and LLVM, whose import is not to be interrupted
 
             with interrupts.answered():
                 return made()

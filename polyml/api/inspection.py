@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyml import config
-from polyml.api.compiling import alone
+from polyml.api.calls.call_arguments import exact_types
+from polyml.api.compiling.compile_lock import alone
 from polyml.api.function import Function
-from polyml.api.given import exact_types
 from polyml.errors import PolymlTypeError, SizesNeeded
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
-from polyml.runtime import arguments, calling
-from polyml.runtime.artifact import parse_type
-from polyml.runtime.sizes import Sizes, sizes_of
+from polyml.runtime.calling import arguments, signature
+from polyml.runtime.storage.artifact import parse_type
+from polyml.runtime.storage.size_classes import Sizes, sizes_of
 
 
 class Inspected(Function):
@@ -63,7 +63,7 @@ class Inspected(Function):
                     notes=['pass arguments or types, as in "f64[:, :]"'],
                 )
             return self._last.types, self._last.layouts, self._last.sizes
-        values = calling.bound(self.py_func, args_or_types, {})
+        values = signature.bound(self.py_func, args_or_types, {})
         pairs = [self._type(name, value) for name, value in zip(self._names, values)]
         of_types = any(isinstance(value, (str, ArrayType, ScalarType)) for value in values)
         sizes = None if of_types else sizes_of(self._arguments(values))
@@ -75,7 +75,7 @@ class Inspected(Function):
         try:
             return make(types, layouts, sizes)
         except SizesNeeded:
-            values = calling.bound(self.py_func, args_or_types, {}) if args_or_types else ()
+            values = signature.bound(self.py_func, args_or_types, {}) if args_or_types else ()
             if not values or any(isinstance(value, (str, ArrayType, ScalarType)) for value in values):
                 raise
             return make(exact_types(self._arguments(values)), layouts, sizes)

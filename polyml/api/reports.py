@@ -8,24 +8,24 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from polyml import config
-from polyml.api import report_arguments as checked
-from polyml.api.compiling import alone
+from polyml.api.calls import report_arguments as checked
+from polyml.api.calls.call_arguments import exact_types, originals, types_of
+from polyml.api.compiling.compile_lock import alone
 from polyml.api.function import Function
-from polyml.api.given import exact_types, originals, types_of
 from polyml.errors import SizesNeeded
-from polyml.hardware import Described
-from polyml.machine import CacheLevel
-from polyml.runtime.arguments import Argument
-from polyml.runtime.sizes import sizes_of
+from polyml.machines.cpu import CacheLevel
+from polyml.machines.descriptions import Described
+from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.storage.size_classes import sizes_of
 
 if TYPE_CHECKING:
-    from polyml.report.forms import Call
-    from polyml.report.gpu.make import GpuReport
-    from polyml.report.make import Report
-    from polyml.report.simulation import SimulationReport
-    from polyml.report.systolic import SystolicReport
-    from polyml.schedule.dataflows import Plan
-    from polyml.simulate import Simulation
+    from polyml.performance.variants import Call
+    from polyml.report.gpu.report import GpuReport
+    from polyml.report.report import Report
+    from polyml.systolic.mapping.dataflows import Plan
+    from polyml.systolic.report.comparison import SimulationReport
+    from polyml.systolic.report.report import SystolicReport
+    from polyml.systolic.simulate import Simulation
 
 
 class Reported(Function):
@@ -37,7 +37,7 @@ class Reported(Function):
     ) -> Report | GpuReport | SystolicReport:  # fmt: skip
         """Where these arguments' data come from, what bounds the kernel, and why: in the source's order, in tiles of it, in polyml's.
 
-        target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.machines.find.find gives it; None: the host,
+        target: "cpu", "cuda" or "systolic"; "": the kernel's own. machine: as polyml.measure.lookup.find gives it; None: the host,
         measured if it has not been, or an H100. caches: CacheLevels in its caches' place. tile: sizes of tiles of the source's
         loops, outermost first. simulate: whether caches are simulated. coherent: whether lines that one of the threads writes
         leave the caches of others. addresses: the bytes at which arrays begin, by name, as in {"B": 8192}; the others follow one another.
@@ -56,7 +56,7 @@ class Reported(Function):
         found = asked.pop("machine")
 
         def made() -> Report | GpuReport | SystolicReport:
-            from polyml.report.targets import report
+            from polyml.api.report_targets import report
 
             given = self._arguments(self._bound(args, {}))
             named, call = {a.name: a.value for a in given}, self._call(given)
@@ -98,7 +98,7 @@ class Reported(Function):
             listing = tuple(checked.sizes("listing", unit, least=0) for unit in units)
 
         def made() -> SimulationReport:
-            from polyml.report.simulation import compared
+            from polyml.systolic.report.comparison import compared
 
             given = self._arguments(self._bound(args, {}))
             processor = type(self)(self.py_func, self.settings)
@@ -122,7 +122,7 @@ class Reported(Function):
         return {name: of_target[name] if value == left_out[name] else value for name, value in given.items()}
 
     def _call(self, given: tuple[Argument, ...]) -> Call:
-        from polyml.report.forms import Call
+        from polyml.performance.variants import Call
 
         return Call(self._parsed(), *types_of(given), sizes_of(given), config.resolve(self.settings), alone, self._given)
 
@@ -130,7 +130,7 @@ class Reported(Function):
         self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()
     ) -> Simulation:
         def made() -> Simulation:
-            from polyml.report.simulation import simulated
+            from polyml.systolic.report.comparison import simulated
 
             return simulated(self._call(given), given, self._where, asked, engine, plans)
 
@@ -140,7 +140,7 @@ class Reported(Function):
 
 def _described(machine: object) -> Described | None:
     if machine is not None and not isinstance(machine, Described):
-        raise checked.refused("machine", machine, "a machine as polyml.machines.find.find gives it")
+        raise checked.refused("machine", machine, "a machine as polyml.measure.lookup.find gives it")
     return machine
 
 
@@ -149,6 +149,6 @@ def _levels(caches: object) -> tuple[CacheLevel, ...]:
 
 
 def _plan() -> type[Plan]:
-    from polyml.schedule.dataflows import Plan
+    from polyml.systolic.mapping.dataflows import Plan
 
     return Plan

@@ -6,25 +6,25 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from polyml import config
-from polyml.api.compiling import alone
+from polyml.api.compiling.compile_lock import alone
 from polyml.api.inspection import Inspected
 from polyml.errors import ConfigError, PolymlTypeError, ScheduleError
 from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.input_limits import shown
-from polyml.runtime.artifact import parse_type
+from polyml.runtime.storage.artifact import parse_type
 from polyml.userfiles import called
 
 if TYPE_CHECKING:
-    from polyml.api.kernels import Kernel
-    from polyml.schedule.file import Saved
-    from polyml.schedule.script import Schedule
+    from polyml.api.decorator import Kernel
+    from polyml.schedule.script.file import Saved
+    from polyml.schedule.script.schedule import Schedule
 
 
 class Scheduled(Inspected):
     """k.schedule, k.load_schedule and k.with_schedule."""
 
     def schedule(self, *args_or_types) -> Schedule:
-        """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.Schedule.
+        """The schedule for these arguments (as for `lower`), to be changed step by step: see polyml.schedule.script.schedule.Schedule.
 
         k.schedule() is the one that the kernel is compiled with: that of `with_schedule`, else the one that the compiler finds, as
         k.schedule("auto") always is. k.schedule("source") is the order of the source. Arguments follow.
@@ -37,7 +37,7 @@ class Scheduled(Inspected):
             return self._from_saved(self._given, types, layouts)
 
         def made(types, layouts, sizes) -> Schedule:
-            from polyml import pipeline
+            from polyml.pipeline import compile as pipeline
 
             return pipeline.schedule_of(self._parsed(), types, layouts, config.resolve(self.settings), sizes, start, alone)
 
@@ -49,7 +49,7 @@ class Scheduled(Inspected):
         NoFileError: there is no such file. ScheduleError: it cannot be read, is for another kernel, or damaged. IllegalSchedule: it breaks a dependence.
         """
         with alone():
-            from polyml.schedule import file
+            from polyml.schedule.script import file
 
         try:
             place = fspath(path)
@@ -65,7 +65,7 @@ class Scheduled(Inspected):
         Arguments that overlap still run in the source's order. Types for which the statements are others are refused.
         """
         with alone():
-            from polyml.schedule.script import Schedule
+            from polyml.schedule.script.schedule import Schedule
 
         if not isinstance(schedule, Schedule):
             kind = type(schedule).__name__
@@ -80,7 +80,7 @@ class Scheduled(Inspected):
         self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True
     ) -> Schedule:
         def made() -> Schedule:
-            from polyml import pipeline
+            from polyml.pipeline import compile as pipeline
 
             options = config.resolve(self.settings)
             return pipeline.schedule_from(self._parsed(), saved, types, layouts, options, alone, with_code)

@@ -8,9 +8,9 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from polyml.definition import definition_of
 from polyml.frontend.captures import is_library, python_function
-from polyml.runtime.captures import captures
+from polyml.function_source import definition_of
+from polyml.runtime.calling.guards import captures
 
 
 def as_module(function: FunctionType) -> str:

@@ -11,8 +11,8 @@ from polyml.bundles.captured import as_module, name_of
 from polyml.config import Options
 from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType, ArrayType
-from polyml.runtime.key import toolchain
-from polyml.runtime.sizes import Sizes
+from polyml.runtime.storage.cache_key import toolchain
+from polyml.runtime.storage.size_classes import Sizes
 
 SIZE = 20  # of dimensions of which nothing is known
 

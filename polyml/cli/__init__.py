@@ -1,5 +1,5 @@
 """The command line."""
 
-from polyml.cli.commands import main
+from polyml.cli.main import main
 
 __all__ = ["main"]

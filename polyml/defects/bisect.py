@@ -1,6 +1,6 @@
 """After which pass results differ: the program that each pass leaves is run instance by instance, beside plain Python.
 
-`codegen.interpret`, which runs programs, shares no code with LLVM, so that compiled code which differs from a right program is the fault
+`codegen.interpreter.run`, which runs programs, shares no code with LLVM, so that compiled code which differs from a right program is the fault
 of what comes after the last pass. Arrays are small at first and become larger while that takes seconds.
 """
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyml import pipeline
 from polyml.bundles.bundle import Bundle
-from polyml.codegen import interpret
-from polyml.codegen.ast import Program
-from polyml.codegen.walk import ORDERS
+from polyml.codegen.interpreter import run
+from polyml.codegen.interpreter.order import ORDERS
+from polyml.codegen.ir.program import Program
 from polyml.defects.repeat import compiled
 from polyml.errors import ConfigError, PolymlError
-from polyml.model.scop import Statement
+from polyml.model.core.scop import Statement
+from polyml.pipeline import compile as pipeline
 
 CODE = "llvm"  # what makes code of the last program
 LENGTHS = (6, 13, 27, 54, 108, 216)  # that lengths of dimensions are limited to, in turn
@@ -119,7 +119,7 @@ def _compared(bundle: Bundle, right: Sequence[object]) -> Found:
         for order in ORDERS:
             given = bundle.arguments()
             try:
-                got = interpret.run(program, dict(zip(names, given, strict=True)), order=order)
+                got = run.run(program, dict(zip(names, given, strict=True)), order=order)
             except Exception as problem:  # what a wrong program does is not foreseen
                 return Found(tuple(passes), name, f"{type(problem).__name__}: {problem}", (), longest)
             difference, array = _difference(names, (got, *given), right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from polyml.api import kernel
-from polyml.api.kernels import Kernel
+from polyml.api.decorator import Kernel
 from polyml.bundles.bundle import Bundle, read
 from polyml.errors import ConfigError, PolymlError
 

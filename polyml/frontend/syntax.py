@@ -5,8 +5,8 @@
     expr    = Const | Name | Shape | Subscript | Unary | Binary | Compare | Logical | IfExp | Call | Cast
     arrays  = Part | Function, and a Name or a Subscript that stands for an array
 
-`frontend.parse` builds it from Python; `frontend.arrays` turns array expressions into loops over elements as soon as
-the ranks of the arguments are known; `frontend.interpret` gives what is left its meaning; `frontend.types` fills
+`frontend.parsing.parse` builds it from Python; `frontend.arrays.lower` turns array expressions into loops over elements as soon as
+the ranks of the arguments are known; `frontend.interpreter` gives what is left its meaning; `frontend.types.infer` fills
 `dtype` in and makes conversions explicit as `Cast` (both on the same classes, so that a typed kernel prints as an
 untyped one does). Locations are not part of identity.
 """

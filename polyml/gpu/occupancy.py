@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyml.hardware import Gpu
+from polyml.machines.descriptions import Gpu
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def occupancy(machine: Gpu, threads: int, registers: int, shared_bytes: int = 0)
     a warp gets registers in multiples of `register_unit`, from the part of the file that its scheduler has; a block gets shared
     memory in multiples of `shared_unit_bytes`, with `shared_reserved_bytes` more.
 
-    >>> from polyml.machines.find import find
+    >>> from polyml.measure.lookup import find
     >>> occupancy(find("h100"), 256, 40).limits
     {'threads': 8, 'blocks': 32, 'registers': 6, 'shared memory': 228}
     """

@@ -8,9 +8,9 @@ import numpy as np
 
 from polyml import config
 from polyml.errors import PolymlMemoryError, PolymlTypeError, PolymlValueError
+from polyml.ops.choice import ALGORITHMS, Plan, plan
 from polyml.ops.geometry import W_AXES, X_AXES, Geometry, check_layout, geometry
-from polyml.ops.plan import ALGORITHMS, Plan, plan
-from polyml.runtime.arguments import argument
+from polyml.runtime.calling.arguments import argument
 
 DTYPES = {np.dtype("f4"): "float32", np.dtype("f8"): "float64"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
 
-from polyml.machine import CpuMachine, host
+from polyml.machines.cpu import CpuMachine, host
 
 LANE_FLOP_PER_S = 14.6e9  # of one lane: two units that multiply and add
 PRODUCT_SHARE = 0.93  # of that in a product of large matrices

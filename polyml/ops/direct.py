@@ -13,7 +13,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import strided, windows_last
+from polyml.ops.patches import strided, windows_last
 from polyml.ops.workspace import piece
 
 

@@ -16,7 +16,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import block_shape, blocks, strided, windows_first, windows_last
+from polyml.ops.patches import block_shape, blocks, strided, windows_first, windows_last
 from polyml.ops.workspace import piece
 
 LEAST_PIXELS = 256  # of a block: the filters are read from memory once for each block

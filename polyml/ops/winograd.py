@@ -20,7 +20,7 @@ from polyml.ops import kernels
 from polyml.ops.costs import Costs, Term, block_bytes
 from polyml.ops.geometry import Geometry
 from polyml.ops.kernels import on
-from polyml.ops.windows import block_shape, blocks, strided
+from polyml.ops.patches import block_shape, blocks, strided
 from polyml.ops.workspace import piece
 
 LINE_BYTES = 64  # of a cache

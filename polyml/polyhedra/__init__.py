@@ -4,43 +4,157 @@ All isl objects of the project live in one context, `CONTEXT`, since objects of 
 """
 
 # fmt: off
-from polyml.polyhedra.affs import (
-    before_rounding, divisions, expression_of, expressions, extent, fold, has_division, inverse_of_shifts, is_affine,
-    iterator_coefficients, members, offset_dimension, on_domain, on_piece, only_value, plus, single, subscripts_of,
-    union_of_functions, used_iterators, value_at, value_onto, values_onto, weighted,
-)
 from polyml.polyhedra.bounds import (
-    NoNumber, bounded, ends, extremes, is_within, least, least_values, length, range_of_dimension, ranges, value_range,
+    NoNumber,
+    bounded,
+    ends,
+    extremes,
+    is_within,
+    least,
+    least_values,
+    length,
+    range_of_dimension,
+    ranges,
+    value_range,
 )
 from polyml.polyhedra.constraints import (
-    LinearRow, Quotient, bounding, has_integers, integer_rows, is_in, linear_row, rows_by_piece, set_of_rows,
+    LinearRow,
+    Quotient,
+    bounding,
+    has_integers,
+    integer_rows,
+    is_in,
+    linear_row,
+    rows_by_piece,
+    set_of_rows,
 )
-from polyml.polyhedra.context import CONTEXT, BudgetExceeded, account, budget, charge, left, uncharged
-from polyml.polyhedra.elements import Instance, Witness, few_points, first_image, instance_text, only_point, points, text, witness
+from polyml.polyhedra.hulls import (
+    along,
+    box_around,
+    box_of,
+    first_dimensions,
+    hull_dimension,
+    is_box,
+    is_full,
+    is_product,
+    is_thick,
+    is_whole_box,
+    modulo,
+    onto,
+    outer,
+    ragged,
+    rational_image,
+    telling_dimensions,
+    translated,
+)
+from polyml.polyhedra.isl_context import CONTEXT, BudgetExceeded, account, budget, charge, left, uncharged
+from polyml.polyhedra.parameter_sets import (
+    as_facts,
+    as_parameters,
+    at_least,
+    condition_text,
+    equalities,
+    first_if_fixed,
+    fixed_dimensions,
+    fixed_parameters,
+    greatest,
+    middle,
+    multiples,
+    parameter_range,
+    parameters_as_set,
+    range_by_domain,
+    range_of,
+    rows,
+    some_parameters,
+    with_condition,
+)
 from polyml.polyhedra.parameters import (
-    at_sizes, fix, forget, from_units, in_units, on_parameters, with_parameter, without_parameter, without_parameters,
+    at_sizes,
+    fix,
+    forget,
+    from_units,
+    in_units,
+    on_parameters,
+    with_parameter,
+    without_parameter,
+    without_parameters,
     without_sizes,
 )
-from polyml.polyhedra.parts import (
-    alternatives, by_first_difference, conjunctions, disjoint, joined, of_name, pieces, set_names, sides, union, without,
-)
-from polyml.polyhedra.regions import (
-    as_facts, as_parameters, at_least, condition_text, equalities, first_if_fixed, fixed_dimensions, fixed_parameters, greatest,
-    middle, multiples, parameter_range, parameters_as_set, range_by_domain, range_of, rows, some_parameters, with_condition,
+from polyml.polyhedra.points import Instance, Witness, few_points, first_image, instance_text, only_point, points, text, witness
+from polyml.polyhedra.pw_affs import (
+    before_rounding,
+    divisions,
+    expression_of,
+    expressions,
+    extent,
+    fold,
+    has_division,
+    inverse_of_shifts,
+    is_affine,
+    iterator_coefficients,
+    members,
+    offset_dimension,
+    on_domain,
+    on_piece,
+    only_value,
+    plus,
+    single,
+    subscripts_of,
+    union_of_functions,
+    used_iterators,
+    value_at,
+    value_onto,
+    values_onto,
+    weighted,
 )
 from polyml.polyhedra.relations import (
-    between, differ, divisors, earlier, equal_first, flat, freed, has_none, last_before, last_of, leads_both_ways, outer_of,
-    strictly_between, values_of, where, with_last, within_bounds,
-)
-from polyml.polyhedra.shapes import (
-    along, box_around, box_of, first_dimensions, hull_dimension, is_box, is_full, is_product, is_thick, is_whole_box, modulo,
-    onto, outer, ragged, rational_image, telling_dimensions, translated,
+    between,
+    differ,
+    divisors,
+    earlier,
+    equal_first,
+    flat,
+    freed,
+    has_none,
+    last_before,
+    last_of,
+    leads_both_ways,
+    outer_of,
+    strictly_between,
+    values_of,
+    where,
+    with_last,
+    within_bounds,
 )
 from polyml.polyhedra.spaces import (
-    Frame, dimension, dimensions, domain_name, extend, identity, parameter_names, range_name, relation, rename_domain, renamed,
-    used_parameters, with_iterators,
+    Frame,
+    dimension,
+    dimensions,
+    domain_name,
+    extend,
+    identity,
+    parameter_names,
+    range_name,
+    relation,
+    rename_domain,
+    renamed,
+    used_parameters,
+    with_iterators,
 )
 from polyml.polyhedra.tiles import count_tiles, half_way, in_whole_tiles, last_walk, strides, unstrided
+from polyml.polyhedra.unions import (
+    alternatives,
+    by_first_difference,
+    conjunctions,
+    disjoint,
+    joined,
+    of_name,
+    pieces,
+    set_names,
+    sides,
+    union,
+    without,
+)
 
 __all__ = [
     "CONTEXT", "BudgetExceeded", "Frame", "Instance", "LinearRow", "NoNumber", "Quotient", "Witness", "along", "alternatives",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import islpy as isl
 
-from polyml.polyhedra.affs import single
-from polyml.polyhedra.parts import pieces
+from polyml.polyhedra.pw_affs import single
+from polyml.polyhedra.unions import pieces
 
 _D = isl.dim_type
 

@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import islpy as isl
 
-from polyml.polyhedra.context import CONTEXT
-from polyml.polyhedra.parts import alternatives
+from polyml.polyhedra.isl_context import CONTEXT
 from polyml.polyhedra.spaces import parameter_names
+from polyml.polyhedra.unions import alternatives
 
 _D = isl.dim_type
 

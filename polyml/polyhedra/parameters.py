@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import islpy as isl
 
-from polyml.polyhedra.context import CONTEXT
+from polyml.polyhedra.isl_context import CONTEXT
 from polyml.polyhedra.spaces import Frame, parameter_names
 
 _D = isl.dim_type

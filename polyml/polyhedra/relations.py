@@ -7,9 +7,9 @@ from functools import reduce
 
 import islpy as isl
 
-from polyml.polyhedra.context import CONTEXT
-from polyml.polyhedra.parts import pieces
+from polyml.polyhedra.isl_context import CONTEXT
 from polyml.polyhedra.spaces import relation
+from polyml.polyhedra.unions import pieces
 
 _D = isl.dim_type
 

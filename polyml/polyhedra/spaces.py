@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import islpy as isl
 
-from polyml.polyhedra.context import CONTEXT
+from polyml.polyhedra.isl_context import CONTEXT
 
 _D = isl.dim_type
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import islpy as isl
 
 from polyml.polyhedra.bounds import extremes, range_of_dimension
+from polyml.polyhedra.hulls import along, eliminated, is_product, onto
 from polyml.polyhedra.parameters import fix
-from polyml.polyhedra.shapes import along, eliminated, is_product, onto
 from polyml.polyhedra.spaces import parameter_names
 
 _D = isl.dim_type

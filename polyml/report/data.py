@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from polyml.caches.footprints import Amount, Level
-from polyml.caches.reuse import ReuseClass, Reuses
-from polyml.caches.trace import Reference
-from polyml.hardware import Figure
-from polyml.model import formulas
-from polyml.report.make import FormReport, Report
-from polyml.report.misses import ENGINE, Misses
-from polyml.report.roofline import Roof, Roofline
+from polyml.caches.analytic.footprints import Amount, Level
+from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
+from polyml.caches.simulator.trace import Reference
+from polyml.machines.descriptions import Figure
+from polyml.model.counting import formula_text
+from polyml.performance.cache_misses import ENGINE, Misses
+from polyml.performance.roofline import Roof, Roofline
+from polyml.report.report import FormReport, Report
 from polyml.report.text import reference_text, tiling
 
 VERSION = 1
@@ -93,7 +93,7 @@ def _reuse(report: Report, reuses: Reuses) -> dict[str, object]:
 
 
 def _reuse_class(each: ReuseClass) -> dict[str, object]:
-    distance = {"formula": formulas.text(each.distance), "usual": each.usual, "least": each.least, "greatest": each.greatest}
+    distance = {"formula": formula_text.text(each.distance), "usual": each.usual, "least": each.least, "greatest": each.greatest}
     found = {"source": asdict(each.source), "kind": each.kind, "carried": each.carried, "uses": each.uses}
     return {**found, "distance": distance, "hits": list(each.hits)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from polyml.report.make import Report
+from polyml.report.report import Report
 from polyml.report.text import Table, parts
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from polyml.hardware import Figure
-from polyml.machine import CacheLevel
+from polyml.caches.analytic.footprints import Amount
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.machines.cpu import CacheLevel
+from polyml.machines.descriptions import Figure
 from polyml.machines.units import shown
-from polyml.model import formulas
-from polyml.model.text import access_text
-from polyml.codegen.accesses import reads_and_write
-from polyml.caches.footprints import Amount
-from polyml.caches.trace import Reference
-from polyml.report.forms import Form
-from polyml.report.make import FormReport, Report
-from polyml.report.misses import ENGINE, Misses, Total
-from polyml.report.prediction import Prediction
-from polyml.report.roofline import Roof, Roofline
-from polyml.report.estimates import Candidate
-from polyml.report.tiles import Tiles
+from polyml.model.core.printer import access_text
+from polyml.model.counting import formula_text
+from polyml.performance.cache_misses import ENGINE, Misses, Total
+from polyml.performance.ecm import Prediction
+from polyml.performance.roofline import Roof, Roofline
+from polyml.performance.variants import Form
+from polyml.report.report import FormReport, Report
+from polyml.tune.tiles.choose import Tiles
+from polyml.tune.tiles.estimates import Candidate
 
 WIDTH = 80  # of headings
 NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least recently used out first, would have replaced"
@@ -113,7 +113,7 @@ def _reuse(report: Report) -> Iterator[str | Table]:
             rows.append((name, found.problem, "", "", "", "", ""))
         for each in found.classes:
             carried = each.carried or "the same iteration"
-            distance = f"{formulas.text(each.distance)}" + (f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}")
+            distance = f"{formula_text.text(each.distance)}" + (f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}")
             hits = [f"L{level.level}" for level, hit in zip(report.levels, each.hits) if hit] + (["memory"] if each.hits[-1] else [])
             rows.append((name, reference_text(form, each.source), each.kind, carried, f"{each.uses:,}", distance, ", ".join(hits)))
     heads = ("reference", "used last by", "kind", "carried by", "uses", "lines between", "found in")

@@ -18,26 +18,26 @@ import islpy as isl
 
 from polyml import polyhedra
 from polyml.errors import IllegalSchedule
-from polyml.machine import CpuMachine
-from polyml.model.dependence import Dependences
-from polyml.model.reduction import Reduction
-from polyml.model.scop import Scop
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.apart import components as connected
-from polyml.schedule.chunks import Chunked, handed_on, in_chunks
-from polyml.schedule.contraction import has_contraction, map_contractions
-from polyml.schedule.distribution import in_sequence
-from polyml.schedule.forms import affine_schedule, components, in_source_order
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.mapping import map_bands
-from polyml.schedule.passes import Setting
-from polyml.schedule.short import map_short
-from polyml.schedule.slabs import SLAB, Slabs, in_slabs, middle, restricted, solve
-from polyml.schedule.slabs import cut as slabs_of
-from polyml.schedule.timetiles import TimeTiles, time_tiles
-from polyml.schedule.timetiles import tree as time_tree
-from polyml.schedule.traffic import Traffic, nests
-from polyml.schedule.tree_text import Tree, parse_tree, print_tree
+from polyml.schedule.affine.components import components as connected
+from polyml.schedule.affine.distribution import in_sequence
+from polyml.schedule.affine.scheduler import affine_schedule, components, in_source_order
+from polyml.schedule.affine.traffic_fusion import Setting
+from polyml.schedule.analysis.traffic import Traffic, nests
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
+from polyml.schedule.tiling.blocked_factorization import cut as slabs_of
+from polyml.schedule.tiling.contraction import has_contraction, map_contractions
+from polyml.schedule.tiling.cpu_mapping import map_bands
+from polyml.schedule.tiling.panel import map_short
+from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
+from polyml.schedule.tiling.time_tiling import TimeTiles, time_tiles
+from polyml.schedule.tiling.time_tiling import tree as time_tree
+from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 
 OPERATIONS = 1_000_000  # isl operations for one schedule: twice what the largest kernels need
 CUT_OPERATIONS = 500_000  # and to look for slabs and tiles over time

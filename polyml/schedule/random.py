@@ -8,12 +8,12 @@ from random import Random
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.model.dependence import Dependences
-from polyml.model.scop import Scop
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.legality import is_legal
-from polyml.schedule.options import isl_options
-from polyml.schedule.tree import NODE, PARALLEL, POINT, Band, band_of, mark, reorder, replace_band
+from polyml.schedule.affine.isl_options import isl_options
+from polyml.schedule.legality.check import is_legal
+from polyml.schedule.tree.bands import NODE, PARALLEL, POINT, Band, band_of, mark, reorder, replace_band
 
 STEPS = 5
 OPERATIONS = 3_000_000  # isl operations that one step may take; a step that needs more is not taken

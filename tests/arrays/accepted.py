@@ -18,10 +18,11 @@ import numpy as np
 
 import polyml
 from polyml.errors import PolymlError, SizesNeeded
-from polyml.frontend import array_functions, functions
-from polyml.frontend.argtypes import arg_type, with_sizes
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
+from polyml.frontend import elementwise_functions
+from polyml.frontend.argument_types import arg_type, with_sizes
+from polyml.frontend.parsing import array_signatures
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
 
 TYPES = (
     "complex128 complex64 float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool"
@@ -135,17 +136,17 @@ def probes() -> list[Probe]:
     """All rows."""
     found = [Probe("Constructs", text) for text in _CONSTRUCTS]
     covered = {name for name in _CALLS}
-    for name, signature in sorted((s.name, s) for s in {*array_functions.FUNCTIONS.values()}):
+    for name, signature in sorted((s.name, s) for s in {*array_signatures.FUNCTIONS.values()}):
         if name in covered:
             continue
         options = [o for o in signature.options if o in ("axis", "keepdims", "dtype", "ddof")]
         found.append(Probe("Functions of arrays", f"np.{name}(A)"))
         found += [Probe("Functions of arrays", f"np.{name}(A, {_given(o)})") for o in options]
-        if name in array_functions.METHODS:
+        if name in array_signatures.METHODS:
             found.append(Probe("Functions of arrays", f"A.{name}({_given('axis')})"))
     found += [Probe("Functions of arrays", text) for texts in _CALLS.values() for text in texts]
-    found += [Probe("Functions of elements", f"np.{name}(A)") for name in functions.UNARY]
-    found += [Probe("Functions of elements", f"np.{name}(A, B)") for name in functions.BINARY]
+    found += [Probe("Functions of elements", f"np.{name}(A)") for name in elementwise_functions.UNARY]
+    found += [Probe("Functions of elements", f"np.{name}(A, B)") for name in elementwise_functions.BINARY]
     found += [Probe("New arrays", text) for text in _ALLOCATIONS]
     return found + [Probe("Not compiled", text) for text in _NOT_YET]
 

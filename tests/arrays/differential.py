@@ -21,7 +21,6 @@ from polyml.errors import CompileError, PolymlError
 from tests.arrays.generate import ArrayProgram, generate
 from tests.transformations import Tally, hides, recording
 
-
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _LEAST = {"bfloat16": 0.16, "f2": 2e-2, "c8": 1e-4}  # by type of an argument, whatever the result's; c8: of products
 _BOUNDS = {"float16": 2e-2, "bfloat16": 0.16, "float32": 1e-4, "complex64": 1e-4}  # by type

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from polyml.frontend.argtypes import arg_type, with_ones
-from polyml.frontend.arrays import lowered
-from polyml.frontend.interpret import Unspecialised, interpret
-from polyml.frontend.parse import parse
+from polyml.frontend.argument_types import arg_type, with_ones
+from polyml.frontend.arrays.lower import lowered
+from polyml.frontend.interpreter import Unspecialised, interpret
+from polyml.frontend.parsing.parse import parse
 from tests.frontend.define import define
 
 SLICES = ["1:", ":-1", "::-1", "2:5", ":3", "::2", "1::2", "4:1:-1", "-3:", ":", "k:", ":k", "k", "0", "-1", "-2", "k - 3", "k + 1"]

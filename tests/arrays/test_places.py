@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.functions_of_arrays import PLACE_BLOCK
+from polyml.frontend.arrays.reductions import PLACE_BLOCK
 
 SHAPES = [(1,), (5,), (PLACE_BLOCK - 1,), (PLACE_BLOCK,), (PLACE_BLOCK + 1,), (5 * PLACE_BLOCK,), (7, 2 * PLACE_BLOCK + 3), (4, 1, 3)]
 

@@ -7,10 +7,10 @@ import pytest
 
 import polyml
 from polyml.errors import SizesNeeded
-from polyml.frontend.argtypes import arg_type, with_ones, with_sizes
-from polyml.frontend.arrays import lowered
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
+from polyml.frontend.argument_types import arg_type, with_ones, with_sizes
+from polyml.frontend.arrays.lower import lowered
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from tests.arrays.corpus import corpus
 from tests.arrays.differential import check
 from tests.arrays.generate import generate

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import pipeline
 from polyml.bundles import folder
 from polyml.bundles.bundle import Bundle, Value, first_line, read
 from polyml.bundles.captured import as_module
 from polyml.errors import ConfigError, PolymlDefectWarning
-from polyml.runtime.cache import Cache
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.storage.disk_cache import Cache
 
 SCALE, LIMIT, NAME, SINGLE, NOTHING = 2.5, math.inf, "text", np.float32(0.1), None
 

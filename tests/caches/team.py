@@ -1,13 +1,13 @@
-"""What threads do in which order, in plain Python: loops as `codegen.walk` runs them, with the shares of parallel ones apart."""
+"""What threads do in which order, in plain Python: loops as `codegen.interpreter.order` runs them, with the shares of parallel ones apart."""
 
 from itertools import chain, zip_longest
 
-from polyml.codegen import llvm
-from polyml.codegen.accesses import AccessTable, reads_and_write
-from polyml.codegen.ast import loops
-from polyml.codegen.integers import var
-from polyml.codegen.share import is_uneven
-from polyml.codegen.walk import _Walk, evaluate, tuple_code
+from polyml.codegen.interpreter.order import _Walk, evaluate, tuple_code
+from polyml.codegen.ir.accesses import AccessTable, reads_and_write
+from polyml.codegen.ir.linexpr import var
+from polyml.codegen.ir.program import loops
+from polyml.codegen.llvm import emit
+from polyml.codegen.llvm.outline import is_uneven
 
 
 class _Team(_Walk):
@@ -57,7 +57,7 @@ class _Team(_Walk):
         if node.last:
             together = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
             units = (last - first) // together + 1
-            number = self.count * (4 if llvm.is_short(self.program, node) else 1)
+            number = self.count * (4 if emit.is_short(self.program, node) else 1)
             ends = [first + s * units // number * together for s in range(number + 1)]
             return [(s % self.count, ends[s], min(ends[s + 1] - 1, last)) for s in range(number)]
         if is_uneven(node):

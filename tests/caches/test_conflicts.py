@@ -5,10 +5,10 @@ import random
 import islpy as isl
 import pytest
 
-from polyml.caches.conflicts import lines_and_sets, set_count, walks
-from polyml.caches.placement import placed
-from polyml.caches.trace import references
-from polyml.machine import CacheLevel
+from polyml.caches.analytic.set_conflicts import lines_and_sets, set_count, walks
+from polyml.caches.simulator.trace import references
+from polyml.codegen.ir.array_layout import placed
+from polyml.machines.cpu import CacheLevel
 from tests.caches.test_simulate import gemm_ijk, program_of, trmm
 
 LEVELS = (CacheLevel(1, 2048, 2, 64, 1), CacheLevel(2, 3 * 16 * 4 * 64, 4, 64, 1))

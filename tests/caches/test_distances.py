@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from polyml.caches.distances import distances
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.caches.trace import references
-from polyml.model.counting import CannotCount
+from polyml.caches.analytic.reuse_distances import distances
+from polyml.caches.simulator.simulate import simulate
+from polyml.caches.simulator.trace import references
+from polyml.codegen.ir.array_layout import placed
+from polyml.model.counting.cardinality import CannotCount
 from tests.caches.nests import events, kernel_of, nest, reuses
 from tests.caches.test_simulate import (
     CASES,

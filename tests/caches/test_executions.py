@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.executions import executions
-from polyml.caches.placement import placed
-from polyml.codegen.ast import Guard, Jam, Loop, Unroll
-from polyml.codegen.build import build
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.codegen.ir.program import Guard, Jam, Loop, Unroll
+from polyml.performance.trip_counts import executions
 from tests.caches.test_turns import CASES, compiled, product, triangle
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from polyml import polyhedra
-from polyml.caches import runs
-from polyml.caches.footprints import BOX, MIDDLE, compulsory, footprints, tile, tile_at
-from polyml.caches.placement import Placed, placed
-from polyml.caches.simulate import simulate
+from polyml.caches.analytic import line_runs
+from polyml.caches.analytic.footprints import BOX, MIDDLE, compulsory, footprints, tile, tile_at
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.ir.array_layout import Placed, placed
 from polyml.errors import ScheduleError
-from polyml.machine import CacheLevel
+from polyml.machines.cpu import CacheLevel
 from tests.caches import brute, test_simulate
 from tests.caches.random_nests import random_nest
 from tests.caches.test_simulate import CASES, REFERENCE, gemm_ijk, levels_of, program_of
@@ -261,7 +261,7 @@ def test_lines_of_tiles_by_their_sizes():
 
 
 def test_arrays_of_too_many_rows_are_not_counted(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_RUNS", 10)
+    monkeypatch.setattr(line_runs, "MOST_RUNS", 10)
     program, sizes = program_of(*KERNELS["stencil5"])
     whole, *_ = footprints(program.scop, None, sizes)
     assert {(f.array, f.lines.value, f.lines.accuracy) for f in whole.footprints} == {
@@ -324,4 +324,4 @@ def test_lines_of_random_sets(seed):
     strides = tuple(8 * int(np.prod(shape[d + 1 :])) for d in range(dims))
     place = Placed(8 * rng.randint(0, 20), tuple(shape), strides, 8 * int(np.prod(shape)))
     addresses = {place.address + sum(s * c for s, c in zip(strides, point)) for _, point in polyhedra.points(domain)}
-    assert runs.lines([(domain, place)], 64) == lines(addresses)
+    assert line_runs.lines([(domain, place)], 64) == lines(addresses)

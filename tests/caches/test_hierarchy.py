@@ -2,8 +2,8 @@
 
 import pytest
 
-from polyml.caches.hierarchy import parse
 from polyml.errors import ConfigError
+from polyml.machines.cache_spec import parse
 
 
 def test_text():

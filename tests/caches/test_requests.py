@@ -7,11 +7,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from polyml import machine
-from polyml.caches import header, levels, requests
-from polyml.caches.layout import Layout
-from polyml.codegen import ir
-from polyml.runtime.load import assemble_together, load
+from polyml.caches.simulator import level_functions, shared_requests, state_header
+from polyml.caches.simulator.state_layout import Layout
+from polyml.codegen.llvm import builder
+from polyml.machines import cpu
+from polyml.runtime.loading.load import assemble_together, load
 from tests.caches import brute
 from tests.caches.test_threads import HIERARCHIES, levels_of
 
@@ -30,25 +30,25 @@ def random_requests(seed, part=1.0):
 
 def served(layout, threads, chunk):
     """State and counters of one reference after all of it; requests come in parts of so many."""
-    text = ir.text((*levels.units(layout), requests.serve(layout)))
-    host = machine.host()
-    code = load(assemble_together([text], cpu=host.cpu_name, features=host.features), requests.ENTRY)
-    serve = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address(requests.ENTRY))
+    text = builder.text((*level_functions.units(layout), shared_requests.serve(layout)))
+    host = cpu.host()
+    code = load(assemble_together([text], cpu=host.cpu_name, features=host.features), shared_requests.ENTRY)
+    serve = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(code.address(shared_requests.ENTRY))
     state, heads = np.zeros(layout.state_bytes // 8, np.int64), np.zeros((THREADS, 4), np.int64)
     counters, arrays = np.zeros((THREADS, layout.counters), np.int64), np.zeros(LINES, np.int16)
-    state[header.ARRAYS] = arrays.ctypes.data
+    state[state_header.ARRAYS] = arrays.ctypes.data
     heads[:, 2] = [own.ctypes.data for own in counters]
     kind = np.dtype([("time", np.int64), ("line", np.int32), ("what", np.int32)])
     streams = []
     for regions in threads:
-        found = [each for region in regions for each in (*region, (requests.BARRIER, 0, 0))] + [(requests.DONE, 0, 0)]
-        streams.append(np.array([(time, line, requests.USE + write) for time, line, write in found], kind))
+        found = [each for region in regions for each in (*region, (shared_requests.BARRIER, 0, 0))] + [(shared_requests.DONE, 0, 0)]
+        streams.append(np.array([(time, line, shared_requests.USE + write) for time, line, write in found], kind))
     ends = [0] * THREADS
     while (thread := serve(state.ctypes.data, heads.ctypes.data)) >= 0:
         begin = ends[thread]
         ends[thread] = min(begin + chunk, len(streams[thread]))
         assert begin < ends[thread]
-        heads[thread, :2] = [streams[thread].ctypes.data + place * requests.BYTES for place in (begin, ends[thread])]
+        heads[thread, :2] = [streams[thread].ctypes.data + place * shared_requests.BYTES for place in (begin, ends[thread])]
     return state, counters
 
 

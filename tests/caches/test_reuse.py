@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from polyml.caches.placement import placed
-from polyml.caches.reuse import reuse
-from polyml.caches.simulate import simulate
-from polyml.caches.trace import references
-from polyml.machine import CacheLevel
+from polyml.caches.analytic.reuse_classes import reuse
+from polyml.caches.simulator.simulate import simulate
+from polyml.caches.simulator.trace import references
+from polyml.codegen.ir.array_layout import placed
+from polyml.machines.cpu import CacheLevel
 from tests.caches.nests import events, kernel_of, nest, reuses
 from tests.caches.test_simulate import CASES, gemm_ijk, program_of
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyml.caches.hierarchy import parse as parse_levels
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.codegen.build import build
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.machine import CacheLevel
-from polyml.model.extract import extract
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.machines.cache_spec import parse as parse_levels
+from polyml.machines.cpu import CacheLevel
+from polyml.model.lowering.extract import extract
 from tests.caches import brute
 
 REFERENCE = Path(__file__).parents[1] / "data" / "cache_reference.csv"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.codegen.ast import loops
-from polyml.codegen.build import build
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.codegen.ir.program import loops
 from polyml.errors import PolymlValueError
-from polyml.machine import CacheLevel
-from polyml.model.interface import value
+from polyml.machines.cpu import CacheLevel
+from polyml.model.core.call_interface import value
 from tests.caches import brute, team
 from tests.caches.random_nests import random_nest
 from tests.codegen.forms import small_machine, small_tiles
@@ -255,7 +255,7 @@ def test_kernels_equal_caches_in_python(name):
 
 def test_loops_too_short_for_several_threads_run_on_the_first(monkeypatch):
     program, sizes = compiled(product)
-    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 10**9)
+    monkeypatch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 10**9)
     first, second = simulate(program, sizes, levels_of(HIERARCHIES["the last"]), threads=2).threads
     alone = simulate(program, sizes, levels_of(HIERARCHIES["the last"])).counts
     assert {r: c.misses for r, c in first.items()} == {r: c.misses for r, c in alone.items()}

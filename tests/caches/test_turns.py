@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.hierarchy import parse
-from polyml.caches.simulate import simulate
-from polyml.codegen.accesses import AccessTable, reads_and_write
-from polyml.codegen.ast import Jam, every
-from polyml.codegen.walk import sequence
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.ir.accesses import AccessTable, reads_and_write
+from polyml.codegen.ir.program import Jam, every
 from polyml.errors import PolymlValueError
+from polyml.machines.cache_spec import parse
 from tests.caches import brute
 
 ROWS = [(1024, 4, "lru", "back", "independent"), (4096, 8, "lru", "back", "independent")]

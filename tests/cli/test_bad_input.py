@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from polyml.api.target import Target
 from polyml.errors import ConfigError
-from polyml.machines import find
-from polyml.target import Target
+from polyml.measure import lookup
 from tests.cli.running import run
 
 PRODUCT = '''
@@ -154,4 +154,4 @@ def test_targets_of_impossible_arrays_are_refused(given):
 @pytest.mark.parametrize("name", ["a\0b", None, 7, "fifo", "x" * 300 + ".toml", "\ud800/x"])
 def test_machines_of_impossible_names_are_refused(name):
     with pytest.raises(ConfigError):
-        find.find(name)
+        lookup.find(name)

@@ -183,7 +183,7 @@ def test_doctor_names_a_cache_folder_that_cannot_be_written(folder, monkeypatch)
 
 
 def test_doctor_finds_openmp_runtimes_in_the_memory_map():
-    from polyml.cli.doctor import loaded_openmp
+    from polyml.cli.commands.doctor import loaded_openmp
 
     maps = "\n".join([
         "7f00 r-xp 0 00:00 1 /usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0",
@@ -246,12 +246,12 @@ def test_bench_names_unknown_kernels_and_presets():
 
 
 def test_an_internal_error_is_one_line_with_the_way_to_the_traceback(monkeypatch):
-    import polyml.cli.cache
+    import polyml.cli.commands.cache
 
     def boom(as_json):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(polyml.cli.cache, "info", boom)
+    monkeypatch.setattr(polyml.cli.commands.cache, "info", boom)
     _, err = run("cache", "info", code=1)
     assert err == "error: RuntimeError: boom\n  note: a defect of polyml; `polyml --traceback cache ...` shows where\n"
     result = CliRunner().invoke(main, ["--traceback", "cache", "info"])

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyml.report import simulation
-from polyml.report.simulation_text import picture
+from polyml.systolic.report import comparison
+from polyml.systolic.report.comparison_text import picture
 from tests.cli.running import run
 
 SOURCE = '''
@@ -235,12 +235,12 @@ def changed(by):
         arguments["C"][3, 2] += 1
         return found
 
-    original = simulation.simulate
+    original = comparison.simulate
     return simulate
 
 
 def test_wrong_values_are_status_1(monkeypatch):
-    monkeypatch.setattr(simulation, "simulate", changed([0]))
+    monkeypatch.setattr(comparison, "simulate", changed([0]))
     out, _ = run("simulate", "sized.py:product", "--array", "4x4", code=1)
     assert "values   WRONG: C differs from the compiled kernel's by up to 1\n" in out
     found = simulated("sized.py:product", "--array", "4x4", code=1)
@@ -250,7 +250,7 @@ def test_wrong_values_are_status_1(monkeypatch):
 
 def test_floats_are_wrong_beyond_the_rounding_bound(monkeypatch):
     by = [1e-9]
-    monkeypatch.setattr(simulation, "simulate", changed(by))
+    monkeypatch.setattr(comparison, "simulate", changed(by))
     out, _ = run("simulate", "floats.py:twice", *TYPES, "--array", "4x4", code=1)
     assert "WRONG: what it returns differs" in out and "times the rounding bound" in out
     by[0] = 2.0**-51
@@ -299,7 +299,7 @@ def test_bad_input_is_one_line_and_status_2(words, message):
 def test_a_bound_that_is_not_known_is_told(monkeypatch):
     words = ["floats.py:rooted", "--arg", "x=f64[20]", "--arg", "h=f64[4]", "--arg", "y=f64[17]", "--array", "4"]
     run("simulate", *words, "--fp", "strict")  # in the source's order, bit for bit
-    monkeypatch.setattr(simulation, "values", with_an_ulp(simulation.values))
+    monkeypatch.setattr(comparison, "values", with_an_ulp(comparison.values))
     out, _ = run("simulate", *words, code=1)
     assert "not known to agree: y differs" in out and "no rounding bound is known of `sqrt`" in out
 
@@ -320,15 +320,15 @@ def magnitude(x, h, y):
 
 def test_terms_and_magnitudes_of_the_file_are_its_bound(folder, monkeypatch):
     (folder / "bounded.py").write_text(BOUNDED)
-    original = simulation.values
-    monkeypatch.setattr(simulation, "values", with_an_ulp(original))
+    original = comparison.values
+    monkeypatch.setattr(comparison, "values", with_an_ulp(original))
     out, _ = run("simulate", "bounded.py:rooted", "--array", "4")
     assert "values   agree: y differs" in out and "of the rounding bound" in out
     (folder / "broken.py").write_text(BOUNDED.replace("h[k] * x", "g[k] * x"))
-    monkeypatch.setattr(simulation, "values", with_an_ulp(original))
+    monkeypatch.setattr(comparison, "values", with_an_ulp(original))
     _, err = run("simulate", "broken.py:rooted", "--array", "4", code=2)
     assert "error: broken.py does not bound rounding errors: NameError: name 'g' is not defined (expected terms(size)" in err
-    monkeypatch.setattr(simulation, "values", with_an_ulp(original, 1000))
+    monkeypatch.setattr(comparison, "values", with_an_ulp(original, 1000))
     out, _ = run("simulate", "bounded.py:rooted", "--array", "4", code=1)
     assert "WRONG: y differs" in out and "times the rounding bound" in out
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from polyml.cli import specs
+from polyml.cli.inputs import argument_specs
 from polyml.dtypes import F32, F64, PYFLOAT, PYINT
 from polyml.errors import ConfigError
-from polyml.frontend.parse import parse
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType, ScalarType
 
 
@@ -34,27 +34,27 @@ def message(function, *args):
     ("alpha=-1.5", ("alpha", ScalarType(PYFLOAT), (), -1.5)),
 ])
 def test_specs_are_read(text, expected):
-    found = specs.spec_from(text)
+    found = argument_specs.spec_from(text)
     assert (found.name, found.type, found.extents, found.value) == expected
 
 
 @pytest.mark.parametrize("text", ["A", "A=", "1=f64", "A=f65[N]", "A=int[N]", "A='x'", "A=None"])
 def test_what_is_no_spec_is_refused_with_the_form(text):
-    assert message(specs.spec_from, text) == (
+    assert message(argument_specs.spec_from, text) == (
         f"error: {text!r} describes no argument\n"
         "  note: expected NAME=TYPE[N,M] for an array, NAME=TYPE or NAME=VALUE for a number\n"
         "  note: types: c128, c64, f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, int, float, complex")
 
 
 def test_sizes_are_read_and_what_is_no_size_is_refused():
-    assert specs.sizes_from(["N=10", "M=1_000"]) == {"N": 10, "M": 1000}
+    assert argument_specs.sizes_from(["N=10", "M=1_000"]) == {"N": 10, "M": 1000}
     for text in ("N", "N=1.5", "=3", "N=x"):
-        assert message(specs.sizes_from, [text]) == (
+        assert message(argument_specs.sizes_from, [text]) == (
             f"error: -D does not take {text!r}\n  note: expected NAME=INTEGER, as in -D N=1000")
 
 
 def test_types_are_guessed_from_the_use_of_a_name_and_say_so():
-    found = specs.guess(parse(stencil), {})
+    found = argument_specs.guess(parse(stencil), {})
     assert [(s.name, str(s.type), s.guessed) for s in found] == [
         ("A", "f64[:, :]", "subscripted with 2 indices"),
         ("B", "f64[:]", "subscripted with 1 indices"),
@@ -66,15 +66,15 @@ def test_types_are_guessed_from_the_use_of_a_name_and_say_so():
 
 
 def test_a_given_spec_wins_over_a_guess_and_an_unknown_name_is_refused():
-    given = {"B": specs.spec_from("B=f32[N]")}
-    assert [s.guessed == "" for s in specs.guess(parse(stencil), given)] == [False, True, False, False, False, False]
-    assert message(specs.guess, parse(stencil), {"Z": specs.spec_from("Z=f32[N]")}) == (
+    given = {"B": argument_specs.spec_from("B=f32[N]")}
+    assert [s.guessed == "" for s in argument_specs.guess(parse(stencil), given)] == [False, True, False, False, False, False]
+    assert message(argument_specs.guess, parse(stencil), {"Z": argument_specs.spec_from("Z=f32[N]")}) == (
         "error: stencil has no parameter 'Z'\n  note: it has A, B, C, n, alpha, steps")
 
 
 def test_arguments_are_made_with_the_sizes_of_the_command_line():
-    found = [specs.spec_from(t) for t in ("A=f32[N,2*N+1]", "B=i8[:]", "M=bool[3]", "N=int", "x=f32", "a=2.5")]
-    made = specs.make(found, {"N": 4}, np.random.default_rng(0))
+    found = [argument_specs.spec_from(t) for t in ("A=f32[N,2*N+1]", "B=i8[:]", "M=bool[3]", "N=int", "x=f32", "a=2.5")]
+    made = argument_specs.make(found, {"N": 4}, np.random.default_rng(0))
     assert [(v.dtype.name, v.shape) for v in (made["A"], made["B"], made["M"])] == [
         ("float32", (4, 9)), ("int8", (100,)), ("bool", (3,))]
     assert made["N"] == 4 and type(made["N"]) is int and made["a"] == 2.5
@@ -83,14 +83,14 @@ def test_arguments_are_made_with_the_sizes_of_the_command_line():
 
 def test_an_extent_without_a_value_names_the_option_that_gives_it():
     rng = np.random.default_rng(0)
-    assert message(specs.make, [specs.spec_from("A=f64[K]")], {}, rng) == (
+    assert message(argument_specs.make, [argument_specs.spec_from("A=f64[K]")], {}, rng) == (
         "error: the extent 'K' of A has no value\n  note: -D K=100 gives it a value")
-    assert message(specs.make, [specs.spec_from("A=f64[2**3]")], {}, rng) == (
+    assert message(argument_specs.make, [argument_specs.spec_from("A=f64[2**3]")], {}, rng) == (
         "error: the extent '2**3' of A has no value\n  note: expected N, 100, 2*N+1 or :")
 
 
 def test_a_size_on_guessed_types_says_how_an_argument_gets_it():
-    found = specs.guess(parse(stencil), {"A": specs.spec_from("A=f32[M,2*M]")})
-    said = message(specs.check_used, found, {"N": 5})
+    found = argument_specs.guess(parse(stencil), {"A": argument_specs.spec_from("A=f32[M,2*M]")})
+    said = message(argument_specs.check_used, found, {"N": 5})
     assert "no argument has a size called 'N'" in said and "--arg 'B=f64[N]' gives it to B, whose type is a guess" in said
     assert "--arg 'A" not in said

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from polyml.cli.target import load_target
+from polyml.cli.inputs.kernel_file import load_target
 from polyml.errors import ConfigError
 
 

@@ -5,18 +5,20 @@ from functools import cache
 
 import pytest
 
-from polyml import machine
-from polyml.codegen.build import build
-from polyml.codegen.fulltiles import separate_full_tiles
-from polyml.machine import CacheLevel
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
-from polyml.model.scalars import expand
-from polyml.runtime import sizes
-from polyml.schedule import contraction, mapping, short, slabs, tree
-from polyml.schedule.blocks import Blocks
+from polyml.codegen.astgen.build import build
+from polyml.codegen.passes.full_tiles import separate_full_tiles
+from polyml.machines import cpu as machine
+from polyml.machines.cpu import CacheLevel
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.runtime.storage import size_classes as sizes
+from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.compute import compute
-from polyml.schedule.roles import LoopRole
+from polyml.schedule.tiling import blocked_factorization, contraction, cpu_mapping
+from polyml.schedule.tiling import panel as short
+from polyml.schedule.tiling.blocking import Blocks
+from polyml.schedule.tree import bands
 from tests.codegen.histories import History
 from tests.codegen.loop_nests import arguments_for
 from tests.codegen.samples import scop_of
@@ -31,17 +33,17 @@ def small_machine(patch):
     patch.setattr(machine, "host", lambda: replace(host, caches=SMALL_CACHES, cores=3))
     patch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
     patch.setattr(sizes, "_LITTLE_OF_MANY", 0)
-    patch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+    patch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 0)
 
 
 def small_tiles(patch):
     """Tiles of a few iterations, so that small sizes have several of them."""
-    floor, scaled = tree.floor, tree.scaled_floor
-    patch.setattr(mapping, "floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
-    for module in (mapping, short):
+    floor, scaled = bands.floor, bands.scaled_floor
+    patch.setattr(cpu_mapping, "floor", lambda band, sizes: floor(band, SMALL_TILES[: len(sizes)]))
+    for module in (cpu_mapping, short):
         patch.setattr(module, "scaled_floor", lambda band, sizes: scaled(band, SMALL_TILES[: len(sizes)]))
-    patch.setattr(slabs, "WIDTH", 6)
-    patch.setattr(slabs, "FEW_WIDTH", 6)
+    patch.setattr(blocked_factorization, "WIDTH", 6)
+    patch.setattr(blocked_factorization, "FEW_WIDTH", 6)
     patch.setattr(contraction, "blocks", blocks_of(14, 7, 3, 4))
 
 

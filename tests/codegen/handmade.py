@@ -7,8 +7,8 @@ import islpy as isl
 
 from polyml.dtypes import F64
 from polyml.frontend import syntax
-from polyml.model.interface import Parameter
-from polyml.model.scop import Access, Array, Load, Role, Scop, Statement
+from polyml.model.core.call_interface import Parameter
+from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement
 
 
 def access(parameters, statement, iterators, array, subscripts):

@@ -6,7 +6,7 @@ reduction until something else. Reads between two writes may change places, and 
 
 from collections import Counter
 
-from polyml.codegen.walk import sequence
+from polyml.codegen.interpreter.order import sequence
 from tests.model.modelling import events, line_names, sizes_of
 
 

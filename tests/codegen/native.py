@@ -7,21 +7,21 @@ from functools import cache
 
 import numpy as np
 
-from polyml import machine
-from polyml.codegen import ir
-from polyml.codegen.ast import Instance
-from polyml.codegen.build import build
-from polyml.codegen.fulltiles import separate_full_tiles
-from polyml.codegen.llvm import ENTRY, emit
-from polyml.codegen.vectorize import vectorize
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.program import Instance
+from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.emit import ENTRY, emit
+from polyml.codegen.passes.full_tiles import separate_full_tiles
+from polyml.codegen.passes.vectorize import vectorize
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions, scans
-from polyml.model.scalars import expand
-from polyml.model.scop import Role, ScalarResult
-from polyml.runtime import load
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions, scans
+from polyml.model.core.scop import Role, ScalarResult
+from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.runtime.loading import load
 from polyml.schedule.compute import compute
 from tests.codegen.samples import scop_of
 
@@ -31,9 +31,9 @@ _NEEDS = {"sse2": set(), "avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512v
 @cache
 def presets():
     """The presets whose code this machine runs."""
-    if machine.host().isa != "x86-64":
+    if cpu.host().isa != "x86-64":
         return ()
-    return tuple(name for name, needed in _NEEDS.items() if needed <= machine.cpu_flags())
+    return tuple(name for name, needed in _NEEDS.items() if needed <= cpu.cpu_flags())
 
 
 WIDE = presets()[1:] or presets()  # the widest ones, beside which narrower ones show nothing new
@@ -63,7 +63,7 @@ def program_of(function, arguments, preset, *, fp="strict", form="auto", layouts
     free = reductions(scop, fp)
     if form == "plain":
         return build(scop, scop.schedule, free)
-    target = machine.preset(preset)
+    target = cpu.preset(preset)
     tree = scop.schedule
     if form == "auto":
         scop = expand(scop)
@@ -118,10 +118,10 @@ class Native:
 
 
 def native(program, preset, *, fp="strict", layouts, aliased=False):
-    target = machine.preset(preset)
+    target = cpu.preset(preset)
     units = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
-    objects = load.assemble_together([ir.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
-    return Native(program.scop, ir.text(units), load.load(objects, ENTRY))
+    objects = load.assemble_together([builder.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
+    return Native(program.scop, builder.text(units), load.load(objects, ENTRY))
 
 
 def compiled(function, arguments, preset, *, fp="strict", form="auto", layouts=None):

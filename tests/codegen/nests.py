@@ -5,16 +5,16 @@ from math import floor
 
 from hypothesis import strategies as st
 
-from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Loop, Program, with_body
-from polyml.codegen.conflicts import ConflictTest
-from polyml.codegen.integers import Compare, const, var
-from polyml.codegen.nest import Nest
+from polyml.codegen.analysis.access_conflicts import ConflictTest
+from polyml.codegen.analysis.loop_nest import Nest
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import Compare, const, var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Program, with_body
 from polyml.dtypes import I64
 from polyml.frontend.syntax import ArrayType
-from polyml.model.interface import Parameter
-from polyml.model.reduction import Reduction
-from polyml.model.scop import Role
+from polyml.model.core.call_interface import Parameter
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Role
 from tests.codegen import handmade
 from tests.codegen.handmade import load
 

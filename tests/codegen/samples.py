@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.extract import extract
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.lowering.extract import extract
 
 
 def scop_of(function, arguments):

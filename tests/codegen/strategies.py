@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from polyml.codegen.integers import Compare, Logic, choice, const, extremum, floor_div, var
+from polyml.codegen.ir.linexpr import Compare, Logic, choice, const, extremum, floor_div, var
 
 NAMES = ("i", "j", "N")
 SMALL = st.integers(-9, 9)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from polyml.codegen.ast import Guard, Jam, Loop, every
+from polyml.codegen.ir.program import Guard, Jam, Loop, every
 from polyml.errors import IllegalSchedule, ScheduleError
-from polyml.schedule.script import MOST_TOGETHER
+from polyml.schedule.script.schedule import MOST_TOGETHER
 from tests.schedule.scripts import agrees, integers, kernel, product, schedule, stencil, total, triangle, two
 
 
@@ -37,7 +37,7 @@ def distributed():
 
 @pytest.fixture(scope="module")
 def lanes():
-    from polyml.machine import host
+    from polyml.machines.cpu import host
 
     return host().vector_bytes // 8
 

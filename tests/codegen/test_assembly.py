@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import kernels
-from polyml import machine
-from polyml.codegen import ir
-from polyml.codegen.llvm import emit
-from polyml.runtime import load
+from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.emit import emit
+from polyml.machines import cpu
+from polyml.runtime.loading import load
 from tests.codegen.loop_nests import arguments_for, five_points, lu, matmul, row_dots
 from tests.codegen.native import layouts_of, presets, program_of
 
@@ -18,10 +18,10 @@ VECTOR = {"sse2": r"%xmm", "avx2": r"%ymm", "avx512": r"%zmm", "neon": r"\bv\d+\
 
 
 def assembly(function, arguments, preset, *, fp="reassociate"):
-    target = machine.preset(preset)
+    target = cpu.preset(preset)
     program = program_of(function, arguments, preset, fp=fp)
-    text = ir.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
-    if target.isa == machine.host().isa:
+    text = builder.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
+    if target.isa == cpu.host().isa:
         return load.assembly(text, cpu=target.cpu_name, features=target.features)
     made = available(target.triple).create_target_machine(cpu=target.cpu_name, features=target.features, opt=1)
     module = llvm.parse_assembly(text)
@@ -57,7 +57,7 @@ def innermost_loops(text):
 @pytest.mark.parametrize("preset", ["sse2", "avx2", "avx512", "neon"])
 @pytest.mark.parametrize("kernel", [matmul, row_dots, five_points, lu], ids=lambda k: k.__name__)
 def test_code_for_every_preset_assembles_with_vectors_of_its_width(kernel, preset):
-    if machine.preset(preset).isa == "x86-64" and not presets():
+    if cpu.preset(preset).isa == "x86-64" and not presets():
         pytest.skip("this LLVM assembles for its own architecture alone")
     text = assembly(kernel, arguments_for(kernel, (3, 3, 3), np.float64), preset)
     assert re.search(VECTOR[preset], text)

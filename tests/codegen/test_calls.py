@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 
-from polyml import machine
-from polyml.codegen import llvm
-from polyml.codegen.build import build
-from polyml.codegen.vectorize import vectorize
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.extract import extract
-from polyml.model.interface import Status
+from polyml.codegen.astgen.build import build
+from polyml.codegen.llvm import emit
+from polyml.codegen.passes.vectorize import vectorize
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.machines import cpu
+from polyml.model.core.call_interface import Status
+from polyml.model.lowering.extract import extract
 from tests.codegen.forms import layouts, programs
 from tests.codegen.loop_nests import KERNELS, arguments_for, five_points, lower_update, matmul
-from tests.codegen.native import (
-    WIDE, assert_as_defined, compiled, copied, defined, layouts_of, native, presets,
-)  # fmt: skip
+from tests.codegen.native import WIDE, assert_as_defined, compiled, copied, defined, layouts_of, native, presets  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
 PRESET = WIDE[-1] if WIDE else ""
@@ -302,8 +300,8 @@ def test_any_number_of_threads_computes_the_same(threads):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_small_tiles_on_several_threads_compute_the_same(monkeypatch, kernel):
-    monkeypatch.setattr(llvm, "PARALLEL_WORK", 0)
-    program = vectorize(programs(kernel)["apart"], machine.preset(PRESET), layouts(programs(kernel)["apart"].scop))
+    monkeypatch.setattr(emit, "PARALLEL_WORK", 0)
+    program = vectorize(programs(kernel)["apart"], cpu.preset(PRESET), layouts(programs(kernel)["apart"].scop))
     code = native(program, PRESET, layouts=layouts(program.scop))
     for sizes in ((0, 0, 0), (1, 1, 1), (7, 17, 9), (23, 30, 5)):
         for threads in (1, 2, 5):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Unroll
-from polyml.codegen.conflicts import Differences
-from polyml.codegen.integers import Compare, choice, const, extremum, floor_div, var
-from polyml.codegen.questions import NotAffine, isl_text
-from polyml.codegen.systems import System
+from polyml.codegen.analysis.access_conflicts import Differences
+from polyml.codegen.ir.linexpr import Compare, choice, const, extremum, floor_div, var
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Unroll
+from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
+from polyml.codegen.presburger.omega_test import System
 from tests.codegen.nests import SIZES, N, Text, accesses, environments, loop_bounds, meetings, sample, samples, touched
 from tests.codegen.strategies import EXPRESSIONS, VALUES
 

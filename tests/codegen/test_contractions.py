@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyml
-from polyml.schedule import contraction as layout
+from polyml.schedule.tiling import contraction as layout
 from tests.codegen.forms import small_machine
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import kernels
 import polyml
-from polyml.schedule import short, slabs
+from polyml.schedule.tiling import blocked_factorization, panel
 from tests.codegen.forms import small_machine
 
 CUT = {
@@ -234,10 +234,10 @@ FUNCTIONS = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     small_machine(monkeypatch)
-    monkeypatch.setattr(slabs, "WIDTH", 8)
-    monkeypatch.setattr(slabs, "FEW_WIDTH", 4)
-    monkeypatch.setattr(slabs, "FEW", 20)
-    monkeypatch.setattr(short, "STRIP", 8)
+    monkeypatch.setattr(blocked_factorization, "WIDTH", 8)
+    monkeypatch.setattr(blocked_factorization, "FEW_WIDTH", 4)
+    monkeypatch.setattr(blocked_factorization, "FEW", 20)
+    monkeypatch.setattr(panel, "STRIP", 8)
 
 
 def operands(function, n, dtype):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from polyml.codegen import fulltiles
-from polyml.codegen.ast import Guard, Instance, Loop, Program, instances, loops, with_body
-from polyml.codegen.fulltiles import separate_full_tiles
-from polyml.codegen.integers import const, var
-from polyml.codegen.walk import sequence
+from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.ir.linexpr import const, var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Program, instances, loops, with_body
+from polyml.codegen.passes import full_tiles
+from polyml.codegen.passes.full_tiles import separate_full_tiles
 from tests.codegen.forms import check, programs
 from tests.codegen.loop_nests import KERNELS, five_points, lower_update, lu, matmul
 
@@ -140,6 +140,6 @@ def test_tests_around_a_loop_do_not_know_where_its_threads_shares_end():
     points = Loop("i", (const(0),), (const(31), var("last")), 1, (Instance("S", (i,)),))
     shared = Loop("t", (const(0),), (var("N") - 1,), 32, (points,), parallel=True, role="tile", last="last")
     around = Loop("r", (const(0),), (const(3),), 1, (shared,))
-    made = fulltiles._whole(around, {}, {"r"}, tests := [])
+    made = full_tiles._whole(around, {}, {"r"}, tests := [])
     assert all("last" not in test.names for test in tests)
     assert any("last" in e.names for loop in loops((made,)) for e in loop.upper)

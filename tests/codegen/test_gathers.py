@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.build import build
-from polyml.codegen.extremes import with_extremes
-from polyml.codegen.calls import UncertainBounds
-from polyml.codegen.interpret import run
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.call import UncertainBounds
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.passes.index_bounds import with_extremes
 from polyml.errors import PolymlPerformanceWarning
 from tests.codegen.samples import scop_of
 

@@ -1,14 +1,13 @@
 """The oracle of the tests of transformations itself: it sees what is out of order, and nothing else."""
 
+import numpy as np
 import pytest
 
-from polyml.codegen.ast import Instance, Loop, Program
-from polyml.codegen.integers import const, var
-from polyml.model.reduction import reductions
+from polyml.codegen.ir.linexpr import const, var
+from polyml.codegen.ir.program import Instance, Loop, Program
+from polyml.model.core.reductions import reductions
 from tests.codegen.histories import History
 from tests.codegen.samples import scop_of
-
-import numpy as np
 
 I, J = var("i"), var("j")
 

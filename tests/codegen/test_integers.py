@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyml.codegen.build import negate
-from polyml.codegen.integers import (
+from polyml.codegen.astgen.build import negate
+from polyml.codegen.ir.linexpr import (
     TRUE,
     Compare,
     Extremum,

@@ -6,20 +6,20 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.codegen.accesses import AccessTable
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Program, Unroll
-from polyml.codegen.build import build
-from polyml.codegen.integers import Compare, const, var
-from polyml.codegen.calls import UncertainBounds
-from polyml.codegen.interpret import run
-from polyml.codegen.walk import sequence
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.call import UncertainBounds
+from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import Compare, const, var
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll
 from polyml.dtypes import BOOL, F32, F64, I8, I32, I64, PYBOOL, PYFLOAT, PYINT, U8
 from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
-from polyml.model.interface import ArrayResult, Parameter, ScalarResult
-from polyml.model.scop import Access, Check, Index, Role, ScalarArg
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.scop import Access, Check, Index, Role, ScalarArg
 from polyml.polyhedra import points
 from tests.codegen import handmade
 from tests.codegen.handmade import load, plus, times

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from polyml import machine
-from polyml.codegen import ir
-from polyml.codegen.ir import Unit
-from polyml.codegen.llvm import ENTRY, emit
+from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.builder import Unit
+from polyml.codegen.llvm.emit import ENTRY, emit
+from polyml.machines import cpu
 from tests.codegen.loop_nests import arguments_for, five_points, matmul
 from tests.codegen.native import layouts_of, program_of
 
@@ -24,18 +24,18 @@ def units_of(function, *, threads=True, preset="avx2", **options):
 
 
 def test_a_function_alone_declares_what_it_calls():
-    assert ir.text([ONE]) == "declare double @sin(double)\ndeclare void @two()\ndefine void @one() { ... }\n"
+    assert builder.text([ONE]) == "declare double @sin(double)\ndeclare void @two()\ndefine void @one() { ... }\n"
 
 
 def test_together_they_declare_what_none_of_them_defines_once():
-    assert ir.text([ONE, TWO]) == f"declare double @sin(double)\n{HELPER}\n{ONE.definition}\n{TWO.definition}\n"
+    assert builder.text([ONE, TWO]) == f"declare double @sin(double)\n{HELPER}\n{ONE.definition}\n{TWO.definition}\n"
 
 
 def test_functions_become_modules_as_soon_as_they_are_some_effort():
     taken = []
-    groups = ir.Groups(taken.append)
+    groups = builder.Groups(taken.append)
     for name, effort, modules in [("a", 0.6, 0), ("b", 0.5, 1), ("c", 2.0, 2), ("d", 0.9, 2)]:
-        groups.add(Unit(name, f"define {name}", {}, effort * ir.GROUP_EFFORT))
+        groups.add(Unit(name, f"define {name}", {}, effort * builder.GROUP_EFFORT))
         assert len(taken) == modules
     groups.close()
     groups.close()
@@ -51,12 +51,12 @@ def test_functions_are_given_on_when_they_are_whole_and_the_kernel_last():
 @pytest.mark.parametrize("kernel", [matmul, five_points], ids=lambda k: k.__name__)
 def test_each_function_s_module_is_whole(kernel):
     llvm = pytest.importorskip("llvmlite.binding")
-    if machine.host().isa != "x86-64":
+    if cpu.host().isa != "x86-64":
         pytest.skip("the code is for x86-64")
     units = units_of(kernel)
     assert units[0].name == ENTRY and len(units) > 1
     for unit in units:
-        module = llvm.parse_assembly(ir.text([unit]))
+        module = llvm.parse_assembly(builder.text([unit]))
         module.verify()
         defined = {f.name for f in module.functions if not f.is_declaration}
         assert defined == {unit.name}

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import polyml
-from tests.codegen.native import (
-    WIDE, assert_as_defined, compiled, defined, in_lanes, layouts_of, native, presets, program_of,
-)  # fmt: skip
+from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, in_lanes, layouts_of, native, presets, program_of  # fmt: skip
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
 
@@ -151,7 +149,7 @@ def passes(A, R, Q):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_vectors_begin_on_cache_lines_wherever_an_array_begins(monkeypatch, dtype):
-    monkeypatch.setattr("polyml.codegen.vectorize.LINE_GAIN", 1.1)
+    monkeypatch.setattr("polyml.codegen.passes.vectorize.LINE_GAIN", 1.1)
     if "avx512" not in presets():
         pytest.skip("vectors are shorter than cache lines here")
     rng = np.random.default_rng(0)

@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 
 from tests.codegen.elementwise import (
-    FLOAT_ROWS, INTEGER_ROWS, casts, float_extremes, float_extremes_of_numbers, float_operations, float_tests, floats,
-    indices, integer_operations, integers, pairs, truth_values,
+    FLOAT_ROWS,
+    INTEGER_ROWS,
+    casts,
+    float_extremes,
+    float_extremes_of_numbers,
+    float_operations,
+    float_tests,
+    floats,
+    indices,
+    integer_operations,
+    integers,
+    pairs,
+    truth_values,
 )  # fmt: skip
 from tests.codegen.loop_nests import KERNELS, arguments_for
 from tests.codegen.native import WIDE, assert_as_defined, compiled, in_lanes, presets, program_of

@@ -5,10 +5,10 @@ from itertools import chain, combinations
 import pytest
 from hypothesis import given, settings
 
-from polyml.codegen.ast import Guard, Instance, Loop
-from polyml.codegen.integers import Compare, const, var
-from polyml.codegen.nest import chain_of, guard_names
-from polyml.model.reduction import Reduction
+from polyml.codegen.analysis.loop_nest import chain_of, guard_names
+from polyml.codegen.ir.linexpr import Compare, const, var
+from polyml.codegen.ir.program import Guard, Instance, Loop
+from polyml.model.core.reductions import Reduction
 from tests.codegen.nests import SIZES, N, Text, meetings, sample, samples, touched
 
 I, J, K = var("i"), var("j"), var("k")

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine, polyhedra
-from polyml.codegen import interpret, packing
-from polyml.codegen.ast import Guard, Loop, every, loops, with_paths
-from polyml.codegen.build import build
-from polyml.codegen.packing import pack
-from polyml.codegen.private import with_private_arrays
-from polyml.codegen.shares import with_even_shares
-from polyml.codegen.vectorize import vectorize
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
-from polyml.model.scalars import expand
-from polyml.schedule import contraction, mapping
+from polyml import polyhedra
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter import run
+from polyml.codegen.ir.program import Guard, Loop, every, loops, with_paths
+from polyml.codegen.passes.balance import with_even_shares
+from polyml.codegen.passes.packing import pack as packing
+from polyml.codegen.passes.packing.pack import pack
+from polyml.codegen.passes.privatize import with_private_arrays
+from polyml.codegen.passes.vectorize import vectorize
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.schedule.compute import compute
+from polyml.schedule.tiling import contraction, cpu_mapping
 from tests.codegen.forms import blocks_of
 from tests.codegen.loop_nests import batched
 from tests.codegen.loop_nests import matmul as plain
@@ -113,14 +115,14 @@ def arguments(kernel, sizes, dtype="int64"):
 def small(monkeypatch):
     """Tiles of a few iterations, and copies of what is read twice."""
     monkeypatch.setattr(packing, "LEAST_USES", 2)
-    monkeypatch.setattr(mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
+    monkeypatch.setattr(cpu_mapping._Mapping, "_tile_sizes", lambda self, roles, names: [(1, 4, 3, 4)[r] for r in roles])
     monkeypatch.setattr(contraction, "blocks", blocks_of(8, 4, 3, 4))
 
 
 def packed(kernel, preset=WIDE[-1]):
     """The kernel's program before its tiles are copied, and after."""
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5))))
-    target = machine.preset(preset)
+    target = cpu.preset(preset)
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
     before = with_even_shares(build(scop, tree, reductions(scop, "reassociate")))
     return before, pack(before, target)
@@ -139,7 +141,7 @@ def test_programs_with_copies_mean_what_they_did(small, kernel):
     _, program = packed(kernel)
     for sizes in SIZES[:-1]:
         got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
-        interpret.run(program, got, order="shuffled", seed=1)
+        run.run(program, got, order="shuffled", seed=1)
         kernel(**wanted)
         np.testing.assert_array_equal(got["C"], wanted["C"])
 
@@ -147,9 +149,9 @@ def test_programs_with_copies_mean_what_they_did(small, kernel):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kernel", LOOPS, ids=lambda k: k.__name__)
 def test_compiled_copies_give_the_same(small, kernel, threads, monkeypatch):
-    monkeypatch.setattr("polyml.codegen.llvm.PARALLEL_WORK", 0)
+    monkeypatch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 0)
     _, program = packed(kernel)
-    program = vectorize(with_private_arrays(program), machine.preset(WIDE[-1]), ("C",) * len(program.scop.params))
+    program = vectorize(with_private_arrays(program), cpu.preset(WIDE[-1]), ("C",) * len(program.scop.params))
     code = native(program, WIDE[-1], layouts=("C",) * len(program.scop.params))
     for sizes in SIZES:
         got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
@@ -232,8 +234,8 @@ def test_what_the_nest_writes_is_not_copied(small):
 
     shape = {"A": np.zeros((5, 5), int), "B": np.zeros((5, 5), int)}
     scop = expand(scop_of(in_place, shape))
-    tree = compute(scop, dependences(scop), machine.preset("avx2"), tile=True, parallel=True).tree
-    program = pack(build(scop, tree, {}), machine.preset("avx2"))
+    tree = compute(scop, dependences(scop), cpu.preset("avx2"), tile=True, parallel=True).tree
+    program = pack(build(scop, tree, {}), cpu.preset("avx2"))
     assert not any(name.startswith("A_") for name in program.windows)
 
 
@@ -268,7 +270,7 @@ def test_loops_over_copies_are_loops_like_others():
 def packed_for(size, kernel=plain):
     """The program on two cores with its copies, where every size is this one."""
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5), "float64")))
-    target = replace(machine.preset("avx512"), cores=2)
+    target = replace(cpu.preset("avx512"), cores=2)
     sizes = {p.name: size for p in scop.parameters}
     free = reductions(scop, "reassociate")
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True, sizes=sizes, reductions=free).tree
@@ -280,7 +282,7 @@ def test_each_thread_copies_the_part_that_it_uses_alone():
     (multiplying,) = (loop for loop in loops(program.body) if loop.parallel and loop.private)
     assert multiplying.private == ("B_tile0",)
     columns, depth, width = program.windows["B_tile0"].lengths
-    assert columns * depth * width * 8 <= machine.preset("avx512").cache(2).size_bytes
+    assert columns * depth * width * 8 <= cpu.preset("avx512").cache(2).size_bytes
 
 
 def test_copies_of_short_pieces_of_rows_are_shared(monkeypatch):

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
-from polyml.codegen.ahead import with_fetches
-from polyml.codegen.ast import loops
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
-from polyml.codegen.partial import with_partial_results
-from polyml.codegen.vectorize import vectorize
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.reduction import reductions
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.program import loops
+from polyml.codegen.passes.prefetch import with_fetches
+from polyml.codegen.passes.privatize_reductions import with_partial_results
+from polyml.codegen.passes.vectorize import vectorize
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.lowering.extract import extract
 from polyml.schedule.compute import compute
 
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 9), (7, 5), (8, 8), (33, 17), (64, 65), (70, 41)]
@@ -118,7 +118,7 @@ def modelled(function, dtype=np.float64, fp="reassociate"):
 
 def program_of(function, dtype=np.float64):
     scop, free = modelled(function, dtype)
-    tree = compute(scop, dependences(scop), machine.preset("avx512"), tile=True, parallel=True, reductions=free).tree
+    tree = compute(scop, dependences(scop), cpu.preset("avx512"), tile=True, parallel=True, reductions=free).tree
     return build(scop, tree, free)
 
 
@@ -138,7 +138,7 @@ def test_programs_mean_the_same_on_any_number_of_threads(function, order):
 @pytest.mark.parametrize("function", EXPECTED)
 def test_vectors_of_partial_results_mean_the_same(function):
     program = with_fetches(with_partial_results(program_of(function)))
-    program = vectorize(program, machine.preset("avx512"), ("C",) * 3)
+    program = vectorize(program, cpu.preset("avx512"), ("C",) * 3)
     for shape in sizes_of(function):
         given = arguments(shape)
         expected = EXPECTED[function](*(v.copy() for v in given))
@@ -211,7 +211,7 @@ def test_names_of_the_kernel_are_left_alone():
 
 def test_the_last_nest_of_a_tile_fetches_the_rows_of_the_next_one():
     scop, free = modelled(through_rows)
-    tree = compute(scop, dependences(scop), machine.preset("avx512"), tile=True, parallel=True, reductions=free).tree
+    tree = compute(scop, dependences(scop), cpu.preset("avx512"), tile=True, parallel=True, reductions=free).tree
     program = with_fetches(with_partial_results(build(scop, tree, free)))
     ((statement, reads),) = program.ahead.items()
     (read,) = reads

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from polyml.codegen.integers import var
-from polyml.codegen.place import SIZE, Place
-from polyml.codegen.systems import System
+from polyml.codegen.astgen.context import SIZE, Place
+from polyml.codegen.ir.linexpr import var
+from polyml.codegen.presburger.omega_test import System
 
 NAMES = ("N", ("loop", 0), ("loop", 1), ("loop", 2))
 FACTS = System(least=(({"N": 1}, -4),))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.ast import loops
+from polyml.codegen.ir.program import loops
 from polyml.config import Options
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.pipeline import compile
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.pipeline.compile import compile
 
 
 def normalised(A):

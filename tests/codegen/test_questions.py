@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.codegen.integers import const, extremum, floor_div, var
-from polyml.codegen.questions import FIRST, SECOND, SHARED, Fact, Sides, Systems
-from polyml.codegen.systems import System, is_empty
+from polyml.codegen.ir.linexpr import const, extremum, floor_div, var
+from polyml.codegen.presburger.loop_facts import FIRST, SECOND, SHARED, Fact, Sides, Systems
+from polyml.codegen.presburger.omega_test import System, is_empty
 from tests.codegen.strategies import EXPRESSIONS, SMALL
 
 I, J, N = var("i"), var("j"), var("N")

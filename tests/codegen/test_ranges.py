@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from polyml.codegen.ast import Loop
-from polyml.codegen.integers import choice, Compare, const, extremum, floor_div, var
-from polyml.codegen.ranges import LeavesRange, Ranges
-from polyml.model.interface import Parameter
+from polyml.codegen.analysis.integer_ranges import LeavesRange, Ranges
+from polyml.codegen.ir.linexpr import Compare, choice, const, extremum, floor_div, var
+from polyml.codegen.ir.program import Loop
+from polyml.model.core.call_interface import Parameter
 
 
 def ranges(**limits):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import pipeline
 from polyml.config import Options
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.pipeline import compile as pipeline
 
 
 def skewed_stencil(A):

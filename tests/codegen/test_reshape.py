@@ -2,11 +2,11 @@
 
 import pytest
 
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Program, Unroll, every
-from polyml.codegen.cost import Shape
-from polyml.codegen.integers import Compare, const, floor_div, var
-from polyml.codegen.reshape import CannotReshape, reshape
-from polyml.model.reduction import Reduction
+from polyml.codegen.analysis.cost_model import Shape
+from polyml.codegen.ir.linexpr import Compare, const, floor_div, var
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll, every
+from polyml.codegen.passes.register_tile import CannotReshape, reshape
+from polyml.model.core.reductions import Reduction
 from tests.codegen.histories import History
 from tests.codegen.nests import Text, sample, steps
 

@@ -7,9 +7,9 @@ import pytest
 
 import polyml
 from polyml.config import Options
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.pipeline import compile
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.pipeline.compile import compile
 from tests.frontend.define import define
 
 

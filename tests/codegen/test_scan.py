@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from polyml.codegen.scan import scan
+from polyml.codegen.astgen.scan import scan
 from tests.codegen.trees import CONTEXT, band, in_order, random_schedule, run, schedule_of, sequence
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.ast import Jam, every
-from polyml.codegen.interpret import run
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.program import Jam, every
 from tests.codegen.native import WIDE, assert_as_defined, compiled, copied, defined, native, presets, program_of
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")

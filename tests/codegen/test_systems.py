@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.codegen.systems import System, at_least, equal, is_empty, shadow
+from polyml.codegen.presburger.omega_test import System, at_least, equal, is_empty, shadow
 
 NAMES = ("x", "y", "z")
 REACH = 4  # of each name

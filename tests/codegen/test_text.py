@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from polyml.codegen.ast import Guard, Instance, Jam, Loop, Program, Unroll
-from polyml.codegen.build import build
-from polyml.codegen.integers import Compare, const, var
-from polyml.codegen.interpret import run
-from polyml.codegen.text import program_data, text
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.linexpr import Compare, const, var
+from polyml.codegen.ir.printer import program_data, text
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Program, Unroll
 from tests.codegen.samples import SAMPLES, arguments_for, matmul, scop_of
 
 I, J, N = var("i"), var("j"), var("N")

@@ -3,7 +3,7 @@
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.ast import Guard, Instance, Loop
+from polyml.codegen.ir.program import Guard, Instance, Loop
 
 CONTEXT = isl.Set("[N, M] -> { : N >= 0 and M >= 0 }")
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyml import pipeline
 from polyml.bundles.bundle import Bundle, Value
-from polyml.codegen.ast import Loop
+from polyml.codegen.ir.program import Loop
 from polyml.defects import reduce as reducing
 from polyml.defects.bisect import bisect
 from polyml.defects.repeat import repeat
 from polyml.errors import CompileError, ConfigError
+from polyml.pipeline import compile as pipeline
 from tests.cli.running import run
 
 SOURCE = """
@@ -54,7 +54,7 @@ def test_the_file_alone_ends_with_the_error(tmp_path):
     file.write_text(BUNDLE.text())
     end = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
     assert end.returncode == 0 and "compiles and runs" in end.stdout
-    broken = f"import polyml.pipeline\npolyml.pipeline.pack = lambda *given: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
+    broken = f"import polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
     end = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, check=False)
     assert end.returncode == 1 and end.stderr.splitlines()[-2].endswith("CompileError: error: stage pack failed: KeyError: 'injected'")
     file.write_text("x = 1\n")
@@ -82,7 +82,7 @@ def test_a_reduced_bundle_has_only_what_fails(monkeypatch):
 
 def test_a_failure_is_told_by_its_process(monkeypatch):
     assert reducing.failure(BUNDLE) == ""
-    child = reducing._CHILD.replace("\nimport sys\n", "\nimport sys, polyml.pipeline\npolyml.pipeline.pack = lambda *given: {}['k%d' % id(given)]\n")
+    child = reducing._CHILD.replace("\nimport sys\n", "\nimport sys, polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {}['k%d' % id(given)]\n")
     monkeypatch.setattr(reducing, "_CHILD", child)
     assert reducing.failure(BUNDLE) == "CompileError stage pack failed: KeyError: .."
     monkeypatch.setattr(reducing, "_CHILD", "import os; os.abort()")

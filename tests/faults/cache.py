@@ -32,13 +32,13 @@ import numpy as np
 import polyml
 from polyml.config import scope
 from polyml.errors import PolymlError, PolymlPerformanceWarning
-from polyml.machines import host
-from polyml.runtime import blobs
-from polyml.runtime import cache as module
-from polyml.runtime import threads as pools
-from polyml.runtime.cache import Cache
-from polyml.runtime.seal import seal, unseal
-from polyml.schedule.tree_text import parse_tree, print_tree
+from polyml.measure import host
+from polyml.runtime.loading import embedded_ir
+from polyml.runtime.loading import thread_pool as pools
+from polyml.runtime.storage import disk_cache as module
+from polyml.runtime.storage.checksum import seal, unseal
+from polyml.runtime.storage.disk_cache import Cache
+from polyml.schedule.tree.text import parse_tree, print_tree
 from tests.faults.campaign import HANG_SECONDS, Fault, Tally
 
 TEXT = '''
@@ -139,7 +139,7 @@ def world(folder: Path) -> World:
             new = sorted(set(_names(cache)) - before)
             kernels[name] = next(each for each in new if each.startswith("kernel-"))
             schedules |= {each: name for each in new if each.startswith("schedule-")}
-        blobs.loaded("threads", pools._text())
+        embedded_ir.loaded("threads", pools._text())
         cache.put(host._key(), _rates())
     right = {name: unseal(name, Path(cache._path(name)).read_bytes()) for name in _names(cache)}
     return World(cache, functions, kernels, schedules, right)
@@ -200,7 +200,7 @@ def _used(place: World, name: str) -> str:
         return _problem(place.functions[function], place.cache)
     with scope(cache_dir=place.cache.folder):
         if kind == "code":
-            blobs.loaded("threads", pools._text(), "polyml_parallel")
+            embedded_ir.loaded("threads", pools._text(), "polyml_parallel")
         else:
             known = host.known()
             if not all(0 < peak.flop_per_s.one.value < math.inf for peak in known.peaks):

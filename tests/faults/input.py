@@ -214,8 +214,8 @@ import itertools
 import numpy as np
 import polyml
 from pathlib import Path
-from polyml.machine import CacheLevel
-from polyml.machines.find import find
+from polyml.machines.cpu import CacheLevel
+from polyml.measure.lookup import find
 from kernels_here import product, smooth
 
 k = polyml.kernel(product, threads=1, fallback="error")  # by default the function itself would raise what it raises

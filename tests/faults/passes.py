@@ -15,12 +15,12 @@ import numpy as np
 import kernels
 import polyml
 from kernels._accuracy import compare
-from polyml import pipeline
 from polyml.bundles import folder as bundles
 from polyml.bundles.bundle import read
 from polyml.defects.repeat import repeat
 from polyml.errors import CompileError
-from polyml.runtime.cache import Cache
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.storage.disk_cache import Cache
 from tests.faults.campaign import Fault, Tally
 
 _ERRORS = (KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError, ZeroDivisionError)

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from polyml.runtime.cache import Cache
+from polyml.runtime.storage.disk_cache import Cache
 from tests.faults import children
 from tests.faults.campaign import Fault, Tally
 

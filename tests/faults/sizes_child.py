@@ -14,7 +14,7 @@ import numpy as np
 
 import polyml
 from polyml.errors import PolymlError
-from polyml.runtime import load, memory
+from polyml.runtime.loading import load, scratch_memory
 from tests.faults.campaign import HANG_SECONDS
 
 MEMORY_BYTES = 2 << 30  # of address space, so that a size that is too great fails at once
@@ -108,8 +108,8 @@ def main(file: str, *programs: str) -> None:
     np.seterr(all="ignore")
     guarded = Guarded()
     own = {"polyml_acquire": guarded.acquire, "polyml_release": guarded.release}
-    memory.address = lambda symbol: ctypes.cast(own[symbol], ctypes.c_void_p).value
-    assert load.resolve("polyml_acquire") == memory.address("polyml_acquire")
+    scratch_memory.address = lambda symbol: ctypes.cast(own[symbol], ctypes.c_void_p).value
+    assert load.resolve("polyml_acquire") == scratch_memory.address("polyml_acquire")
     spec = importlib.util.spec_from_file_location("programs", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

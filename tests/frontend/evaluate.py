@@ -10,7 +10,7 @@ import numpy as np
 
 from polyml.dtypes import BF16, BOOL, C128, F64, PYINT
 from polyml.frontend import syntax
-from polyml.frontend.interpret import _binary, _unary
+from polyml.frontend.interpreter import _binary, _unary
 from polyml.numpy_dtypes import numpy_dtype
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from polyml.errors import LanguageError
 from polyml.frontend.captures import MISSING, Captured, changed
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import captured, parse
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import captured, parse
 from polyml.frontend.syntax import Const
-from polyml.frontend.walk import nodes
+from polyml.frontend.traversal import nodes
 from tests.frontend.define import define
 
 TEXT = """

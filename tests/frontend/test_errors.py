@@ -7,17 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from polyml.errors import (
-    BoundsError,
-    LanguageError,
-    NotAffineError,
-    PolymlOverflowError,
-    PolymlTypeError,
-    PolymlValueError,
-)
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
+from polyml.errors import BoundsError, LanguageError, NotAffineError, PolymlOverflowError, PolymlTypeError, PolymlValueError
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
 from tests.frontend.define import define, message
 
 

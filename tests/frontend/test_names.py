@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import polyml
-
 from polyml.errors import PolymlTypeError
 from polyml.frontend import syntax
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.interpret import interpret
-from polyml.frontend.names import statements
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.frontend.webs import split
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.live_ranges import split
+from polyml.frontend.name_resolution import statements
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
 from tests.frontend.define import define
 
 

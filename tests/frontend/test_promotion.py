@@ -10,13 +10,13 @@ import pytest
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
 from polyml.errors import PolymlOverflowError, PolymlTypeError
-from polyml.frontend import functions
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
-from polyml.frontend.promotion import embeds, join
+from polyml.frontend import elementwise_functions
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ScalarType
-from polyml.frontend.types import infer
+from polyml.frontend.types.infer import infer
+from polyml.frontend.types.promotion import embeds, join
 from polyml.numpy_dtypes import numpy_dtype
 from tests.frontend.evaluate import evaluate
 from tests.frontend.test_samples import same
@@ -287,7 +287,7 @@ def test_a_power_of_integers_needs_an_exponent_that_cannot_be_negative(function)
 @pytest.mark.parametrize("module", ["numpy", "math"])
 def test_each_function_of_one_number_gives_the_type_that_numpy_or_math_gives(module):
     tested = 0
-    for function, (name, owner, operands) in functions.FUNCTIONS.items():
+    for function, (name, owner, operands) in elementwise_functions.FUNCTIONS.items():
         if owner != module or operands != 1:
             continue
         kernel = parse_call(function, 1)
@@ -329,7 +329,7 @@ def parse_call(function, operands):
 
 
 def test_each_function_of_two_numbers_gives_the_type_that_numpy_or_math_gives():
-    for function, (name, owner, operands) in functions.FUNCTIONS.items():
+    for function, (name, owner, operands) in elementwise_functions.FUNCTIONS.items():
         if operands != 2 or name == "pow":
             continue
         kernel = parse_call(function, 2)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from polyml.errors import PolymlOverflowError, PolymlTypeError
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
 from tests.frontend.define import define
 from tests.frontend.evaluate import evaluate
 from tests.frontend.test_samples import same

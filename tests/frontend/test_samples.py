@@ -8,10 +8,10 @@ import inspect
 import numpy as np
 import pytest
 
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
 from tests.frontend.evaluate import evaluate
 from tests.frontend.samples import SAMPLES, outside_domains
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from polyml.errors import LanguageError
-from polyml.frontend.parse import parse
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.parsing.source_text import text_of
 from polyml.frontend.syntax import For
-from polyml.frontend.text import text_of
-from polyml.frontend.walk import nodes
+from polyml.frontend.traversal import nodes
 from tests.frontend.define import define
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from polyml.errors import PolymlOverflowError
-from polyml.frontend.interpret import Event, interpret, trace
-from polyml.frontend.parse import parse
-from polyml.frontend.webs import split
+from polyml.frontend.interpreter import Event, interpret, trace
+from polyml.frontend.live_ranges import split
+from polyml.frontend.parsing.parse import parse
 from tests.frontend.define import define, message
 
 

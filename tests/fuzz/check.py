@@ -7,12 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from polyml.errors import (
-    CompileError, IllegalSchedule, LanguageError, PolymlError, PolymlOverflowError, PolymlTypeError, ScheduleError,
+    CompileError,
+    IllegalSchedule,
+    LanguageError,
+    PolymlError,
+    PolymlOverflowError,
+    PolymlTypeError,
+    ScheduleError,
 )  # fmt: skip
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.polyhedra.context import BudgetExceeded
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.polyhedra.isl_context import BudgetExceeded
 from tests.fuzz import engines as engine_table
 from tests.fuzz.oracle import Bounds, Run, bounds, call, difference, expected, is_defined, is_inexact, skips_a_loop
 from tests.fuzz.program import Program, function, make_arguments

@@ -26,18 +26,18 @@ class Engine:
 
 def _interpreter(function: FunctionType, program: Program) -> Callable:
     """The definition of the language."""
-    from polyml.frontend.interpret import interpret
-    from polyml.frontend.parse import parse
+    from polyml.frontend.interpreter import interpret
+    from polyml.frontend.parsing.parse import parse
 
     kernel = parse(function)
     return lambda *arguments: interpret(kernel, arguments)
 
 
 def _scop(function: FunctionType, program: Program):
-    from polyml.frontend.argtypes import arg_type
-    from polyml.frontend.parse import parse
-    from polyml.frontend.types import infer
-    from polyml.model.extract import extract
+    from polyml.frontend.argument_types import arg_type
+    from polyml.frontend.parsing.parse import parse
+    from polyml.frontend.types.infer import infer
+    from polyml.model.lowering.extract import extract
 
     types = tuple(arg_type(a) for a in make_arguments(program, 0))
     return extract(infer(parse(function), types), aliased=_shares(program))
@@ -50,8 +50,8 @@ def _shares(program: Program) -> bool:
 
 def _tree(function: FunctionType, scop, loops, order: str) -> Callable:
     """The loops run one instance at a time on NumPy arrays."""
-    from polyml.codegen.calls import UncertainBounds
-    from polyml.codegen.interpret import run
+    from polyml.codegen.interpreter.call import UncertainBounds
+    from polyml.codegen.interpreter.run import run
 
     def runner(*arguments):
         try:
@@ -64,7 +64,7 @@ def _tree(function: FunctionType, scop, loops, order: str) -> Callable:
 
 def _source_order(function: FunctionType, program: Program) -> Callable:
     """isl's loops for the source's order."""
-    from polyml.codegen.build import build
+    from polyml.codegen.astgen.build import build
 
     scop = _scop(function, program)
     return _tree(function, scop, build(scop, scop.schedule), "source")
@@ -72,8 +72,8 @@ def _source_order(function: FunctionType, program: Program) -> Callable:
 
 def _random_order(function: FunctionType, program: Program) -> Callable:
     """A random legal schedule, iterations of parallel loops in random order."""
-    from polyml.codegen.build import build
-    from polyml.model.dependence import dependences
+    from polyml.codegen.astgen.build import build
+    from polyml.model.core.dependence import dependences
     from polyml.schedule.random import random_legal_schedule
 
     scop = _scop(function, program)
@@ -106,7 +106,7 @@ def _random_native(function: FunctionType, program: Program) -> Callable:
     kernel = polyml.kernel(fallback="error", cache=False, fp="strict", threads=2)(function)
 
     def runner(*arguments):
-        with patch("polyml.runtime.schedules.compute", any_legal):
+        with patch("polyml.runtime.storage.schedule_cache.compute", any_legal):
             return kernel(*arguments)
 
     return runner

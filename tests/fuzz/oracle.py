@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyml.frontend import syntax
-from polyml.frontend.interpret import trace
-from polyml.frontend.parse import parse
+from polyml.frontend.interpreter import trace
+from polyml.frontend.parsing.parse import parse
 from tests.fuzz import tolerance
 from tests.fuzz.program import Program, function, make_arguments
 

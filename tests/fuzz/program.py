@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from types import FunctionType
-
 import linecache
 import math
+from dataclasses import asdict, dataclass, replace
+from types import FunctionType
 
 import numpy as np
 

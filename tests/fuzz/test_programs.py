@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyml.machine import usable_cores
+from polyml.machines.cpu import usable_cores
 from tests.fuzz.campaign import campaign
 from tests.fuzz.engines import NAMES
 

@@ -8,7 +8,7 @@ import pytest
 
 import polyml
 from polyml.errors import IllegalSchedule, PolymlError
-from polyml.machine import usable_cores
+from polyml.machines.cpu import usable_cores
 from tests.fuzz.campaign import campaign
 from tests.fuzz.engines import SCRIPTS
 from tests.fuzz.generate import program

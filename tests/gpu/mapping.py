@@ -4,20 +4,20 @@ import numpy as np
 
 import polyml
 from polyml import config
-from polyml.api.compiling import alone
-from polyml.api.given import types_of
-from polyml.caches.placement import placed_whole
-from polyml.gpu.blocks import Threads
-from polyml.gpu.requests import requests
-from polyml.gpu.uses import uses
-from polyml.machines import find
-from polyml.model.interface import value
-from polyml.report.forms import Call, source_schedule
-from polyml.runtime.sizes import sizes_of
-from polyml.schedule import loops
-from polyml.schedule.gpu import mapped, nests
+from polyml.api.calls.call_arguments import types_of
+from polyml.api.compiling.compile_lock import alone
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.gpu.coalescing import requests
+from polyml.gpu.thread_accesses import uses
+from polyml.gpu.thread_blocks import Threads
+from polyml.measure import lookup
+from polyml.model.core.call_interface import value
+from polyml.performance.variants import Call, source_schedule
+from polyml.runtime.storage.size_classes import sizes_of
+from polyml.schedule.gpu.mapping import mapped, nests
+from polyml.schedule.tree import loop_tree
 
-H100 = find.find("h100")
+H100 = lookup.find("h100")
 
 
 def problem(function, *arguments):
@@ -32,7 +32,7 @@ def problem(function, *arguments):
 
 
 def source_nests(found):
-    return nests(loops.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
+    return nests(loop_tree.read(found.scop.schedule, found.scop.statements), found.scop, found.dependences)
 
 
 def all_requests(function, shapes, dtype, order, block, most=1 << 20):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyml.gpu import banks, staging
-from polyml.gpu.blocks import Threads
-from polyml.gpu.uses import uses
-from polyml.caches.placement import placed_whole
-from polyml.schedule.gpu import mapped
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.gpu import bank_conflicts, shared_memory
+from polyml.gpu.thread_accesses import uses
+from polyml.gpu.thread_blocks import Threads
+from polyml.schedule.gpu.mapping import mapped
 from tests.gpu import brute, kernels
 from tests.gpu.mapping import H100, problem, source_nests
 
@@ -19,20 +19,20 @@ ALL = np.ones((1, 32), bool)
 @given(st.lists(st.integers(0, 300), min_size=32, max_size=32), st.sampled_from([1, 2, 4, 8, 16]))
 def test_wavefronts_of_any_request(places, size):
     addresses = np.array(places) * size
-    assert banks.wavefronts(addresses[None], ALL, size, H100).tolist() == [brute.wavefronts(list(addresses), size)]
+    assert bank_conflicts.wavefronts(addresses[None], ALL, size, H100).tolist() == [brute.wavefronts(list(addresses), size)]
 
 
 @pytest.mark.parametrize("step, size, expected", [
     (1, 4, 1), (2, 4, 2), (32, 4, 32), (33, 4, 1), (0, 4, 1), (1, 8, 2), (16, 8, 32), (17, 8, 2), (1, 2, 1), (0, 8, 2),
 ])  # fmt: skip
 def test_wavefronts_of_strides(step, size, expected):
-    assert banks.wavefronts(np.arange(32)[None] * step * size, ALL, size, H100).tolist() == [expected]
+    assert bank_conflicts.wavefronts(np.arange(32)[None] * step * size, ALL, size, H100).tolist() == [expected]
 
 
 def test_lanes_that_take_no_part_have_no_conflicts():
     lanes = np.arange(32)[None]
-    assert banks.wavefronts(lanes * 128, lanes < 3, 4, H100).tolist() == [3]
-    assert banks.wavefronts(lanes * 128, lanes < 3, 8, H100).tolist() == [3]
+    assert bank_conflicts.wavefronts(lanes * 128, lanes < 3, 4, H100).tolist() == [3]
+    assert bank_conflicts.wavefronts(lanes * 128, lanes < 3, 8, H100).tolist() == [3]
 
 
 def staged(function, shapes, dtype, order, block, tile):
@@ -41,7 +41,7 @@ def staged(function, shapes, dtype, order, block, tile):
     on, threads = mapped(nest, order, block), Threads(tuple(block), 32)
     places = placed_whole(found.scop, sizes, 256)
     all_uses = uses(nest, found.scop, sizes, places).uses
-    return {b.uses[0].text: b for b in staging.buffers(on, all_uses, tile)}, on, threads, places
+    return {b.uses[0].text: b for b in shared_memory.buffers(on, all_uses, tile)}, on, threads, places
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -59,16 +59,16 @@ def test_loads_of_a_transposed_operand(block, padding, dtype):
         for warp in range(block[0] * block[1] // 32):
             lanes = [divmod(number, block[0])[::-1] for number in range(32 * warp, 32 * warp + 32)]
             expected.append(brute.wavefronts([row(x, y) * (tile + padding) * size for x, y in lanes], size))
-        assert staging.loads(buffer, buffer.uses[0], on, threads, H100) == np.mean(expected)
+        assert shared_memory.loads(buffer, buffer.uses[0], on, threads, H100) == np.mean(expected)
 
 
 def test_padding_takes_conflicts_away():
     found, on, threads, _ = staged(kernels.dots, [(64, 64)] * 3, np.float32, [1, 0], (32, 8), 32)
     buffer = found["B[j, k] of S1"]
-    assert staging.loads(buffer, buffer.uses[0], on, threads, H100) == 32
-    better = staging.padded(buffer, on, threads, H100)
-    assert better.padding == 1 and staging.loads(better, buffer.uses[0], on, threads, H100) == 1
-    same = staging.padded(found["A[i, k] of S1"], on, threads, H100)  # all threads of a warp read one element
+    assert shared_memory.loads(buffer, buffer.uses[0], on, threads, H100) == 32
+    better = shared_memory.padded(buffer, on, threads, H100)
+    assert better.padding == 1 and shared_memory.loads(better, buffer.uses[0], on, threads, H100) == 1
+    same = shared_memory.padded(found["A[i, k] of S1"], on, threads, H100)  # all threads of a warp read one element
     assert same.padding == 0 and same.size_bytes == 8 * 32 * 4 and better.size_bytes == 32 * 33 * 4
 
 
@@ -93,7 +93,7 @@ def test_copies_of_whole_tiles(block, ni, nj, nk, dtype):
                 address = place.address + (first[0] + row) * place.strides[0] + (first[1] + column) * place.strides[1]
                 made.append(((time, number // 32), (number % 32,), address))
         expected = brute.counted(made, (32,))
-        got = staging.copied(buffer, on, threads, place, len(tiles), H100)
+        got = shared_memory.copied(buffer, on, threads, place, len(tiles), H100)
         for name in ("requests", "sectors", "lines", "most"):
             assert getattr(got, name) == getattr(expected, name), name
         assert got.elements * size == expected.lanes * size

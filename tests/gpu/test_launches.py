@@ -3,12 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from polyml.caches.placement import placed_whole
-from polyml.gpu.launches import Kernel, _Mapping, choose
-from polyml.gpu.registers import registers
-from polyml.schedule import loops
-from polyml.schedule.forms import parallel_schedule
-from polyml.schedule.gpu import nests
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.gpu.launch_model import Kernel, _Mapping, choose
+from polyml.gpu.register_estimate import registers
+from polyml.schedule.affine.scheduler import parallel_schedule
+from polyml.schedule.gpu.mapping import nests
+from polyml.schedule.tree import loop_tree
 from tests.gpu import brute, kernels
 from tests.gpu.mapping import H100, all_requests, problem
 
@@ -17,7 +17,7 @@ def kernels_of(function, shapes, dtype=np.float32, machine=H100, form="source"):
     found, sizes = problem(function, *(np.zeros(shape, dtype) for shape in shapes))
     tree = found.scop.schedule if form == "source" else parallel_schedule(found.scop, found.dependences)
     places = placed_whole(found.scop, sizes, 256)
-    each = nests(loops.read(tree, found.scop.statements), found.scop, found.dependences)
+    each = nests(loop_tree.read(tree, found.scop.statements), found.scop, found.dependences)
     return [Kernel.of(nest, found.scop, sizes, places, machine) for nest in each]
 
 

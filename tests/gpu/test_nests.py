@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.schedule import loops
-from polyml.schedule.asked import Asked
-from polyml.schedule.forms import parallel_schedule
-from polyml.schedule.gpu import check_block, mapped, nests
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.slabs import restricted
+from polyml.schedule.affine.scheduler import parallel_schedule
+from polyml.schedule.gpu.mapping import check_block, mapped, nests
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tiling.blocked_factorization import restricted
+from polyml.schedule.tree import loop_tree
+from polyml.schedule.tree.directives import Asked
 from tests.gpu import kernels
 from tests.gpu.mapping import problem, source_nests
 
@@ -70,8 +70,8 @@ def tree(nest):
     """The host's loops, the grid's, asked to go to threads, and in these a thread's own."""
     node = nest.body
     for around in reversed((*nest.host, *nest.grid)):
-        member = loops.on(around.values, loops.statements(node))
-        node = loops.Loop(around.name, member, node, Asked(parallel=around in nest.grid))
+        member = loop_tree.on(around.values, loop_tree.statements(node))
+        node = loop_tree.Loop(around.name, member, node, Asked(parallel=around in nest.grid))
     return node
 
 
@@ -86,9 +86,9 @@ def test_grids_are_proved_parallel(function, arrays, form):
     """By the proof that schedules of CPUs go through: each launch's tree, with the grid around all else."""
     found, _ = problem(function, *arrays)
     order = found.scop.schedule if form == "source" else parallel_schedule(found.scop, found.dependences)
-    for nest in nests(loops.read(order, found.scop.statements), found.scop, found.dependences):
+    for nest in nests(loop_tree.read(order, found.scop.statements), found.scop, found.dependences):
         scop, within = restricted(found.scop, found.dependences, nest.instances)
-        made = loops.write(nest.instances, tree(nest))
+        made = loop_tree.write(nest.instances, tree(nest))
         check_legal(made, scop, within)
         check_parallel(made, scop, within)
 

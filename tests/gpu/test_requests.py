@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyml import polyhedra
-from polyml.gpu.blocks import Threads
-from polyml.gpu.requests import requests
+from polyml.gpu.coalescing import requests
+from polyml.gpu.thread_blocks import Threads
 from tests.gpu import kernels
 from tests.gpu.brute import Counted, counted
 from tests.gpu.mapping import all_requests

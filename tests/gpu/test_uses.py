@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polyml.caches.placement import placed_whole
-from polyml.gpu.uses import uses
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.gpu.thread_accesses import uses
 from tests.gpu.mapping import problem, source_nests
 
 

@@ -10,8 +10,8 @@ import pytest
 import kernels
 import polyml
 from kernels._accuracy import compare
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 
 ODD = (7, 5, 9, 11, 3)
 SIZES = {

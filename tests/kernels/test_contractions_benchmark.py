@@ -13,7 +13,7 @@ from benchmarks.contractions.problem import Form, Problem, product_error
 from benchmarks.contractions.sets import SETS, Set
 from benchmarks.peer import PeerUnavailable
 from benchmarks.turns import Failed
-from polyml import machine
+from polyml.machines import cpu
 
 TINY = {
     "looptune": ["5x4x3"],
@@ -199,9 +199,9 @@ def test_oneDNN_computes_the_product_or_says_why_not():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_peak_is_that_of_vector_multiply_adds(dtype):
-    from polyml.runtime import load
+    from polyml.runtime.loading import load
 
-    host = machine.host()
+    host = cpu.host()
     text = load.assembly(peak.loop_text(dtype, host), cpu=host.cpu_name, features=host.features, level=2)
     if host.isa == "x86-64" and host.fma:
         assert text.count("vfmadd") == peak._accumulators(host)

@@ -7,7 +7,7 @@ import pytest
 
 import kernels
 from benchmarks import bandwidth, memory
-from polyml import machine
+from polyml.machines import cpu
 
 
 def test_reading_reads_every_element():
@@ -51,7 +51,7 @@ def test_a_step_moves_the_arrays_that_it_reads_of_the_step_before_and_those_it_c
 @pytest.mark.parametrize("name", list(memory.STENCILS))
 def test_stencils_are_made_larger_until_they_exceed_twice_the_last_cache(name):
     benchmark = kernels.load(name)
-    least = 2 * machine.host().caches[-1].size_bytes
+    least = 2 * cpu.host().caches[-1].size_bytes
     size = memory.beyond_caches(benchmark, "SMALL")
     assert memory._footprint(benchmark, size) > least
     assert size[memory.STENCILS[name].steps] == 1
@@ -72,7 +72,7 @@ def test_durbin_s_passes_are_those_of_its_loops():
 
 
 def test_gemver_s_matrix_comes_once_more_unless_the_last_cache_keeps_it():
-    last = machine.host().caches[-1].size_bytes
+    last = cpu.host().caches[-1].size_bytes
     n = 2 * int((last / 8) ** 0.5)  # four times the cache
     assert memory.VECTORS["gemver"]({"N": n}) == pytest.approx(8 * 3 * n * n - last, rel=0.01)
     assert memory.VECTORS["gemver"]({"N": n // 4}) == pytest.approx(8 * 2 * (n // 4) ** 2, rel=0.05)

@@ -5,8 +5,8 @@ from math import prod
 import pytest
 
 from benchmarks import systolic, tpu
-from polyml.machines import find
-from polyml.schedule.folds import _Folded
+from polyml.measure import lookup
+from polyml.systolic.folding.folds import _Folded
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_cycles_are_those_of_products_of_im2col(models, shape):
 
 @pytest.fixture(scope="module")
 def predicted():
-    machine, model = find.find("tpu-v1"), tpu.product()
+    machine, model = lookup.find("tpu-v1"), tpu.product()
     return {each.name: tpu.predicted(each, machine, model) for each in tpu.applications()}
 
 
@@ -72,11 +72,11 @@ def test_lstms_run_at_half_speed(predicted):
     assert {name: found.pace for name, found in predicted.items()} == {
         "MLP0": 1, "MLP1": 1, "LSTM0": 2, "LSTM1": 2, "CNN0": 1, "CNN1": 1,
     }  # fmt: skip
-    assert find.find("tpu-v1").pace(("i8", "i16")) == 2
+    assert lookup.find("tpu-v1").pace(("i8", "i16")) == 2
 
 
 def test_600_x_600_weights_are_nine_tiles():
-    machine = find.find("tpu-v1")
+    machine = lookup.find("tpu-v1")
     layers = tpu.Layers(1, 200, 600, 600)
     number, _ = tpu._steps(layers, machine, tpu.product())
     assert number == 9

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from polyml.hardware import ORIGINS
-from polyml.machines import find, host
+from polyml.machines.descriptions import ORIGINS
+from polyml.measure import host, lookup
 from tests.cli.running import run
 from tests.machines.test_files import CPU
 from tests.machines.test_measure import of_rates
@@ -29,10 +29,10 @@ def test_measured_figures_say_so(monkeypatch):
     assert "L1 read, L1 update, memory read, memory update" in out and "sources" in out
 
 
-@pytest.mark.parametrize("name", find.names())
+@pytest.mark.parametrize("name", lookup.names())
 def test_presets_print_every_level_with_origins(name):
     out, _ = run("machine", name)
-    found = find.find(name)
+    found = lookup.find(name)
     lines = {line.split()[0]: line for line in out.split("\nsources")[0].splitlines() if line.strip()}
     for place in found.bandwidths:
         assert any(origin in lines[place.place] for origin in ORIGINS)
@@ -57,7 +57,7 @@ def test_data_instead_of_text():
 
 def test_the_names_are_listed():
     out, _ = run("machine", "--list")
-    assert [line.split()[0] for line in out.splitlines()][: 1 + len(find.names())] == ["host", *find.names()]
+    assert [line.split()[0] for line in out.splitlines()][: 1 + len(lookup.names())] == ["host", *lookup.names()]
 
 
 @pytest.mark.parametrize("words, message", [

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.hardware import Cpu, Gpu, Rate, Systolic
-from polyml.machine import CacheLevel
-from polyml.machines import files, find
+from polyml.machines import toml_machine
+from polyml.machines.cpu import CacheLevel
+from polyml.machines.descriptions import Cpu, Gpu, Rate, Systolic
+from polyml.measure import lookup
 
 CPU = """kind = "cpu"
 name = "mine"
@@ -53,7 +54,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_file_describes_caches_and_rates_with_units(tmp_path):
-    found = files.read(written(tmp_path, CPU))
+    found = toml_machine.read(written(tmp_path, CPU))
     assert isinstance(found, Cpu) and found.name == "mine" and found.has_rates and found.parts == 8
     made = found.machine
     assert (made.isa, made.vector_bytes, made.vector_registers, made.fma, made.cores) == ("x86-64", 32, 16, True, 8)
@@ -64,39 +65,39 @@ def test_a_file_describes_caches_and_rates_with_units(tmp_path):
 
 
 def test_a_cache_may_be_fully_associative(tmp_path):
-    first, second = files.read(written(tmp_path, _changed("ways = 8", 'ways = "full"'))).machine.caches
+    first, second = toml_machine.read(written(tmp_path, _changed("ways = 8", 'ways = "full"'))).machine.caches
     assert (first.ways, first.sets) == (512, 1) and second.ways == 20
 
 
 def test_what_is_per_cycle_takes_the_frequency_of_one_core_and_of_all(tmp_path):
-    found = files.read(written(tmp_path, CPU))
+    found = toml_machine.read(written(tmp_path, CPU))
     assert found.peak("f64", 1).value == 16 * 4e9 and found.peak("f64").value == 8 * 16 * 3e9
     assert found.read("L1", 1).value == 64 * 4e9 and found.read("L1").value == 8 * 64 * 3e9
     assert found.peak("f64", 1).source == "16 FLOP/cycle at 4 GHz; its manual" and found.peak("f64", 1).origin == "manual"
 
 
 def test_figures_keep_their_own_origin(tmp_path):
-    found = files.read(written(tmp_path, CPU))
+    found = toml_machine.read(written(tmp_path, CPU))
     assert (found.peak("f32").value, found.peak("f32").origin, found.peak("f32").source) == (900e9, "measured", "here")
     assert found.read("L2", 1).origin == "manual"
     assert found.update("L2", 1).value == 80e9 and found.update("L2").origin == "estimate"  # cores share it
 
 
 def test_figures_of_which_nobody_says_the_origin_are_estimates(tmp_path):
-    found = files.read(written(tmp_path, CPU.replace('origin = "manual"\n', "")))
+    found = toml_machine.read(written(tmp_path, CPU.replace('origin = "manual"\n', "")))
     assert found.peak("f64").origin == found.read("L1", 1).origin == "estimate" and found.peak("f32").origin == "measured"
 
 
 def test_some_of_the_cores_reach_no_more_than_all(tmp_path):
-    found = files.read(written(tmp_path, CPU))
+    found = toml_machine.read(written(tmp_path, CPU))
     assert found.read("L2", 4).value == 400e9 and found.read("L2", 7).value == 700e9
     assert found.read("L2", 4).origin == "estimate" and found.read("memory", 1).origin == "estimate"
     assert Rate().of(1, 2) is None
 
 
-@pytest.mark.parametrize("name", find.names())
+@pytest.mark.parametrize("name", lookup.names())
 def test_presets_are_whole_and_slower_the_farther(name):
-    found = find.find(name)
+    found = lookup.find(name)
     assert found.has_rates
     rates = [peak.flop_per_s for peak in found.peaks] + [place.read_bytes_per_s for place in found.bandwidths]
     assert all(figure.source for rate in rates for figure in (rate.one, rate.all) if figure)
@@ -113,8 +114,8 @@ def test_the_processors_of_presets_are_known_to_llvm():
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    for name in find.names():
-        found = find.find(name)
+    for name in lookup.names():
+        found = lookup.find(name)
         if isinstance(found, Cpu):
             target = llvm.Target.from_triple(found.machine.triple)
             made = target.create_target_machine(cpu=found.machine.cpu_name, features=found.machine.features)
@@ -122,7 +123,7 @@ def test_the_processors_of_presets_are_known_to_llvm():
 
 
 def test_h100_as_its_manuals_have_it():
-    found = find.find("h100")
+    found = lookup.find("h100")
     assert isinstance(found, Gpu) and found.parts == 132 and found.threads_per_multiprocessor == 2048
     assert found.shared_bytes_per_block + found.shared_reserved_bytes == found.shared_bytes_per_multiprocessor == 228 * 1024
     assert found.registers_per_multiprocessor == 65536 and found.register_unit == 256
@@ -134,7 +135,7 @@ def test_h100_as_its_manuals_have_it():
 
 
 def test_tpu_v1_as_its_paper_has_it():
-    found = find.find("tpu-v1")
+    found = lookup.find("tpu-v1")
     assert isinstance(found, Systolic) and (found.rows, found.columns) == (256, 256)
     assert found.peak("i8").value == pytest.approx(92e12, rel=3e-3)  # 92 TOPS in its abstract
     assert found.tile_bytes == 64 * 1024 and round(found.tile_load_cycles) == 1349
@@ -149,7 +150,7 @@ def test_tpu_v1_as_its_paper_has_it():
 
 def test_gemmini_as_its_generator_has_it():
     """Its default configuration: 16 x 16 units, SInt(8), 256 KiB in 4 banks and 64 KiB of SInt(32), a bus of 128 bits."""
-    found = find.find("gemmini")
+    found = lookup.find("gemmini")
     assert isinstance(found, Systolic) and (found.rows, found.columns, found.number) == (16, 16, "i8")
     assert (found.buffer_bytes, found.accumulator_bytes, found.accumulator_word_bytes) == (2**18, 2**16, 4)
     assert found.frequency_hz.all.value == 1e9 and found.frequency_hz.all.origin == "estimate"
@@ -163,7 +164,7 @@ def _changed(old: str, new: str) -> str:
     return CPU.replace(old, new, 1)
 
 
-GPU, TPU = ((find._FOLDER / f"{name}.toml").read_text() for name in ("h100", "tpu-v1"))
+GPU, TPU = ((lookup._FOLDER / f"{name}.toml").read_text() for name in ("h100", "tpu-v1"))
 WRONG = [
     (_changed("cores = 8", "coers = 8"), "6:1: error: there is no `coers` (did you mean `cores`?)"),
     (_changed("cores = 8\n", ""), "1:1: error: `cores` is missing (expected a whole number)"),
@@ -244,18 +245,18 @@ WRONG = [
 
 @pytest.mark.parametrize("text, message", WRONG)
 def test_a_wrong_file_is_told_the_line_and_what_would_be_right(tmp_path, text, message):
-    from polyml.cli.printing import line
+    from polyml.cli.inputs.output import line
 
     file = written(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
-        files.read(file)
+        toml_machine.read(file)
     assert line(caught.value) == f"{file}:{message}"
 
 
 def test_the_error_shows_the_line(tmp_path):
     file = written(tmp_path, _changed("ways = 8", "way = 8"))
     with pytest.raises(ConfigError) as caught:
-        files.read(file)
+        toml_machine.read(file)
     assert str(caught.value) == (
         f"{file}:17:1: error: there is no `way` in [cache]\n      way = 8\n      ^^^\n  note: did you mean `ways`?"
     )
@@ -263,16 +264,16 @@ def test_the_error_shows_the_line(tmp_path):
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
-        files.read(tmp_path)
+        toml_machine.read(tmp_path)
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"\n')
     with pytest.raises(ConfigError, match="cannot be read: it is not UTF-8"):
-        files.read(tmp_path / "latin.toml")
+        toml_machine.read(tmp_path / "latin.toml")
 
 
 @pytest.mark.parametrize("cut", range(0, len(CPU), 37))
 def test_a_file_that_ends_early_is_a_machine_or_an_error_of_ours(tmp_path, cut):
     try:
-        files.read(written(tmp_path, CPU[:cut]))
+        toml_machine.read(written(tmp_path, CPU[:cut]))
     except ConfigError as problem:
         assert problem.loc is not None
 
@@ -286,7 +287,7 @@ _STRANGE = (
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_written_is_a_machine_or_an_error_of_ours(tmp_path, seed):
     rng = random.Random(seed)
-    texts = [CPU, *((find._FOLDER / f"{name}.toml").read_text() for name in find.names())]
+    texts = [CPU, *((lookup._FOLDER / f"{name}.toml").read_text() for name in lookup.names())]
     words = [*_STRANGE, *sorted({token for text in texts for token in _TOKEN.findall(text)})]
     for _ in range(60):
         tokens = _TOKEN.findall(rng.choice(texts))
@@ -294,22 +295,22 @@ def test_whatever_is_written_is_a_machine_or_an_error_of_ours(tmp_path, seed):
             place = rng.randrange(len(tokens))
             tokens[place : place + rng.randint(0, 1)] = [rng.choice(words)] * rng.randint(0, 1)
         try:
-            files.read(written(tmp_path, "".join(tokens))).data()
+            toml_machine.read(written(tmp_path, "".join(tokens))).data()
         except ConfigError as problem:
             assert problem.loc is not None and problem.render()
 
 
 def test_names_are_found_however_they_are_written(tmp_path):
-    assert find.find("TPU_v1") is find.find("tpu-v1")
-    assert find.find("avx2").machine.vector_bytes == 32 and not find.find("avx2").has_rates
-    assert find.find(str(written(tmp_path, CPU))).name == "mine"
+    assert lookup.find("TPU_v1") is lookup.find("tpu-v1")
+    assert lookup.find("avx2").machine.vector_bytes == 32 and not lookup.find("avx2").has_rates
+    assert lookup.find(str(written(tmp_path, CPU))).name == "mine"
 
 
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ConfigError) as caught:
-        find.find("zen6")
+        lookup.find("zen6")
     expected = "error: there is no machine 'zen6'\n  note: did you mean zen5?\n  note: known: host, gemmini, h100, "
     assert str(caught.value).startswith(expected)
     with pytest.raises(ConfigError) as caught:
-        find.find(str(tmp_path / "none.toml"))
+        lookup.find(str(tmp_path / "none.toml"))
     assert str(caught.value).startswith(f"error: there is no file {tmp_path}/none.toml\n  note: expected a TOML file, or one of ")

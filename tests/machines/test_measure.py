@@ -9,19 +9,20 @@ import time
 import numpy as np
 import pytest
 
-from polyml import config, machine
-from polyml.hardware import Bandwidth, Cpu, Figure, Peak, Rate
-from polyml.machine import CacheLevel
-from polyml.machines import find, host, measure, streams
-from polyml.machines.measure import Measured
-from polyml.runtime import load, threads
-from polyml.runtime.cache import open_cache
+from polyml import config
+from polyml.machines import cpu
+from polyml.machines.cpu import CacheLevel
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.measure import host, lookup, measurement, stream_kernels
+from polyml.measure.measurement import Measured
+from polyml.runtime.loading import load, thread_pool
+from polyml.runtime.storage.disk_cache import open_cache
 
-HOST = machine.host()
+HOST = cpu.host()
 
 
 NAMES = ("read", "update", "clock", "peak_f64", "peak_f32")
-KINDS = [HOST, *(machine.preset(name) for name in ("sse2", "avx2") if HOST.isa == "x86-64" and HOST.vector_bytes >= 32)]
+KINDS = [HOST, *(cpu.preset(name) for name in ("sse2", "avx2") if HOST.isa == "x86-64" and HOST.vector_bytes >= 32)]
 
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda made: made.name)
@@ -32,27 +33,27 @@ def made(request):
 
 @pytest.fixture(scope="module")
 def code(made):
-    return load.load([load.assemble(streams.text(made), cpu=made.cpu_name, features=made.features)], *NAMES)
+    return load.load([load.assemble(stream_kernels.text(made), cpu=made.cpu_name, features=made.features)], *NAMES)
 
 
 def ran(code, name, data, size_bytes, passes, shares):
     """The room after a region of `shares` threads."""
-    room = measure._on_pages(streams.ROOM_BYTES * shares)
+    room = measurement._on_pages(stream_kernels.ROOM_BYTES * shares)
     room[:] = 0
     work = (ctypes.c_int64 * 4)(data.ctypes.data, size_bytes, passes, room.ctypes.data)
-    threads.pool().run(code.address(name), ctypes.addressof(work), shares, shares)
+    thread_pool.pool().run(code.address(name), ctypes.addressof(work), shares, shares)
     return room.reshape(shares, -1)
 
 
 def words(count):
-    made = measure._on_pages(8 * count)
+    made = measurement._on_pages(8 * count)
     made[:] = np.random.default_rng(0).integers(-(2**62), 2**62, count)
     return made
 
 
 @pytest.mark.parametrize("shares", [1, 2])
 def test_a_read_stream_reads_every_word_in_every_pass(made, code, shares):
-    block = streams.block_bytes(made) // 8
+    block = stream_kernels.block_bytes(made) // 8
     data = words(3 * block * shares)
     room = ran(code, "read", data, 24 * block, 5, shares)
     lanes = made.vector_bytes // 8
@@ -64,7 +65,7 @@ def test_a_read_stream_reads_every_word_in_every_pass(made, code, shares):
 
 @pytest.mark.parametrize("shares", [1, 2])
 def test_an_update_stream_writes_every_word_in_every_pass(made, code, shares):
-    block = streams.block_bytes(made) // 8
+    block = stream_kernels.block_bytes(made) // 8
     data = words(3 * block * shares)
     before = data.copy()
     ran(code, "update", data, 24 * block, 7, shares)
@@ -73,9 +74,9 @@ def test_an_update_stream_writes_every_word_in_every_pass(made, code, shares):
 
 @pytest.mark.parametrize("number, size", [("f64", 8), ("f32", 4)])
 def test_a_peak_multiplies_and_adds_in_every_lane_of_every_accumulator(made, code, number, size):
-    lanes, count = made.lanes(size), streams.operations(made, size) // 2 // made.lanes(size)
+    lanes, count = made.lanes(size), stream_kernels.operations(made, size) // 2 // made.lanes(size)
     values = np.random.default_rng(1).random((count + 2, lanes)).astype(f"f{size}")
-    data = measure._on_pages(4096)
+    data = measurement._on_pages(4096)
     data.view(f"f{size}")[: values.size] = values.ravel()
     room = ran(code, f"peak_{number}", data, 4096, 20, 1)
     a, b, x = values[0].astype("f8"), values[1].astype("f8"), values[2:].astype("f8")
@@ -90,7 +91,7 @@ def test_the_clock_makes_every_step(code):
     first, mask = 12345, 2**64 - 1
     value = first
     for _ in range(3):
-        for step in range(streams.cycles()):
+        for step in range(stream_kernels.cycles()):
             value = (value + first) & mask if step % 2 == 0 else value ^ first
     room = ran(code, "clock", words(8), first, 3, 1)
     assert int(room[0, 0]) & mask == value
@@ -99,30 +100,30 @@ def test_the_clock_makes_every_step(code):
 def test_the_multiply_adds_are_in_the_machine_code():
     if not (HOST.fma and HOST.isa == "x86-64"):
         pytest.skip("looks for instructions of x86-64")
-    text = load.assembly(streams.text(HOST), cpu=HOST.cpu_name, features=HOST.features, level=2)
+    text = load.assembly(stream_kernels.text(HOST), cpu=HOST.cpu_name, features=HOST.features, level=2)
     for number, letter in (("f64", "d"), ("f32", "s")):
         body = text[text.index(f"peak_{number}:") : text.index(f"size\tpeak_{number}")]
         loops = re.findall(r"\n(\.LBB\d+_\d+):(.*?)j\w+\s+\1\n", body, re.DOTALL)
         register = {16: "xmm", 32: "ymm", 64: "zmm"}[HOST.vector_bytes]
         found = [len(re.findall(rf"vfmadd\d+p{letter}\s[^\n]*%{register}\d+\n", inside)) for _, inside in loops]
-        assert found == [streams.operations(HOST, 8) // 2 // HOST.lanes(8)]
+        assert found == [stream_kernels.operations(HOST, 8) // 2 // HOST.lanes(8)]
 
 
 def test_other_processors_have_such_streams_too():
     import llvmlite.binding as llvm
 
-    for name in machine.PRESETS:
-        module = llvm.parse_assembly(streams.text(machine.preset(name)))
+    for name in cpu.PRESETS:
+        module = llvm.parse_assembly(stream_kernels.text(cpu.preset(name)))
         module.verify()
         assert {function.name for function in module.functions if not function.is_declaration} == set(NAMES)
 
 
 def test_shares_of_one_thread_are_noticed(code):
-    together = ran(code, "clock", words(8), 1, 1, 1)[:, streams.STACK // 8]
+    together = ran(code, "clock", words(8), 1, 1, 1)[:, stream_kernels.STACK // 8]
     assert together.all()  # where the stack was
-    bench = measure._Bench(dataclasses.replace(HOST, cores=2, caches=(CacheLevel(1, 32768, 8, 64, 1),)))
-    job = measure.Job("clock", 8, 1, 2)
-    stacks = bench._room.reshape(2, -1)[:, streams.STACK // 8]
+    bench = measurement._Bench(dataclasses.replace(HOST, cores=2, caches=(CacheLevel(1, 32768, 8, 64, 1),)))
+    job = measurement.Job("clock", 8, 1, 2)
+    stacks = bench._room.reshape(2, -1)[:, stream_kernels.STACK // 8]
     stacks[:] = 5
     assert not bench._had_own_threads(job)
     stacks[1] = 6
@@ -147,7 +148,7 @@ KIB, MIB = 2**10, 2**20
     of_caches(192, (48 * KIB, 2), (MIB, 2), (32 * MIB, 16)),
 ])  # fmt: skip
 def test_working_sets_overflow_the_level_before_and_fit_their_own(made):
-    sets = measure.working_sets(made)
+    sets = measurement.working_sets(made)
     assert [w.place for w in sets] == [f"L{c.level}" for c in made.caches] + ["memory"]
     held = before = 0
     for cache, over in zip(made.caches, sets):
@@ -158,7 +159,7 @@ def test_working_sets_overflow_the_level_before_and_fit_their_own(made):
     last = made.caches[-1]
     copies = -(-made.cores // last.shared_by)
     assert sets[-1].bytes_of_one >= 2 * last.size_bytes and sets[-1].bytes_of_each * made.cores >= 2 * copies * last.size_bytes
-    assert all(size % streams.block_bytes(made) == 0 for w in sets for size in (w.bytes_of_one, w.bytes_of_each))
+    assert all(size % stream_kernels.block_bytes(made) == 0 for w in sets for size in (w.bytes_of_one, w.bytes_of_each))
 
 
 def rate(one, together):
@@ -172,12 +173,12 @@ def of_rates(near, far):
 
 
 def test_farther_levels_are_not_faster():
-    assert measure.plausible(of_rates(2e9, 1e9).bandwidths) and measure.plausible(of_rates(1e9, 1.05e9).bandwidths)
-    assert not measure.plausible(of_rates(1e9, 2e9).bandwidths)
+    assert measurement.plausible(of_rates(2e9, 1e9).bandwidths) and measurement.plausible(of_rates(1e9, 1.05e9).bandwidths)
+    assert not measurement.plausible(of_rates(1e9, 2e9).bandwidths)
 
 
 def test_the_better_of_two_measurements_has_the_greater_rates():
-    found = measure.better(of_rates(5e9, 1e9), of_rates(4e9, 3e9))
+    found = measurement.better(of_rates(5e9, 1e9), of_rates(4e9, 3e9))
     assert found.read("L1", 1).value == 5e9 and found.read("memory").value == 3e9 and found.peak("f64").value == 5e9
 
 
@@ -191,19 +192,19 @@ def store(tmp_path, monkeypatch):
 def measurements(monkeypatch):
     """What measuring would give, one after the other."""
     waiting = []
-    monkeypatch.setattr(measure, "measured", lambda made: waiting.pop(0))
+    monkeypatch.setattr(measurement, "measured", lambda made: waiting.pop(0))
     host._once.cache_clear()
     yield waiting
     host._once.cache_clear()
 
 
 def test_the_host_is_measured_once_and_again_when_asked(store, measurements):
-    assert not find.find("host").has_rates
+    assert not lookup.find("host").has_rates
     measurements += [Measured(of_rates(2e9, 1e9), True), Measured(of_rates(1e9, 0.5e9), True)]
-    first = find.find("host", measure=True)
-    assert first.read("L1", 1).value == 2e9 and find.find("host", measure=True) == first == find.find("host")
+    first = lookup.find("host", measure=True)
+    assert first.read("L1", 1).value == 2e9 and lookup.find("host", measure=True) == first == lookup.find("host")
     assert len(measurements) == 1
-    assert host.measured(again=True).read("L1", 1).value == 1e9 and find.find("host").read("L1", 1).value == 1e9
+    assert host.measured(again=True).read("L1", 1).value == 1e9 and lookup.find("host").read("L1", 1).value == 1e9
 
 
 def test_a_disturbed_measurement_is_repeated_and_only_improves(store, measurements):
@@ -269,7 +270,7 @@ def test_of_those_that_want_to_measure_one_does_and_the_others_wait(store, monke
         time.sleep(0.3)
         return Measured(of_rates(2e9, 1e9), True)
 
-    monkeypatch.setattr(measure, "measured", slowly)
+    monkeypatch.setattr(measurement, "measured", slowly)
     first = threading.Thread(target=host.measured)
     first.start()
     started.wait(10)
@@ -282,5 +283,5 @@ def test_other_cores_are_another_measurement(store, measurements, monkeypatch):
     measurements.append(Measured(of_rates(2e9, 1e9), True))
     host.measured()
     other = dataclasses.replace(HOST, cores=HOST.cores + 1)
-    monkeypatch.setattr(machine, "host", lambda: other)
+    monkeypatch.setattr(cpu, "host", lambda: other)
     assert not host.known().has_rates

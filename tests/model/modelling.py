@@ -8,13 +8,13 @@ import numpy as np
 
 from polyml.dtypes import F64, PYINT
 from polyml.frontend import syntax
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.interpret import trace
-from polyml.frontend.parse import parse
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.interpreter import trace
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType, ScalarType
-from polyml.frontend.types import infer
-from polyml.model.extract import extract
-from polyml.model.scop import Scop
+from polyml.frontend.types.infer import infer
+from polyml.model.core.scop import Scop
+from polyml.model.lowering.extract import extract
 from polyml.polyhedra import points
 
 MATRIX, VECTOR, INT = ArrayType(F64, 2), ArrayType(F64, 1), ScalarType(PYINT)

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.model import affine as af
-from polyml.model.affine import Affine
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
 from polyml.polyhedra import Frame, points
 
 NAMES = ("i", "N")

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from polyml.dtypes import BOOL, I8, U8, U64, F64
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
+from polyml.dtypes import BOOL, F64, I8, U8, U64
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType
 from polyml.polyhedra import fix, points
 from tests.model.modelling import INT, MATRIX, VECTOR, model, sizes_of

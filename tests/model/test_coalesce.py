@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.extract import extract
-from polyml.model.scop import Role
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.core.scop import Role
+from polyml.model.lowering.extract import extract
 from tests.frontend.define import define
 
 PRODUCT = ("T = A @ B",)  # of C's size

@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from polyml import polyhedra
-from polyml.model.counting import CannotCount, count
+from polyml.model.counting.cardinality import CannotCount, count
 
 WRITTEN = [
     "[N] -> { [i, j] : 0 <= i <= j < N }",

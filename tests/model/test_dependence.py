@@ -6,7 +6,7 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.model.dependence import dependences, pairs_to_compare, sources_of
+from polyml.model.core.dependence import dependences, pairs_to_compare, sources_of
 from polyml.polyhedra import fix, points
 from tests.model.modelling import VECTOR, events, model, model_for, pairs, sizes_of, traced_dependences
 from tests.model.polybench import NAMES, case

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.model.dependence import dependences
-from polyml.model.expansion import expand_arrays
-from polyml.model.reduction import reductions
-from polyml.runtime import sizes
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.scop_passes.array_expansion import expand_arrays
+from polyml.runtime.storage import size_classes
 from tests.codegen.samples import scop_of
 
 
@@ -93,14 +93,14 @@ def test_what_passes_values_on_stays(kernel):
 
 
 def test_much_memory_is_not_taken(monkeypatch):
-    monkeypatch.setattr("polyml.model.expansion.MOST_BYTES", 6**3 * 8 - 1)
+    monkeypatch.setattr("polyml.model.scop_passes.array_expansion.MOST_BYTES", 6**3 * 8 - 1)
     before, after = expanded(per_row)
     assert after is before
 
 
 @pytest.mark.parametrize("kernel", [per_row, only_started_once, in_part, read_by_the_next, shorter_and_shorter])
 def test_values_stay_in_all_arrays(kernel, monkeypatch):
-    monkeypatch.setattr(sizes, "_LITTLE", {rank: 0 for rank in range(5)})
+    monkeypatch.setattr(size_classes, "_LITTLE", {rank: 0 for rank in range(5)})
     compiled = polyml.kernel(cache=False, threads=2)(kernel)
     for extents in ((4, 5, 6), (1, 1, 1), (0, 5, 6), (4, 0, 6), (3, 2, 0), (5, 9, 17)):
         got, wanted = arguments(*extents), arguments(*extents)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from polyml.model.exponents import _least_sum, exponents, intersection, kernel, space
+from polyml.model.counting.brascamp_lieb import _least_sum, exponents, intersection, kernel, space
 
 
 def random_rows(rng, dims):

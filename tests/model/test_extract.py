@@ -4,17 +4,17 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
 from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType, ScalarType
-from polyml.model.interface import ArrayResult, Parameter, ScalarResult
-from polyml.model.nest import subvalues
-from polyml.model.scop import Index, Load, Role, ScalarArg
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Index, Load, Role, ScalarArg
 from polyml.polyhedra import points
 from tests.model.modelling import INT, MATRIX, VECTOR, events, instances, model, model_for, sizes_of
 from tests.model.polybench import NAMES, case

@@ -7,10 +7,10 @@ import islpy as isl
 import pytest
 
 from polyml import polyhedra
-from polyml.model import formulas
-from polyml.model.counting import Count, count
-from polyml.model.quasi import Poly
-from polyml.model.quasi import floor as quotient
+from polyml.model.counting import formula_text
+from polyml.model.counting.cardinality import Count, count
+from polyml.model.counting.quasi_polynomial import Poly
+from polyml.model.counting.quasi_polynomial import floor as quotient
 from tests.model.test_counting import WRITTEN, number_of_points, random_set
 
 
@@ -36,10 +36,10 @@ def test_texts_and_code_of_random_products(seed):
     for _ in range(5):
         values = {name: rng.randint(-5, 9) for name in "NMK"}
         wanted = poly.evaluate(values)
-        assert round(eval(formulas.text(poly), {"floor": floor}, values), 9) == wanted
-        expression, divisor = formulas.code(poly, {name: name for name in "NMK"})
+        assert round(eval(formula_text.text(poly), {"floor": floor}, values), 9) == wanted
+        expression, divisor = formula_text.code(poly, {name: name for name in "NMK"})
         assert eval(expression, {}, values) == wanted * divisor
-        assert at(formulas.symbolic(poly), values) == wanted
+        assert at(formula_text.symbolic(poly), values) == wanted
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -47,7 +47,7 @@ def test_factors_multiply_to_the_whole(seed):
     poly = random_poly(Random(seed), 3)
     if poly.is_number:
         return
-    number, factors = formulas.factored(poly)
+    number, factors = formula_text.factored(poly)
     product = Poly.number(number)
     for factor, power in factors:
         product = product * factor.power(power)
@@ -73,7 +73,7 @@ def n(shift=0):
     ],
 )
 def test_text(poly, text):
-    assert formulas.text(poly) == text
+    assert formula_text.text(poly) == text
 
 
 @pytest.mark.parametrize("seed", range(60))

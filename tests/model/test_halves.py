@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
 from polyml.errors import PolymlPerformanceWarning, PolymlTypeError
+from polyml.machines import cpu
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 EVERY = np.arange(2**16, dtype=np.uint16).view(BFLOAT16)
@@ -44,8 +44,8 @@ def test_a_double_is_rounded_once():
 
 
 def test_a_processor_without_float16_runs_python(monkeypatch):
-    host = machine.host()
-    monkeypatch.setattr(machine, "host", lambda: replace(host, preset_target=replace(host.target, features="-f16c"), isa="x86-64"))
+    host = cpu.host()
+    monkeypatch.setattr(cpu, "host", lambda: replace(host, preset_target=replace(host.target, features="-f16c"), isa="x86-64"))
     A, B = np.ones(3, "f2"), np.ones(3, "f2")
     with pytest.warns(PolymlPerformanceWarning, match="no instructions for float16"):
         polyml.kernel(cache=False)(scaled)(A, B)
@@ -53,8 +53,8 @@ def test_a_processor_without_float16_runs_python(monkeypatch):
 
 
 def test_bfloat16_needs_no_instructions_of_float16(monkeypatch):
-    host = machine.host()
-    monkeypatch.setattr(machine, "host", lambda: replace(host, preset_target=replace(host.target, features="-f16c"), isa="x86-64"))
+    host = cpu.host()
+    monkeypatch.setattr(cpu, "host", lambda: replace(host, preset_target=replace(host.target, features="-f16c"), isa="x86-64"))
     A, B = np.ones(3, BFLOAT16), np.ones(3, BFLOAT16)
     polyml.kernel(cache=False, fallback="error")(scaled)(A, B)
     assert A.tolist() == [2, 2, 2]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from polyml.codegen.build import build
-from polyml.codegen.walk import sequence
-from polyml.model.dependence import dependences
-from polyml.model.indexsets import freeing, piece_names, split
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.order import sequence
+from polyml.model.core.dependence import dependences
+from polyml.model.scop_passes.index_set_splitting import freeing, piece_names, split
 from polyml.polyhedra import between, equal_first, points
 from tests.codegen.samples import scop_of
 from tests.model import polybench

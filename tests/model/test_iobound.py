@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from polyml import polyhedra
-from polyml.caches.simulate import simulate
-from polyml.model.iobound import lower_bound
-from polyml.model.scop import Role
+from polyml.caches.simulator.simulate import simulate
+from polyml.model.core.scop import Role
+from polyml.model.counting.io_lower_bound import lower_bound
 from tests.caches import test_simulate
-from tests.caches.test_footprints import mttkrp, syrk
 from tests.caches.random_nests import random_nest
+from tests.caches.test_footprints import mttkrp, syrk
 from tests.caches.test_simulate import gemm_ijk, gemm_tiled_16, levels_of, program_of
 
 

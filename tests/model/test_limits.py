@@ -8,11 +8,11 @@ import pytest
 
 import polyml
 from polyml.errors import NotAffineError
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.extract import extract
-from polyml.model.limits import LIMITS
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.lowering.extract import extract
+from polyml.model.lowering.size_limits import LIMITS
 
 GREAT = (2**40 - 1, 2**40, 2**41, 2**60, 2**61 + 1, 2**62 - 1, 2**62, 2**63 - 4)
 

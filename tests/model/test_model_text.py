@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from polyml.dtypes import BOOL, F32, F64, PYINT
 from polyml.frontend import syntax
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model import text as model_text
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.nest import children
-from polyml.model.scop import ScalarArg
-from polyml.model.text import (
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.core import printer as model_text
+from polyml.model.core.dependence import dependences
+from polyml.model.core.nest import children
+from polyml.model.core.printer import (
     dependences_data,
     dependences_text,
     integer_text,
@@ -29,6 +27,8 @@ from polyml.model.text import (
     statement_text,
     value_text,
 )
+from polyml.model.core.scop import ScalarArg
+from polyml.model.lowering.extract import extract
 from polyml.polyhedra import points
 
 

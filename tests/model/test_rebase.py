@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.rebase import rebase
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.core.dependence import dependences
+from polyml.model.lowering.extract import extract
+from polyml.model.scop_passes.align_slices import rebase
 from polyml.polyhedra import points
 
 

@@ -6,14 +6,14 @@ import random
 import numpy as np
 import pytest
 
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
 from polyml.dtypes import BOOL, F32, F64, I32, I64, PYINT, U8
-from polyml.frontend.parse import parse
-from polyml.frontend.interpret import interpret
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType
-from polyml.model.dependence import dependences
-from polyml.model.reduction import identity, reductions, relaxed, relaxed_validity
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import identity, reductions, relaxed, relaxed_validity
 from polyml.polyhedra import points
 from tests.model.modelling import MATRIX, VECTOR, model, model_for
 

@@ -4,13 +4,13 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
-from polyml.frontend.interpret import interpret
-from polyml.frontend.parse import parse
-from polyml.model.dependence import dependences
-from polyml.model.order import loop_paths
-from polyml.model.scalars import expand
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
+from polyml.frontend.interpreter import interpret
+from polyml.frontend.parsing.parse import parse
+from polyml.model.core.dependence import dependences
+from polyml.model.lowering.source_order import loop_paths
+from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.polyhedra import fix, points
 from tests.model.modelling import MATRIX, VECTOR, model, model_for
 from tests.model.polybench import NAMES, case

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.model.searches import BLOCK
+from polyml.model.nest_passes.block_argmax import BLOCK
 
 SIZES = (1, 2, 9, 1000, BLOCK, BLOCK + 1, BLOCK + 2, 3 * BLOCK + 5)
 

@@ -6,8 +6,8 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.model import counting, tables, tally
-from polyml.model.counting import CannotCount, count
+from polyml.model.counting import batch_evaluation, cardinality, count_points
+from polyml.model.counting.cardinality import CannotCount, count
 from polyml.polyhedra import points
 
 FLOORS = " and ".join(f"(3i + {k}j + floor((i + j)/{p})) mod {p} <= {p // 2}" for k, p in enumerate((67, 71, 73), 1))
@@ -22,14 +22,14 @@ def test_the_formula_has_too_many_cases():
 @pytest.mark.parametrize("text", [f"{{ [i, j] : {MANY} }}", "{ [i, j] : 0 <= j <= i < 9 or 3 <= i, j < 12 }", "{ [i] : 2 <= i < 1 }"])
 @pytest.mark.parametrize("most", [2**24, 10])
 def test_sizes_of_sets(text, most, monkeypatch):
-    monkeypatch.setattr(tally, "MOST_POINTS", most)
-    assert tally.size(isl.Set(text)) == len(points(isl.Set(text)))
+    monkeypatch.setattr(count_points, "MOST_POINTS", most)
+    assert count_points.size(isl.Set(text)) == len(points(isl.Set(text)))
 
 
 @pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])
 def test_sizes_by_parameters(condition):
     domain = isl.Set(f"[n, m] -> {{ [i, j] : {condition} and n <= i and j <= m }}")
-    found = tally.sizes(domain)
+    found = count_points.sizes(domain)
     for n, m in [(0, 39), (5, 7), (13, 2), (41, 3)]:
         assert found({"n": n, "m": m}) == len(points(domain, n=n, m=m))
 
@@ -38,11 +38,11 @@ def test_sizes_by_parameters(condition):
 @pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9", "0 <= 2i <= 3j + n < 20 and (i + 2j + m) mod 3 = 1"])
 def test_tables_of_parameters(condition, largest, monkeypatch):
     """Also where numbers may have more bits than those of NumPy."""
-    monkeypatch.setattr(tables, "LARGEST", largest)
+    monkeypatch.setattr(batch_evaluation, "LARGEST", largest)
     domain = isl.Set(f"[n, m] -> {{ [i, j] : {condition} and n <= i and j <= m }}")
     at = np.array([(n, m) for n in range(-2, 12, 3) for m in range(0, 9, 2)])
     expected = [len(points(domain, n=n, m=m)) for n, m in at.tolist()]
-    assert tally.table(domain, ["n", "m"], at).tolist() == expected
+    assert count_points.table(domain, ["n", "m"], at).tolist() == expected
 
 
 @pytest.mark.parametrize("condition", [MANY, "0 <= j <= i < 9"])
@@ -54,10 +54,10 @@ def test_values_that_are_alike(condition):
         for m in range(4):
             if (n + m) % 3 <= 1:
                 expected[tuple(len(points(each, n=n, m=m)) for each in sets)] += 1
-    assert sorted(tally.alike(context, sets)) == sorted((number, key) for key, number in expected.items())
+    assert sorted(count_points.alike(context, sets)) == sorted((number, key) for key, number in expected.items())
 
 
 def test_it_falls_back_only_where_there_is_no_formula(monkeypatch):
-    monkeypatch.setattr(tally, "lattice", None)
-    assert tally.size(isl.Set("{ [i, j] : 0 <= j <= i < 9 }")) == 45
-    assert counting.count(isl.Set("{ [i] : 0 <= i < 4 }")).evaluate({}) == 4
+    monkeypatch.setattr(count_points, "lattice", None)
+    assert count_points.size(isl.Set("{ [i, j] : 0 <= j <= i < 9 }")) == 45
+    assert cardinality.count(isl.Set("{ [i] : 0 <= i < 4 }")).evaluate({}) == 4

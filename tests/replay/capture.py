@@ -9,8 +9,8 @@ import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 
 from tests.replay.subjects import Sections, subjects

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polyml.caches.placement import Placed
-from polyml.report.boxes import boxes, lines, united
+from polyml.codegen.ir.array_layout import Placed
+from polyml.tune.tiles.box_lines import boxes, lines, united
 
 LINE = 64
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.placement import placed
-from polyml.codegen.cost import LATENCY_CYCLES, LOOP_CYCLES
-from polyml.report.cycles import START_CYCLES, cycles
+from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES
+from polyml.codegen.ir.array_layout import placed
+from polyml.performance.throughput import START_CYCLES, cycles
 
 
 def counted(function, arrays, schedule=None, **settings):

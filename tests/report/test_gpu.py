@@ -6,7 +6,7 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.machines import find
+from polyml.measure import lookup
 from tests.cli.running import run
 from tests.gpu import kernels
 
@@ -21,7 +21,7 @@ def product():
 
 
 def test_both_orders_are_there(product):
-    assert [form.name for form in product.forms] == ["source", "polyml"] and product.machine.name == find.find("h100").name
+    assert [form.name for form in product.forms] == ["source", "polyml"] and product.machine.name == lookup.find("h100").name
     assert product.operations == {"f32": 2 * 256**3}
     for form in product.forms:
         assert sum(each.roofline.operations for each in form.launches) == 2 * 256**3
@@ -119,7 +119,7 @@ def test_empty_arrays_have_no_requests():
     ({"target": "cuda", "tile": (8, 8)}, "--tile is not for --target cuda"),
     ({"target": "cuda", "threads": 2}, "--threads is not for --target cuda"),
     ({"target": "cpu", "block": (32,)}, "--block is not for --target cpu"),
-    ({"target": "cuda", "machine": find.find("zen4")}, "is no GPU"),
+    ({"target": "cuda", "machine": lookup.find("zen4")}, "is no GPU"),
     ({"target": "vulkan"}, "there is no target 'vulkan'"),
 ])  # fmt: skip
 def test_what_does_not_fit_together(options, said):
@@ -145,7 +145,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "own.py").write_text(SOURCE)
-    (tmp_path / "small.toml").write_text((find._FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
+    (tmp_path / "small.toml").write_text((lookup._FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
     return tmp_path
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.hardware import Energies
-from polyml.machines import find
+from polyml.machines.descriptions import Energies
+from polyml.measure import lookup
 from tests.model.modelling import events
 from tests.schedule.joint import JOINT, cholesky, fdtd, lu, trsm
 from tests.schedule.systolic import CALLS, fir, history, seidel, subsequence, triangular, zeros
 
-TPU = find.find("tpu-v1")
+TPU = lookup.find("tpu-v1")
 ROWS, COLUMNS = TPU.rows, TPU.columns
 
 
@@ -83,7 +83,7 @@ def test_energies_are_bytes_and_operations_of_the_table():
 
 def test_gemmini_has_energies_of_its_sizes():
     """As Hong et al. fit them, by the scratchpad's and the accumulators' KiB and the array's columns."""
-    gemmini = find.find("gemmini")
+    gemmini = lookup.find("gemmini")
     found = of_product(20, 30, 40, machine=gemmini, dataflow="ws")
     scratchpad = 0.49 + 0.02513 * gemmini.buffer_bytes / 1024
     accumulators = (1.94 + 0.1005 * gemmini.accumulator_bytes / 1024 / gemmini.columns) / gemmini.accumulator_word_bytes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polyml.report.reciprocals import expected
+from polyml.tune.tiles.reciprocals import expected
 
 
 def cost(i, j):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.hierarchy import parse
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.machine import CacheLevel
-from polyml.machines import find
-from polyml.report.plots import roofline_svg, tiles_svg
+from polyml.machines.cache_spec import parse
+from polyml.machines.cpu import CacheLevel
+from polyml.measure import lookup
+from polyml.report.charts import roofline_svg, tiles_svg
 from tests.cli.running import run
 
 CACHES = parse("32K:8:64,1M:16:64")
@@ -34,7 +34,7 @@ def prefix(x):
 @pytest.fixture(scope="module")
 def report():
     A, B, C = np.zeros((3, 64, 64))
-    return polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, tile=(16, 16, 16), threads=1)
+    return polyml.kernel(gemm, cache=False).report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, tile=(16, 16, 16), threads=1)
 
 
 def form(report, name):
@@ -59,7 +59,7 @@ def test_every_form_runs_every_instance(report):
 
 
 def test_roofs_are_amounts_over_rates(report):
-    machine = find.find("zen4")
+    machine = lookup.find("zen4")
     for each in report.forms:
         found, total = each.roofline, each.misses.total(1)
         memory = found.traffic[-1]
@@ -98,7 +98,7 @@ def test_tiles_miss_as_their_programs_do(report):
     """64 of each is simulated whole."""
     best = report.tiles.best
     assert report.tiles.loops == ("i", "j", "k") and report.tiles.window == 64**3
-    again = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 64, 64)), machine=find.find("zen4"), caches=CACHES, tile=best.sizes)
+    again = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 64, 64)), machine=lookup.find("zen4"), caches=CACHES, tile=best.sizes)
     tiled = form(again, f"tiled {', '.join(map(str, best.sizes))}").misses
     assert best.misses == tuple(tiled.total(level).misses / 64**3 for level in (0, 1))
     assert tiled.total(0).misses < form(again, "source").misses.total(0).misses / 4
@@ -111,7 +111,7 @@ def test_polyml_s_schedule_runs_on_the_threads_asked_for():
                 B[i, j] = 2.0 * A[i, j]
 
     caches = parse("32K:8:64,1M:16:64:shared")
-    found = polyml.kernel(doubled, cache=False).report(*np.zeros((2, 500, 500)), machine=find.find("zen4"), caches=caches, threads=3)
+    found = polyml.kernel(doubled, cache=False).report(*np.zeros((2, 500, 500)), machine=lookup.find("zen4"), caches=caches, threads=3)
     source, shared = form(found, "source").misses, form(found, "polyml").misses
     assert (source.threads, shared.threads) == (1, 3)
     accesses = [sum(counts.accesses for counts in own.values()) for own in shared.simulation.threads]
@@ -131,7 +131,7 @@ def test_coherence_is_counted_where_it_is_asked_for():
     A = np.zeros((40000, 4))
     kernel = polyml.kernel(striped, cache=False, vectorize=False)
     kernel = kernel.with_schedule(kernel.schedule("source", A).parallel("j"))
-    asked = {"machine": find.find("zen4"), "caches": parse("1M:16:64"), "threads": 2}
+    asked = {"machine": lookup.find("zen4"), "caches": parse("1M:16:64"), "threads": 2}
     plain, coherent = (form(kernel.report(A, **asked, coherent=c), "given").misses for c in (False, True))
     assert plain.total(0).coherence == 0 < coherent.total(0).coherence
     assert "without misses for the sake" in plain.accuracy and "coherence" not in coherent.accuracy
@@ -140,7 +140,7 @@ def test_coherence_is_counted_where_it_is_asked_for():
         assert total.misses == total.compulsory + total.capacity + total.conflict + total.coherence
         assert sum(found.of_array(array, 0).coherence for array in found.arrays) == total.coherence
     with pytest.raises(ConfigError, match="one thread has nobody to share lines with"):
-        kernel.report(A, machine=find.find("zen4"), threads=1, coherent=True)
+        kernel.report(A, machine=lookup.find("zen4"), threads=1, coherent=True)
     with pytest.raises(ConfigError, match="nothing is simulated"):
         kernel.report(A, **asked, coherent=True, simulate=False)
 
@@ -151,7 +151,7 @@ def test_what_is_affine_for_given_numbers_is_reported_for_them():
             for j in range(n):
                 x[i * n + j] = 2.0 * x[i * n + j]
 
-    found = polyml.kernel(flat, cache=False).report(np.zeros(400), 20, machine=find.find("zen4"), caches=CACHES)
+    found = polyml.kernel(flat, cache=False).report(np.zeros(400), 20, machine=lookup.find("zen4"), caches=CACHES)
     assert found.operations == {"f64": 400} and form(found, "source").misses.total(0).misses == 50
     assert found.tiles.best is not None and found.tiles.schedule == _tiled(polyml.kernel(flat, cache=False), found.tiles)
 
@@ -170,7 +170,7 @@ def test_data_that_decide_leave_tiles_unsimulated():
             for j in range(A.shape[1]):
                 y[i] += A[i, columns[j]]
 
-    found = polyml.kernel(gathered, cache=False).report(np.zeros((9, 9)), np.zeros(9, int), np.zeros(9), machine=find.find("zen4"))
+    found = polyml.kernel(gathered, cache=False).report(np.zeros((9, 9)), np.zeros(9, int), np.zeros(9), machine=lookup.find("zen4"))
     assert found.tiles.best is None and "data decide" in found.tiles.problem and "data decide" in str(found)
 
 
@@ -182,21 +182,21 @@ def test_scalars_between_are_no_memory():
                 b = a * a
                 B[i, j] = a + b
 
-    found = polyml.kernel(scaled, cache=False).report(*np.zeros((2, 24, 24)), machine=find.find("zen4"), caches=CACHES).tiles
+    found = polyml.kernel(scaled, cache=False).report(*np.zeros((2, 24, 24)), machine=lookup.find("zen4"), caches=CACHES).tiles
     assert found.best.misses[0] * found.instances == 2 * 24 * 3 and found.instances in (24**2, 2 * 24**2)
 
 
 def test_tiles_are_a_schedule_that_runs():
     kernel, rng = polyml.kernel(gemm, cache=False, threads=1), np.random.default_rng(0)
     A, B, C = rng.random((3, 70, 70))
-    found = kernel.report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1)
+    found = kernel.report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, threads=1)
     schedule = found.tiles.schedule
     assert found.tiles.chosen == found.tiles.fastest and schedule.tree is not None
     printed = found.data()["tiles"]["steps"]
     assert printed in str(found) and eval(printed.replace("...", "A, B, C"), {"k": kernel, "A": A, "B": B, "C": C}) == schedule
     wanted = C + A @ B
     chosen = kernel.with_schedule(schedule)
-    again = form(chosen.report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1), "given")
+    again = form(chosen.report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, threads=1), "given")
     assert again.misses.accesses == 4 * 70**3 and "the schedule given" in str(again.form.notes)
     chosen(A, B, C)
     np.testing.assert_allclose(C, wanted)
@@ -205,7 +205,7 @@ def test_tiles_are_a_schedule_that_runs():
 def test_advice_is_for_conflicts(report):
     """Rows of 1,024 bytes: 4 sets of 8 ways for a column of 128 lines. Columns of 64 lines of 512 bytes fit 8 sets."""
     assert report.advice == ()
-    found = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 128, 128)), machine=find.find("zen4"), caches=CACHES)
+    found = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 128, 128)), machine=lookup.find("zen4"), caches=CACHES)
     column = next(each for each in found.advice if each.reference.array == "B")
     assert (column.loop, column.level.level, column.lines, column.sets, column.padding_bytes) == ("k", 1, 128, 4, 64)
     assert "64 bytes more between them" in str(found)
@@ -217,7 +217,7 @@ def test_loops_run_in_lanes_where_nothing_depends():
             for j in range(A.shape[1]):
                 A[i, j] = A[i - 1, j] + A[i, j]
 
-    found = polyml.kernel(swept, cache=False).report(np.zeros((20, 30)), machine=find.find("zen4"))
+    found = polyml.kernel(swept, cache=False).report(np.zeros((20, 30)), machine=lookup.find("zen4"))
     outer, inner = found.lanes
     assert not outer.is_legal and "depends on" in outer.reason and inner.is_legal
     assert {move.kind for move in inner.moves} == {"contiguous"} and {move.bytes for move in outer.moves} == {240}
@@ -262,7 +262,7 @@ def test_no_order_fetches_less_than_the_least(report):
 
 def test_the_fastest_tiles_are_those_of_the_least_prediction():
     A, B, C = np.zeros((3, 96, 96))
-    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, threads=1).tiles
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, threads=1).tiles
     assert len(found.predicted) > 1 and found.fastest.seconds == min(each.seconds for each in found.predicted)
     again = {each.sizes: each.seconds for each in found.simulated if each.seconds is not None}
     assert again == {each.sizes: each.seconds for each in found.predicted if each.sizes in {s.sizes for s in found.simulated}}
@@ -271,7 +271,7 @@ def test_the_fastest_tiles_are_those_of_the_least_prediction():
 
 def test_without_simulation_there_are_estimates():
     A, B, C = np.zeros((3, 64, 64))
-    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("zen4"), caches=CACHES, simulate=False)
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, simulate=False)
     assert all(each.misses is None and each.problem == "not simulated" for each in found.forms)
     assert found.tiles.best.sizes in {each.sizes for each in found.tiles.candidates} and not found.tiles.simulated
     assert found.reuses is not None and "estimates from footprints" in str(found)
@@ -280,7 +280,7 @@ def test_without_simulation_there_are_estimates():
 
 def test_machines_without_rates_predict_no_time():
     A, B, C = np.zeros((3, 8, 8))
-    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=find.find("avx2"))
+    found = polyml.kernel(gemm, cache=False).report(A, B, C, machine=lookup.find("avx2"))
     assert all(each.roofline.seconds is None and each.prediction is None for each in found.forms)
     assert roofline_svg(found) == "" and found.tiles.fastest is None
     assert "no time is predicted" in str(found)
@@ -288,9 +288,9 @@ def test_machines_without_rates_predict_no_time():
 
 def test_tiles_are_proved():
     with pytest.raises(IllegalSchedule, match="tile"):
-        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=find.find("zen4"), tile=(2, 4))
+        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=lookup.find("zen4"), tile=(2, 4))
     with pytest.raises(ConfigError, match="3 tile sizes and 2 loops"):
-        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=find.find("zen4"), tile=(2, 4, 8))
+        polyml.kernel(prefix, cache=False).report(np.zeros(20), machine=lookup.find("zen4"), tile=(2, 4, 8))
 
 
 def test_what_cannot_be_simulated_is_said():
@@ -298,7 +298,7 @@ def test_what_cannot_be_simulated_is_said():
         for i in range(y.shape[0]):
             y[i] = x[columns[i]]
 
-    found = polyml.kernel(gathered, cache=False).report(np.zeros(9), np.zeros(9, int), np.zeros(9), machine=find.find("zen4"))
+    found = polyml.kernel(gathered, cache=False).report(np.zeros(9), np.zeros(9, int), np.zeros(9), machine=lookup.find("zen4"))
     assert all(each.misses is None and "data decide which elements of x" in each.problem for each in found.forms)
     assert "data decide" in str(found) and found.data()["forms"][0]["problem"]
 

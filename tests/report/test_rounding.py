@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from polyml.config import Options
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.report.forms import Call, source_schedule
-from polyml.report.rounding import NoBound, eps, magnitudes, roundings
-from polyml.report.systolic import report
-from polyml.runtime.sizes import Sizes
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.performance.variants import Call, source_schedule
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.systolic.report.report import report
+from polyml.systolic.report.rounding_bound import NoBound, eps, magnitudes, roundings
 from tests.schedule.systolic import dot, matmul, subsequence, triangular
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.report.rounding import NoBound
-from polyml.report.simulation import Agreement, agreement, values
-from polyml.report.simulation_text import agreement_text
+from polyml.systolic.report.comparison import Agreement, agreement, values
+from polyml.systolic.report.comparison_text import agreement_text
+from polyml.systolic.report.rounding_bound import NoBound
 from tests.schedule.systolic import matmul
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.machines import find
+from polyml.measure import lookup
 from tests.cli.running import run
 from tests.schedule.joint import trsv
 from tests.schedule.systolic import batched, fir, layer, matmul, matvec, triangular, zeros
@@ -94,7 +94,7 @@ def test_all_mappings_are_printed_where_asked():
 
 
 def test_a_machine_gives_array_buffer_and_times():
-    machine = find.find("tpu-v1")
+    machine = lookup.find("tpu-v1")
     found = reported(matmul, *[np.zeros((600, 600), np.int8)] * 3, machine=machine, dataflow="ws")
     assert found.shape == (256, 256) and found.elements == 24 * 2**20
     assert found.compute_seconds.value == found.cycles / 700e6 and found.compute_seconds.origin == "estimate"
@@ -103,7 +103,7 @@ def test_a_machine_gives_array_buffer_and_times():
 
 
 def layer_of_tpu(batch, inputs, outputs):
-    machine = find.find("tpu-v1")
+    machine = lookup.find("tpu-v1")
     sizes = (batch, inputs), (inputs, outputs), (batch, outputs)
     found = reported(gemm, *(np.zeros(size, np.int8) for size in sizes), machine=machine, dataflow="ws")
     return found.memories(found.nests[0], found.nests[0].best).stalled()
@@ -114,7 +114,7 @@ def test_weights_of_tpu_v1_come_from_memory():
     memory; 600 x 600 weights are 9 tiles, and take 18 us.
     """
     stalled = layer_of_tpu(8, 600, 600)
-    assert stalled.tile_cycles == find.find("tpu-v1").tile_load_cycles
+    assert stalled.tile_cycles == lookup.find("tpu-v1").tile_load_cycles
     assert round(stalled.tile_cycles) == 1349 and stalled.shift_share == pytest.approx(0.190, rel=0.05)
     many = layer_of_tpu(8, 600 * 256, 256)
     assert many.shift_share == pytest.approx(256 / stalled.tile_cycles, rel=1e-3)

@@ -10,11 +10,11 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError
-from polyml.report.systolic_pictures.make import array_svg
-from polyml.report.systolic_pictures.spacetime import spacetime_svg
-from polyml.report.systolic_pictures.style import DARK, LIGHT, PHASES
-from polyml.schedule.dataflows import classical
-from polyml.simulate.frames import frames
+from polyml.plot.style import DARK, LIGHT, PHASES
+from polyml.systolic.mapping.dataflows import classical
+from polyml.systolic.report.pictures.collection import array_svg
+from polyml.systolic.report.pictures.spacetime import spacetime_svg
+from polyml.systolic.simulate.snapshots import frames
 from tests.cli.running import run
 from tests.schedule.joint import JOINT, fdtd, jacobi_2d, lu, trsv
 from tests.schedule.systolic import CALLS, cross, fir, history, matmul, matvec, seidel, strided, subsequence, triangular, zeros
@@ -511,6 +511,6 @@ def test_a_picture_that_cannot_be_drawn_loses_no_text(file, monkeypatch):
     def too_large(self):
         raise ConfigError("too large to draw")
 
-    monkeypatch.setattr("polyml.report.systolic.SystolicReport.page", too_large)
+    monkeypatch.setattr("polyml.systolic.report.report.SystolicReport.page", too_large)
     out, err = run("report", f"{file}:product", *WORDS, "--array", "4x4", "--html", "page.html", code=2)
     assert "cycles" in out and "too large to draw" in err

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.hierarchy import parse
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.codegen.build import build
-from polyml.machines import find
-from polyml.report.make import rates
-from polyml.report.tiles import nests_of, tiles
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.machines.cache_spec import parse
+from polyml.measure import lookup
+from polyml.report.report import rates
+from polyml.tune.tiles.choose import nests_of, tiles
 
 
 def gemm(A, B, C):
@@ -84,7 +84,7 @@ def test_no_tile_of_a_grid_misses_much_less(function, shapes, grid):
 
 def test_times_are_those_of_the_code_that_tiles_become():
     """The whole product is simulated: its prediction is the report's of the same tiles."""
-    machine, (source, values) = find.find("zen4"), case(gemm, ((64, 64),) * 3)
+    machine, (source, values) = lookup.find("zen4"), case(gemm, ((64, 64),) * 3)
     levels = parse("32K:8:64,1M:16:64")
     found = tiles(source, values, levels, rates(levels, machine, 1), seconds=LONG)
     assert found.predicted == tuple(sorted(found.predicted, key=lambda each: each.seconds)) and found.chosen == found.fastest

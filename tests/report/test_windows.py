@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.caches.hierarchy import parse
-from polyml.caches.placement import placed
-from polyml.caches.simulate import simulate
-from polyml.codegen.build import build
-from polyml.report.tiles import nests_of
-from polyml.report.windows import tiled, within
+from polyml.caches.simulator.simulate import simulate
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.array_layout import placed
+from polyml.machines.cache_spec import parse
+from polyml.tune.tiles.choose import nests_of
+from polyml.tune.tiles.windows import tiled, within
 
 
 def gemm(A, B, C):

@@ -3,8 +3,8 @@
 from functools import cache
 
 from polyml.frontend.syntax import ArrayType
-from polyml.runtime import load
-from polyml.runtime.artifact import Artifact, parse_type
+from polyml.runtime.loading import load
+from polyml.runtime.storage.artifact import Artifact, parse_type
 
 RETURN = "define i64 @kernel(ptr %slots) {{\n  ret i64 {status}\n}}"
 

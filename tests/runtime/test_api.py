@@ -27,8 +27,10 @@ from polyml import (
     PolymlValueError,
     config,
 )
-from polyml.api import compiling, kernels, specialisation
-from polyml.runtime.artifact import CheckRecord
+from polyml.api import decorator
+from polyml.api.calls import specialisation
+from polyml.api.compiling import compile_lock
+from polyml.runtime.storage.artifact import CheckRecord
 from tests.runtime.handmade import RETURN, artifact, load
 
 FILE = __file__
@@ -102,7 +104,7 @@ def compiler(monkeypatch):
     fake = Compiler()
     fake.asked = []
     monkeypatch.setattr(polyml, "pipeline", fake, raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "polyml.pipeline", fake)
+    monkeypatch.setitem(__import__("sys").modules, "polyml.pipeline.compile", fake)
     monkeypatch.setenv("POLYML_CACHE", "0")
     return fake
 
@@ -250,7 +252,7 @@ def test_a_changed_global_is_compiled_in(monkeypatch):
 
 
 def test_the_number_of_specialisations_is_bounded(compiler, monkeypatch):
-    monkeypatch.setattr(kernels, "SPECIALISATIONS", 3)
+    monkeypatch.setattr(decorator, "SPECIALISATIONS", 3)
     compiler.made = handmade("f64[:]")
     k, A = polyml.kernel(scaled), np.ones(2)
     for value in range(6):
@@ -422,7 +424,7 @@ def test_what_the_data_left_to_python_once_is_left_to_it_at_once(monkeypatch):
     A, B = np.array([1.0, -1.0, 2.0, -1.0]), np.zeros(5)
     with pytest.warns(PolymlPerformanceWarning):
         k(A, B, 2)
-    monkeypatch.setattr(kernels.violations, "failure", None)  # it asks isl, which takes a millisecond
+    monkeypatch.setattr(decorator.violations, "failure", None)  # it asks isl, which takes a millisecond
     for _ in range(2):
         B[:] = 0
         k(A, B, 2)
@@ -521,7 +523,7 @@ def test_a_child_forked_while_another_thread_compiles_can_compile():
     k, held, done = polyml.kernel(scaled), threading.Event(), threading.Event()
 
     def compile_for_long():
-        with k._lock, compiling.alone():
+        with k._lock, compile_lock.alone():
             held.set()
             done.wait(0.3)  # the fork waits for it
 

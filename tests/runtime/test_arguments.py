@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyml.errors import PolymlOverflowError, PolymlTypeError
-from polyml.runtime.arguments import _share, argument, distinct, not_writable, overlap
+from polyml.runtime.calling.arguments import _share, argument, distinct, not_writable, overlap
 
 TAKES = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
 

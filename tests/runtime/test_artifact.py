@@ -6,11 +6,11 @@ import pytest
 
 from polyml.dtypes import F32, F64, PYINT
 from polyml.frontend.syntax import ArrayType, ScalarType
-from polyml.model.interface import ArrayResult, Parameter, ScalarResult
-from polyml.runtime import artifact as module
-from polyml.runtime.artifact import Artifact, CheckRecord, ResultArray, parse_type
-from polyml.runtime.seal import Damaged
-from polyml.runtime.sizes import Alike
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.runtime.storage import artifact as module
+from polyml.runtime.storage.artifact import Artifact, CheckRecord, ResultArray, parse_type
+from polyml.runtime.storage.checksum import Damaged
+from polyml.runtime.storage.size_classes import Alike
 from polyml.source import Loc, Source
 
 SOURCE = Source("some/file.py", 10, ("def f(A, n):\n", "    A[n + 1] = ü\n"))

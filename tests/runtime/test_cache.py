@@ -11,9 +11,9 @@ import pytest
 
 from polyml.config import resolve, scope
 from polyml.errors import PolymlPerformanceWarning
-from polyml.runtime import cache as module
-from polyml.runtime.cache import Cache, Info, Removed, Verified, open_cache
-from polyml.runtime.seal import seal
+from polyml.runtime.storage import disk_cache as module
+from polyml.runtime.storage.checksum import seal
+from polyml.runtime.storage.disk_cache import Cache, Info, Removed, Verified, open_cache
 
 KEY, OTHER = "ab12", "cd34"
 

@@ -11,12 +11,12 @@ import pytest
 
 from polyml.dtypes import FIXED
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.runtime import arguments, binding, entry, native
-from polyml.runtime.binding import ABSENT, MISS, Guard, Outcome
-from polyml.runtime.slots import python_entry
+from polyml.runtime.calling import arguments, binding, entry, native_entry
+from polyml.runtime.calling.binding import ABSENT, MISS, Guard, Outcome
+from polyml.runtime.calling.python_entry import python_entry
 from tests.runtime.handmade import artifact, code, returning, spy
 
-ENTRIES = {"native": native.native_entry, "python": python_entry}
+ENTRIES = {"native": native_entry.native_entry, "python": python_entry}
 
 
 @pytest.fixture(params=ENTRIES)
@@ -28,7 +28,7 @@ def make(request):
 
 
 def test_this_interpreter_has_the_native_entry():
-    assert native.works()
+    assert native_entry.works()
 
 
 def slots_of(make, made, *values, threads=1) -> list[int]:
@@ -307,7 +307,7 @@ def test_calls_keep_the_reference_counts():
     cell, _ = closure(value)
     place = {"N": value}
     guards = (Guard(place, "N", value), Guard(cell, "value", value), Guard(place, "range", ABSENT))
-    call = native.native_entry(artifact("f64[:]", "int"), returning(3), 1, guards, True)
+    call = native_entry.native_entry(artifact("f64[:]", "int"), returning(3), 1, guards, True)
     array, number = np.zeros(3), 2**40
     gc.collect()
     subjects = (value, array, number, MISS, place, cell, other)
@@ -322,10 +322,10 @@ def test_calls_keep_the_reference_counts():
 
 
 def test_what_the_entry_needs_lives_as_long_as_it():
-    call = native.native_entry(
+    call = native_entry.native_entry(
         artifact("f64[:]", "int"), spy(5), 1, (Guard({"N": 1}, "N", 1), Guard(closure("x" * 3)[0], "v", "xxx")), True
     )
-    call = native.native_entry(artifact("float"), returning(0), 1, (Guard({"key" * 2: 5}, "keykey", 5),), True)
+    call = native_entry.native_entry(artifact("float"), returning(0), 1, (Guard({"key" * 2: 5}, "keykey", 5),), True)
     assert call(1.0) is None
 
 
@@ -361,8 +361,8 @@ def test_other_python_threads_run_while_the_kernel_does(make):
 
 
 def test_an_interpreter_laid_out_otherwise_gets_the_entry_in_python(monkeypatch):
-    monkeypatch.setattr(native, "works", lambda: False)
+    monkeypatch.setattr(native_entry, "works", lambda: False)
     call = entry.bind(artifact("f64[:]"), returning(0), threads=1)
-    assert call.__module__ == "polyml.runtime.slots"
+    assert call.__module__ == "polyml.runtime.calling.python_entry"
     assert call(np.zeros(3)) is None
     assert call(np.zeros((3, 3))) is MISS

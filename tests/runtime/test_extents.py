@@ -2,8 +2,8 @@
 
 import pytest
 
-from polyml.codegen.integers import Choice, Compare, Logic, atom, const, extremum, floor_div, modulo, var
-from polyml.runtime.extents import rewritten
+from polyml.codegen.ir.linexpr import Choice, Compare, Logic, atom, const, extremum, floor_div, modulo, var
+from polyml.runtime.calling.result_extents import rewritten
 
 N, M = var("N"), var("M")
 RIGHT = [

@@ -9,9 +9,9 @@ import pytest
 import polyml
 from polyml import config
 from polyml.errors import LanguageError, PolymlPerformanceWarning
-from polyml.runtime import blobs
-from polyml.runtime.cache import open_cache
-from polyml.runtime.seal import seal
+from polyml.runtime.loading import embedded_ir
+from polyml.runtime.storage.checksum import seal
+from polyml.runtime.storage.disk_cache import open_cache
 
 TEXT = """
 import numpy as np
@@ -115,10 +115,10 @@ def test_a_file_that_changed_after_its_import_is_not_what_was_imported(functions
 def test_the_runtimes_own_code_is_made_again_where_what_is_kept_is_none(tmp_path, monkeypatch, damage):
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     text = "define i64 @answer() { ret i64 42 }"
-    address = blobs.loaded("test", text, "answer").address("answer")
+    address = embedded_ir.loaded("test", text, "answer").address("answer")
     cache = open_cache(config.resolve())
     ((path, name),) = ((file.path, file.path.rpartition("/")[2].removesuffix(".bin")) for file in cache._files())
     right = cache.get(name)
     cache.put(name, damage)
-    assert address and blobs.loaded("test", text, "answer").address("answer")
+    assert address and embedded_ir.loaded("test", text, "answer").address("answer")
     assert cache.get(name) == right

@@ -11,10 +11,10 @@ import pytest
 
 import polyml
 from polyml.config import Options
-from polyml.runtime import key
-from polyml.runtime.artifact import parse_type
-from polyml.runtime.binding import ABSENT
-from polyml.runtime.captures import captures
+from polyml.runtime.calling.binding import ABSENT
+from polyml.runtime.calling.guards import captures
+from polyml.runtime.storage import cache_key
+from polyml.runtime.storage.artifact import parse_type
 
 TEXT = """def f(A):
     for i in range(N):
@@ -39,7 +39,7 @@ def content_key(made=None, types=("f64[:]",), layouts=("C",), options=Options(),
     made = made or function()
     found = captures(made)
     assert found.portable
-    return key.content_key(made, found.content, tuple(map(parse_type, types)), layouts, options, aliased)
+    return cache_key.content_key(made, found.content, tuple(map(parse_type, types)), layouts, options, aliased)
 
 
 def test_the_same_function_has_the_same_key():
@@ -82,7 +82,7 @@ def test_what_was_imported_counts_not_only_what_is_in_the_file_now(old, new):
 
 def test_compiled_code_has_one_text_in_every_process():
     script = (
-        "from polyml.definition import code_text\n"
+        "from polyml.function_source import code_text\n"
         "def f(x):\n    return x in {'a', 'b', 'c', 'd'} or x in (1, -0.0, None, ('e', 2j))\n"
         "print(code_text(f.__code__))"
     )
@@ -113,14 +113,14 @@ def test_a_change_of_arguments_or_options_changes_the_key(change):
 @pytest.mark.parametrize("part", ["_sources_digest", "_version"])
 def test_a_change_of_the_compiler_changes_the_key(monkeypatch, part):
     before = content_key()
-    key.toolchain.cache_clear()
-    monkeypatch.setattr(key, part, lambda *names: "another")
+    cache_key.toolchain.cache_clear()
+    monkeypatch.setattr(cache_key, part, lambda *names: "another")
     assert content_key() != before
-    key.toolchain.cache_clear()
+    cache_key.toolchain.cache_clear()
 
 
 def test_the_toolchain_names_versions_and_cpu():
-    lines = key.toolchain().splitlines()
+    lines = cache_key.toolchain().splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["polyml", "islpy", "llvmlite", "numpy", "ml_dtypes"]
     assert "CpuMachine(" in lines[7]
 
@@ -130,12 +130,12 @@ def test_a_changed_file_of_polyml_changes_its_digest(tmp_path, monkeypatch):
     (package / "runtime").mkdir(parents=True)
     (package / "runtime" / "key.py").write_text("a = 1")
     (package / "runtime" / "entry.ll").write_text("; one")
-    monkeypatch.setattr(key, "__file__", str(package / "runtime" / "key.py"))
-    digests = {key._sources_digest()}
+    monkeypatch.setattr(cache_key, "__file__", str(package / "runtime" / "storage" / "cache_key.py"))
+    digests = {cache_key._sources_digest()}
     (package / "runtime" / "entry.ll").write_text("; two")
-    digests.add(key._sources_digest())
+    digests.add(cache_key._sources_digest())
     (package / "more.py").write_text("")
-    digests.add(key._sources_digest())
+    digests.add(cache_key._sources_digest())
     assert len(digests) == 3
 
 
@@ -158,7 +158,7 @@ def test_another_process_finds_the_same_key(pytestconfig):
 def test_a_function_without_text_has_no_key():
     made = function()
     linecache.cache.pop("/virtual/f.py")
-    assert key.content_key(made, "", (), (), Options(), False) is None
+    assert cache_key.content_key(made, "", (), (), Options(), False) is None
 
 
 # What is captured

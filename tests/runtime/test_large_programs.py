@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.api import deep_stack
+from polyml.api.compiling import deep_stack
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyml.errors import CompileError
-from polyml.runtime import elf, load
+from polyml.runtime.loading import elf, load
 
 # Constants, a jump table, variables with and without a value, an aligned one, pointers in data, and calls out.
 TEXT = """

@@ -9,8 +9,8 @@ import pytest
 
 import polyml
 from polyml.errors import PolymlDefectWarning
-from polyml.runtime import markers
-from polyml.runtime.cache import Cache
+from polyml.runtime.storage import compile_markers
+from polyml.runtime.storage.disk_cache import Cache
 from tests.faults import children
 
 PROGRAM = str(children.ROOT / "tests" / "faults" / "programs" / "ends_in_a_pass.py")
@@ -48,14 +48,14 @@ def left(cache, **changes):
     """A marker that a process left, with other facts than its own."""
     facts = {"process": 2**22 - 1, "began": "1", "at": time.time(), **changes}
     cache.put("marker0-ab", json.dumps(facts).encode())
-    return markers.ended_in(cache, "kernel-ab")
+    return compile_markers.ended_in(cache, "kernel-ab")
 
 
 def test_a_marker_is_there_meanwhile(cache):
-    with markers.working(cache, "kernel-ab", 0):
-        assert cache.get("marker0-ab") and markers.ended_in(cache, "kernel-ab") == -1  # the process is there
+    with compile_markers.working(cache, "kernel-ab", 0):
+        assert cache.get("marker0-ab") and compile_markers.ended_in(cache, "kernel-ab") == -1  # the process is there
     assert cache.get("marker0-ab") is None
-    with pytest.raises(KeyboardInterrupt), markers.working(cache, "kernel-ab", 0):
+    with pytest.raises(KeyboardInterrupt), compile_markers.working(cache, "kernel-ab", 0):
         raise KeyboardInterrupt
     assert cache.get("marker0-ab") is None
 
@@ -63,18 +63,18 @@ def test_a_marker_is_there_meanwhile(cache):
 def test_markers_are_of_processes_that_are_gone_and_of_the_last_day(cache):
     assert left(cache) == 0
     assert left(cache, process=os.getpid()) == 0  # of an earlier process with this number
-    assert left(cache, process=os.getpid(), began=markers._began(os.getpid())) == -1
-    assert left(cache, at=time.time() - markers.LASTS_SECONDS - 1) == -1 and cache.get("marker0-ab") is None
+    assert left(cache, process=os.getpid(), began=compile_markers._began(os.getpid())) == -1
+    assert left(cache, at=time.time() - compile_markers.LASTS_SECONDS - 1) == -1 and cache.get("marker0-ab") is None
     assert left(cache, at=time.time() + 100) == -1
     for damaged in (b"", b"no json", b"[]", b'{"process": 1}', b'{"process": "x", "began": 1, "at": "y"}', b'"text"'):
         cache.put("marker0-ab", damaged)
-        assert markers.ended_in(cache, "kernel-ab") == -1
+        assert compile_markers.ended_in(cache, "kernel-ab") == -1
 
 
 def test_without_a_cache_there_are_none(tmp_path):
     for given in ((None, "kernel-ab"), (Cache(str(tmp_path / "none"), 10**9), None)):
-        with markers.working(*given, 0):
-            assert markers.ended_in(*given) == -1
+        with compile_markers.working(*given, 0):
+            assert compile_markers.ended_in(*given) == -1
     assert not (tmp_path / "none").exists()
 
 
@@ -82,7 +82,7 @@ def test_where_defects_raise_nothing_is_simpler(tmp_path, monkeypatch):
     def product(A, B):
         return A @ B
 
-    monkeypatch.setattr(markers, "_has_ended", lambda cache, name: True if "marker0" in name else False)
+    monkeypatch.setattr(compile_markers, "_has_ended", lambda cache, name: True if "marker0" in name else False)
     args = np.ones((5, 6)), np.ones((6, 7))
     for settings in ({"on_defect": "raise"}, {"on_defect": "simpler", "fallback": "error"}):
         kernel = polyml.kernel(cache_dir=str(tmp_path), **settings)(product)

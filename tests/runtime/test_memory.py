@@ -9,7 +9,7 @@ import pytest
 
 import polyml
 from polyml.errors import PolymlValueError
-from polyml.runtime import memory
+from polyml.runtime.loading import scratch_memory
 
 PLACES = 8
 
@@ -17,8 +17,8 @@ PLACES = 8
 @pytest.fixture
 def functions(monkeypatch):
     """Acquire and release of a store of their own."""
-    monkeypatch.setattr(memory, "_code", memory._code.__wrapped__)
-    code = memory._code()
+    monkeypatch.setattr(scratch_memory, "_code", scratch_memory._code.__wrapped__)
+    code = scratch_memory._code()
     acquire = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(code.address("polyml_acquire"))
     release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("polyml_release"))
     yield acquire, release
@@ -70,7 +70,7 @@ def test_more_blocks_than_are_kept_and_very_large_ones_go_back_to_the_system(fun
     for block in blocks:
         release(block)
     assert len({acquire(100) for _ in range(PLACES)} & set(blocks)) == PLACES
-    large = acquire(memory.KEPT_BYTES + 1)
+    large = acquire(scratch_memory.KEPT_BYTES + 1)
     release(large)
 
 

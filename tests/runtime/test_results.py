@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
-from polyml.model.interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.runtime import entry
-from polyml.runtime.artifact import ResultArray
-from polyml.runtime.binding import MISS, Outcome
-from polyml.runtime.results import allocator, impossible
+from polyml.runtime.calling import entry
+from polyml.runtime.calling.binding import MISS, Outcome
+from polyml.runtime.calling.results import allocator, impossible
+from polyml.runtime.storage.artifact import ResultArray
 from tests.runtime.handmade import artifact, code, returning
 
 # Writes the words of its slots from `first` on into the int64 result array; the last slot, a number, becomes 5.

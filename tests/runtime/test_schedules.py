@@ -6,13 +6,14 @@ import os
 import numpy as np
 import pytest
 
-from polyml import machine, pipeline
 from polyml.config import Options
-from polyml.frontend.parse import parse
-from polyml.frontend.argtypes import arg_type
-from polyml.runtime import schedules
-from polyml.runtime.cache import Cache
-from polyml.runtime.seal import seal as sealed
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.machines import cpu
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.storage import schedule_cache
+from polyml.runtime.storage.checksum import seal as sealed
+from polyml.runtime.storage.disk_cache import Cache
 
 
 def smooth(A, B):
@@ -56,13 +57,13 @@ def cache(tmp_path):
 @pytest.fixture
 def searches(monkeypatch):
     """One item for each search for a schedule."""
-    made, compute = [], schedules.compute
+    made, compute = [], schedule_cache.compute
 
     def counted(scop, *others, **choices):
         made.append(scop.name)
         return compute(scop, *others, **choices)
 
-    monkeypatch.setattr(schedules, "compute", counted)
+    monkeypatch.setattr(schedule_cache, "compute", counted)
     return made
 
 
@@ -119,8 +120,8 @@ def test_other_accesses_and_another_machine_find_no_schedule(cache, searches, mo
     compiled(smooth, cache)
     compiled(shifted, cache)
     assert searches == ["smooth", "shifted"]
-    other = machine.host().__class__(**{**vars(machine.host()), "cores": 77})
-    monkeypatch.setattr(machine, "host", lambda: other)
+    other = cpu.host().__class__(**{**vars(cpu.host()), "cores": 77})
+    monkeypatch.setattr(cpu, "host", lambda: other)
     compiled(smooth, cache)
     assert searches == ["smooth", "shifted", "smooth"]
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.api import shortage
-from polyml.caches import hierarchy, team
-from polyml.runtime import entry, load, threads
+from polyml.api.compiling import memory_shortage
+from polyml.caches.simulator import threads
+from polyml.machines import cache_spec
+from polyml.runtime.calling import entry
+from polyml.runtime.loading import load, thread_pool
 from tests.runtime.test_load import EVEN, ODD, TEXT
 
 
@@ -61,7 +63,7 @@ def test_what_could_not_be_prepared_is_made_by_who_needs_it(monkeypatch, capfd):
 
     monkeypatch.setattr(entry, "_preparing", [])
     with monkeypatch.context() as patch:
-        patch.setattr(threads, "pool", fail)
+        patch.setattr(thread_pool, "pool", fail)
         entry.finish_preparation()
     kernel, given = polyml.kernel(scaled, cache=False, threads=2), np.ones((5, 6))
     kernel(given, 2.0)
@@ -70,14 +72,14 @@ def test_what_could_not_be_prepared_is_made_by_who_needs_it(monkeypatch, capfd):
 
 def test_traces_are_run_one_after_the_other_where_no_thread_can_be_started(no_threads):
     done = []
-    team.run_apart(done.append, 4)
+    threads.run_apart(done.append, 4)
     assert sorted(done) == [0, 1, 2, 3]
 
 
 def test_caches_that_threads_share_are_not_simulated_where_there_are_no_threads(no_threads):
     kernel, given = polyml.kernel(scaled, cache=False), np.ones((50, 60))
     with pytest.raises(polyml.PolymlMemoryError, match="the system gives no 2 threads more, one for each that is simulated"):
-        kernel.report(given, 2.0, threads=2, caches=hierarchy.parse("4K:4:64,64K:8:64:shared"))
+        kernel.report(given, 2.0, threads=2, caches=cache_spec.parse("4K:4:64,64K:8:64:shared"))
 
 
 LIMITED = """
@@ -120,7 +122,7 @@ def test_limits_are_looked_at_before_a_compilation(monkeypatch):
     with pytest.raises(polyml.PolymlMemoryError, match="of 1 MiB of data"):
         polyml.kernel(scaled, cache=False)(np.ones((2, 2)), 2.0)
     limits[resource.RLIMIT_DATA] = resource.RLIM_INFINITY
-    shortage.require_room("scaled")
+    memory_shortage.require_room("scaled")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_limits_are_looked_at_before_a_compilation(monkeypatch):
     ],
 )
 def test_want_of_memory_in_a_compilation_is_told_as_such(problem, monkeypatch):
-    from polyml import pipeline
+    from polyml.pipeline import compile as pipeline
 
     def fail(*_, **__):
         raise problem

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import pipeline
-from polyml.api import simpler
+from polyml.api.compiling import simpler_forms
 from polyml.config import Options
 from polyml.errors import CompileError, PolymlDefectWarning, PolymlPerformanceWarning
-from polyml.runtime import load
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.loading import load
 
 SIMPLER = {"on_defect": "simpler", "cache": False}
 
@@ -102,7 +102,7 @@ def test_code_that_cannot_be_loaded_is_such_a_failure(monkeypatch):
             raise OSError("injected")
         return true(*given)
 
-    monkeypatch.setattr("polyml.api.specialisation.load.load", failing)
+    monkeypatch.setattr("polyml.api.calls.specialisation.load.load", failing)
     kernel, caught = called()
     assert "could not be loaded: OSError: injected" in str(caught[0].message) and kernel.compiled
 
@@ -125,6 +125,6 @@ def test_a_simpler_form_is_not_kept_on_disk(broken, tmp_path):
 
 
 def test_forms_become_simpler_and_are_never_the_same_twice():
-    everything = [options for _, options in simpler.forms(Options())]
+    everything = [options for _, options in simpler_forms.forms(Options())]
     assert [o.schedule for o in everything] == ["auto", "source", "source"]
-    assert len(list(simpler.forms(everything[-1]))) == 0
+    assert len(list(simpler_forms.forms(everything[-1]))) == 0

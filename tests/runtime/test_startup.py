@@ -24,7 +24,7 @@ def main():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         scaled(A, 3.0)
-    loaded = sorted({"islpy", "llvmlite", "polyml.frontend.parse", "polyml.pipeline"} & set(sys.modules))
+    loaded = sorted({"islpy", "llvmlite", "polyml.frontend.parsing.parse", "polyml.pipeline.compile"} & set(sys.modules))
     print(json.dumps({
         "sum": A.sum(), "from_cache": scaled.from_cache, "compiled": scaled.compiled, "loaded": loaded,
         "warnings": [str(w.message) for w in caught], "timings": scaled.timings,
@@ -32,7 +32,7 @@ def main():
 
 main()
 """
-COMPILER = ["islpy", "llvmlite", "polyml.frontend.parse", "polyml.pipeline"]
+COMPILER = ["islpy", "llvmlite", "polyml.frontend.parsing.parse", "polyml.pipeline.compile"]
 RIGHT = 3.0 * sum(range(1000))
 
 

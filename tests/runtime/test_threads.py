@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.runtime import load, threads
+from polyml.runtime.loading import load, thread_pool
 
 # count: adds 1 to env[1 + share] and writes the number of shares to env[0] once per share.
 # nested: every share runs `count` on its own 16 words. loop: `regions` regions one after the other.
@@ -115,9 +115,9 @@ def test_there_are_at_most_256_threads_and_they_stay(loop):
     env = np.zeros(400, np.int64)
     loop("count", env, 2, 300)
     assert env[0] == 300 and env[1:301].tolist() == [2] * 300 and not env[301:].any()
-    assert threads.pool().started == 255
+    assert thread_pool.pool().started == 255
     loop("count", env, 1, 2)
-    assert threads.pool().started == 255
+    assert thread_pool.pool().started == 255
 
 
 def test_threads_that_have_fallen_asleep_wake_up(loop):
@@ -157,7 +157,7 @@ def test_a_forked_child_has_a_pool_of_its_own(loop):
     loop("count", env, 1, 3)
     child = os.fork()
     if child == 0:
-        before = threads.pool().started
+        before = thread_pool.pool().started
         loop("count", env, 5, 3)
         os._exit(0 if before == 0 and env.tolist() == [3, 6, 6, 6, 0, 0, 0, 0] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -180,13 +180,13 @@ def test_a_fork_while_a_region_runs_leaves_the_child_a_free_pool(loop):
 
 def test_the_pool_runs_a_function_given_by_address(code):
     env = np.zeros(4, np.int64)
-    threads.pool().run(code.address("count"), env.ctypes.data, 2, 2)
+    thread_pool.pool().run(code.address("count"), env.ctypes.data, 2, 2)
     assert env.tolist() == [2, 1, 1, 0]
 
 
 def test_the_setting_0_means_every_core_this_process_may_use(monkeypatch):
-    monkeypatch.setattr(threads, "usable_cores", lambda: 5)
-    assert (threads.count(0), threads.count(3)) == (5, 3)
+    monkeypatch.setattr(thread_pool, "usable_cores", lambda: 5)
+    assert (thread_pool.count(0), thread_pool.count(3)) == (5, 3)
 
 
 EXIT = """
@@ -194,7 +194,8 @@ import sys, threading
 sys.path.insert(0, {root!r})
 import ctypes
 import numpy as np
-from polyml.runtime import entry, load, threads
+from polyml.runtime.calling import entry
+from polyml.runtime.loading import load, thread_pool as threads
 from tests.runtime.handmade import artifact, returning
 from tests.runtime.test_threads import TEXT
 
@@ -217,7 +218,7 @@ print("end")
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux" or threads.usable_cores() < 2, reason="needs Linux and two cores")
+@pytest.mark.skipif(sys.platform != "linux" or thread_pool.usable_cores() < 2, reason="needs Linux and two cores")
 def test_a_worker_is_kept_off_its_caller_s_core(tmp_path):
     """A worker that waits for its caller's core costs a whole region; the system moves it only after many."""
     script = tmp_path / "placed.py"

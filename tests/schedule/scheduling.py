@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from functools import cache
 
-from polyml import machine
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.scalars import expand
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.model.lowering.extract import extract
+from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.polyhedra import set_names
 from polyml.schedule.compute import compute
-from polyml.schedule.tree import NODE, band_of
+from polyml.schedule.tree.bands import NODE, band_of
 from tests.model import polybench
 
 
@@ -33,7 +33,7 @@ def modelled(name):
 @cache
 def scheduled(name, *, tile=True, parallel=True, cut=True):
     found = modelled(name)
-    return compute(found.scop, found.dependences, machine.preset("avx2"), tile=tile, parallel=parallel, cut=cut)
+    return compute(found.scop, found.dependences, cpu.preset("avx2"), tile=tile, parallel=parallel, cut=cut)
 
 
 @dataclass(frozen=True)

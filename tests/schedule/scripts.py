@@ -7,8 +7,8 @@ from copy import deepcopy
 import numpy as np
 
 import polyml
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.run import run
 
 ORDERS = ("source", "reversed", "shuffled")  # of the iterations of parallel loops
 

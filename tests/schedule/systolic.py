@@ -6,10 +6,10 @@ from collections import defaultdict
 
 import numpy as np
 
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
-from polyml.model.scalars import expand
-from polyml.schedule.recurrence import nests
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.systolic.recurrences.recurrence import nests
 from tests.model.modelling import events, model_for, sizes_of
 
 

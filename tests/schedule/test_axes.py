@@ -4,7 +4,7 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError
-from polyml.schedule.axes import axis_names, turns
+from polyml.systolic.mapping.axis_names import axis_names, turns
 from tests.schedule.joint import jacobi_2d, lu, trsm
 from tests.schedule.systolic import zeros
 

@@ -5,13 +5,13 @@ from math import prod
 
 import pytest
 
-from polyml.schedule import boxes
-from polyml.schedule.boxes import Boxes, runs
-from polyml.schedule.dataflows import plans
-from polyml.schedule.folds import _Folded
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import SpaceTime
-from polyml.schedule.stalls import Repeat
+from polyml.systolic.folding import box_folds
+from polyml.systolic.folding.box_folds import Boxes, runs
+from polyml.systolic.folding.folds import _Folded
+from polyml.systolic.folding.stalls import Repeat
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.schedule.systolic import CALLS, matmul, nests_of, picture, subsequence, syrk, triangular, zeros
 
 BOXES = [function for function in CALLS if function not in (triangular, syrk)]
@@ -22,7 +22,7 @@ def flat(steps):
 
 
 def same(recurrence, mapping, shape):
-    assert boxes.applies(recurrence, mapping)
+    assert box_folds.applies(recurrence, mapping)
     found, counted = Boxes(recurrence, mapping, shape), _Folded(recurrence, mapping, shape)
     for padded in (False, True):
         assert list(found.classes(padded)) == list(counted.classes(padded))
@@ -36,7 +36,7 @@ def same(recurrence, mapping, shape):
 def test_formulas_are_what_isl_counts(function, shape):
     (nest,), sizes = nests_of(function)
     for plan in plans(nest, sizes, shape):
-        if boxes.applies(plan.recurrence, plan.mapping):
+        if box_folds.applies(plan.recurrence, plan.mapping):
             same(plan.recurrence, plan.mapping, plan.folds.shape)
 
 
@@ -53,10 +53,10 @@ def test_what_is_no_box_or_no_axis_is_left_to_isl():
     (nest,), sizes = nests_of(triangular)
     assert all(r.box is None for r in layouts(nest, sizes, 2))
     (nest,), sizes = nests_of(subsequence)
-    assert not any(boxes.applies(p.recurrence, p.mapping) for p in plans(nest, sizes, (3, 2)))  # values are made in the nest
+    assert not any(box_folds.applies(p.recurrence, p.mapping) for p in plans(nest, sizes, (3, 2)))  # values are made in the nest
     (nest,), sizes = nests_of(picture)
     recurrence = next(r for r in layouts(nest, sizes, 1) if len(r.axes) == 2)
-    assert boxes.applies(recurrence, SpaceTime((1, 1), ((1, 0),))) and not boxes.applies(recurrence, SpaceTime((1, 1), ((1, -1),)))
+    assert box_folds.applies(recurrence, SpaceTime((1, 1), ((1, 0),))) and not box_folds.applies(recurrence, SpaceTime((1, 1), ((1, -1),)))
 
 
 def test_a_loop_with_gaps_is_no_box():

@@ -8,14 +8,29 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.schedule.dataflows import classical, plans, prove
-from polyml.schedule.folds import stays
-from polyml.schedule.ranking import wires
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import Direction, SpaceTime, check, mappings
+from polyml.systolic.folding.folds import stays
+from polyml.systolic.mapping.dataflows import classical, plans, prove
+from polyml.systolic.mapping.ranking import wires
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, check, mappings
 from tests.report.test_systolic import gemm, reported
 from tests.schedule.systolic import (
-    CALLS, Run, batched, dot, fir, layer, matmul, matvec, nests_of, picture, seidel, strided, subsequence, syrk, triangular, zeros,
+    CALLS,
+    Run,
+    batched,
+    dot,
+    fir,
+    layer,
+    matmul,
+    matvec,
+    nests_of,
+    picture,
+    seidel,
+    strided,
+    subsequence,
+    syrk,
+    triangular,
+    zeros,
 )  # fmt: skip
 from tests.schedule.test_ranking import unit
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
-from polyml.codegen.ast import Jam, every
+from polyml.codegen.ir.program import Jam, every
 from polyml.config import Options
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.pipeline import compile
-from polyml.runtime.sizes import Sizes
-from polyml.schedule import chunks
-from polyml.schedule.traffic import Traffic
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.machines import cpu
+from polyml.pipeline.compile import compile
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.tiling import row_chunks
 from tests.codegen.samples import scop_of
 from tests.frontend.define import define
 from tests.schedule.pipelines import pipeline
@@ -95,7 +95,7 @@ def made(function, shape=(2000, 2000), rows=ROWS, **options):
     limits = tuple((name, tuple((1, 2 * n) for n in shape)) for name in names)
     types = (arg_type(np.ones((2, 2))),) * len(names)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "_rows", lambda *_: rows)
+        patch.setattr(row_chunks, "_rows", lambda *_: rows)
         return compile(kernel, types, ("C",) * len(types), Options(**options), sizes=Sizes(extents, limits))
 
 
@@ -153,14 +153,14 @@ def test_the_notes_say_what_is_kept():
 def test_chunks_fit_the_second_caches(extent, shift, rows):
     scop = scop_of(blurred, {"A": np.ones((3, 3)), "B": np.ones((3, 3))})
     traffic = Traffic(scop, {p.name: extent for p in scop.parameters})
-    assert chunks._rows(chunks.Chunks(0, 1, (0, shift), ("T",)), scop, machine.preset("avx2"), traffic) == rows
+    assert row_chunks._rows(row_chunks.Chunks(0, 1, (0, shift), ("T",)), scop, cpu.preset("avx2"), traffic) == rows
 
 
 @pytest.mark.parametrize("function", [blurred, over_three, in_order, turned, read_later])
 @pytest.mark.parametrize("rows", [1, 5, 49, 77, 400])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_chunks_of_any_size(function, rows, threads, monkeypatch):
-    monkeypatch.setattr(chunks, "_rows", lambda *_: 7)
+    monkeypatch.setattr(row_chunks, "_rows", lambda *_: 7)
     rng = np.random.default_rng(rows)
     A, own = rng.random((rows, 70)), rng.random((rows, 70))
     other = own.copy()
@@ -175,7 +175,7 @@ def test_chunks_of_any_size(function, rows, threads, monkeypatch):
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.sweep(keep=14)
 def test_random_chains_compute_what_python_does(seed, monkeypatch):
-    monkeypatch.setattr(chunks, "_rows", lambda *_: 3 + seed % 29)
+    monkeypatch.setattr(row_chunks, "_rows", lambda *_: 3 + seed % 29)
     case = pipeline(seed)
     function = define(case.text, "pipeline")
     own, other = case.inputs(seed), case.inputs(seed)

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
-from polyml.codegen import interpret
-from polyml.codegen.build import build
-from polyml.model.dependence import dependences
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter import run
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
+from polyml.schedule.affine.distribution import divide, with_versions
+from polyml.schedule.affine.scheduler import in_source_order
 from polyml.schedule.compute import compute
-from polyml.schedule.distribution import divide, with_versions
-from polyml.schedule.forms import in_source_order
-from polyml.schedule.tree import NODE, band_of
+from polyml.schedule.tree.bands import NODE, band_of
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
 
-MACHINE = machine.preset("avx512")
+MACHINE = cpu.preset("avx512")
 
 
 def select(path):
@@ -143,7 +143,7 @@ def test_a_scop_with_versions_computes_the_same(kernel):
         for n in (0, 1, 2, 5, 7):
             given = numbers(n)
             got = given.copy()
-            interpret.run(build(form.scop, form.scop.schedule), {"path": got})
+            run.run(build(form.scop, form.scop.schedule), {"path": got})
             np.testing.assert_array_equal(got, in_plain_python(kernel, given))
 
 

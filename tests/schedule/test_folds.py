@@ -9,13 +9,24 @@ import pytest
 
 from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.schedule.dataflows import plans, prove
-from polyml.model.tally import size
-from polyml.schedule.folds import cycles, fold, preloaded, stays
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import SpaceTime, mappings
+from polyml.model.counting.count_points import size
+from polyml.systolic.folding.folds import cycles, fold, preloaded, stays
+from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import SpaceTime, mappings
 from tests.schedule.systolic import (
-    CALLS, Run, batched, layer, matmul, matvec, nests_of, seidel, strided, subsequence, triangular, zeros,
+    CALLS,
+    Run,
+    batched,
+    layer,
+    matmul,
+    matvec,
+    nests_of,
+    seidel,
+    strided,
+    subsequence,
+    triangular,
+    zeros,
 )  # fmt: skip
 
 DATA = Path(__file__).parents[1] / "data"

@@ -3,14 +3,14 @@
 import islpy as isl
 import pytest
 
-from polyml import machine
 from polyml.dtypes import F64
 from polyml.frontend.syntax import ArrayType
-from polyml.model.dependence import dependences
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.schedule.affine.scheduler import affine_schedule, merge_bands, schedule_constraints
 from polyml.schedule.compute import compute
-from polyml.schedule.forms import affine_schedule, merge_bands, schedule_constraints
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.tree import NODE, band_of
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tree.bands import NODE, band_of
 from tests.model.modelling import INT, MATRIX, VECTOR, model
 from tests.schedule.scheduling import Step, path_to
 
@@ -108,7 +108,7 @@ def spread(B):
 def test_a_loop_that_is_parallel_only_inside_another_is_not_when_the_two_become_one_band():
     scop = model(spread, MATRIX)
     deps = dependences(scop)
-    made = compute(scop, deps, machine.preset("avx2"), tile=True, parallel=True)  # which checks it
+    made = compute(scop, deps, cpu.preset("avx2"), tile=True, parallel=True)  # which checks it
     check_parallel(made.tree, scop, deps)
     (band,) = path_to(affine_schedule(scop, deps)[0], "S0")
     assert band.coincident == (False, False, False)

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.scalars import expand
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.model.core.dependence import dependences
+from polyml.model.lowering.extract import extract
+from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.polyhedra import budget
-from polyml.schedule.forms import affine_schedule
-from polyml.schedule.fusion import fuse
-from polyml.schedule.legality import check_legal
-from polyml.schedule.traffic import nests
+from polyml.schedule.affine.fusion import fuse
+from polyml.schedule.affine.scheduler import affine_schedule
+from polyml.schedule.analysis.traffic import nests
+from polyml.schedule.legality.check import check_legal
 
 
 def rows(A, B):

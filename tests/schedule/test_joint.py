@@ -3,10 +3,10 @@
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.schedule.dataflows import plans, prove
-from polyml.schedule.folds import fold
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import SpaceTime
+from polyml.systolic.folding.folds import fold
+from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.schedule.joint import JOINT, Arrivals, cholesky, fdtd, jacobi_1d, lu, trsv
 from tests.schedule.systolic import nests_of, zeros
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.model.dependence import dependences
-from polyml.schedule.legality import check_legal, check_parallel
+from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
+from polyml.schedule.legality.check import check_legal, check_parallel
 from tests.model.modelling import INT, MATRIX, VECTOR, line_names, model, traced_dependences
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from polyml.errors import ConfigError, IllegalSchedule
-from polyml.schedule.mapping_text import by_nest, parse, plan
+from polyml.systolic.mapping.parse import by_nest, parse, plan
 from tests.schedule.systolic import Run, batched, fir, layer, matmul, nests_of, subsequence, zeros
 
 LOOPS = ("i", "j", "k")

@@ -3,13 +3,13 @@
 import islpy as isl
 import pytest
 
-from polyml import machine
+from polyml.machines import cpu
 from polyml.polyhedra import CONTEXT, BudgetExceeded
 from polyml.schedule import compute as computing
-from polyml.schedule import forms
-from polyml.schedule.forms import affine_schedule
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.options import isl_options
+from polyml.schedule.affine import scheduler
+from polyml.schedule.affine.isl_options import isl_options
+from polyml.schedule.affine.scheduler import affine_schedule
+from polyml.schedule.legality.check import check_legal, check_parallel
 from tests.schedule.scheduling import marks, modelled
 
 
@@ -20,7 +20,7 @@ def options():
 
 def scheduled(name):
     found = modelled(name)
-    return computing.compute(found.scop, found.dependences, machine.preset("avx2"), tile=True, parallel=True)
+    return computing.compute(found.scop, found.dependences, cpu.preset("avx2"), tile=True, parallel=True)
 
 
 def test_options_hold_inside_the_block_alone():
@@ -64,8 +64,8 @@ def test_scheduling_leaves_isl_as_it_was(name):
 @pytest.mark.parametrize("name", ["gemm", "lu"])
 def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch, name, operations):
     monkeypatch.setattr(computing, "OPERATIONS", operations)
-    monkeypatch.setattr(forms, "OPERATIONS", operations)
-    monkeypatch.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
+    monkeypatch.setattr(scheduler, "OPERATIONS", operations)
+    monkeypatch.setattr(scheduler, "OPERATIONS_PER_STATEMENT", 0)
     before, result = options(), scheduled(name)
     assert str(result.tree) == str(modelled(name).scop.schedule)
     assert result.notes == (f"scheduling given up (isl exceeded {operations} operations): source order",)
@@ -73,14 +73,14 @@ def test_past_the_budget_the_source_s_order_stays_and_a_note_says_so(monkeypatch
 
 
 def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_and_a_note_says_so(monkeypatch):
-    original = forms._isl_schedule
+    original = scheduler._isl_schedule
 
     def only_parallel(asked, **options):
         if "schedule_outer_coincidence" not in options:
             raise BudgetExceeded("isl exceeded 500 operations")
         return original(asked, **options)
 
-    monkeypatch.setattr(forms, "_isl_schedule", only_parallel)
+    monkeypatch.setattr(scheduler, "_isl_schedule", only_parallel)
     notes = scheduled("lu").notes
     assert notes[0] == "loops that may be exchanged: given up (isl exceeded 500 operations)"
     assert any("strips" in note for note in notes[1:])
@@ -89,8 +89,8 @@ def test_without_the_operations_for_the_permutable_form_the_parallel_form_stays_
 def test_isl_works_normally_after_the_budget_was_exceeded(monkeypatch):
     wanted = scheduled("lu")
     with monkeypatch.context() as small:
-        small.setattr(forms, "OPERATIONS", 500)
-        small.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
+        small.setattr(scheduler, "OPERATIONS", 500)
+        small.setattr(scheduler, "OPERATIONS_PER_STATEMENT", 0)
         assert str(scheduled("lu").tree) != str(wanted.tree)
     assert str(scheduled("lu").tree) == str(wanted.tree)
 
@@ -113,10 +113,10 @@ def test_a_schedule_is_the_same_whatever_isl_s_options_are_outside():
 
 @pytest.mark.parametrize("name", ["gemm", "k2mm", "fdtd_2d", "deriche", "adi"])
 def test_what_isl_takes_too_long_for_is_scheduled_component_by_component_with_loops_of_the_source(monkeypatch, name):
-    monkeypatch.setattr(forms, "OPERATIONS", 1)
-    monkeypatch.setattr(forms, "OPERATIONS_PER_STATEMENT", 0)
+    monkeypatch.setattr(scheduler, "OPERATIONS", 1)
+    monkeypatch.setattr(scheduler, "OPERATIONS_PER_STATEMENT", 0)
     found = modelled(name)
-    made = computing.compute(found.scop, found.dependences, machine.preset("avx2"), tile=True, parallel=True)
+    made = computing.compute(found.scop, found.dependences, cpu.preset("avx2"), tile=True, parallel=True)
     assert made.notes[0].startswith("components are scheduled one by one")
     assert any("the source's loops" in note for note in made.notes)
     check_legal(made.tree, found.scop, found.dependences)

@@ -4,11 +4,11 @@ from itertools import permutations
 
 import pytest
 
-from polyml.schedule.dataflows import plans
-from polyml.schedule.folds import fold
-from polyml.schedule.partial import _counted, partial, waits
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import SpaceTime
+from polyml.systolic.folding.folds import fold
+from polyml.systolic.folding.partial_sums import _counted, partial, waits
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.schedule.systolic import CALLS, Run, batched, fir, layer, matmul, matvec, nests_of, subsequence, syrk, triangular, zeros
 
 SUMS = (matmul, batched, matvec, triangular, syrk, fir, layer)

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
 from polyml.errors import IllegalSchedule
-from polyml.frontend.argtypes import arg_type
-from polyml.frontend.parse import parse
-from polyml.frontend.types import infer
-from polyml.machine import CpuMachine
-from polyml.model.dependence import dependences
-from polyml.model.extract import extract
-from polyml.model.reduction import reductions
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.parsing.parse import parse
+from polyml.frontend.types.infer import infer
+from polyml.machines import cpu
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.lowering.extract import extract
+from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.compute import compute
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.traffic import Traffic
+from polyml.schedule.legality.check import check_legal, check_parallel
 from tests.model import polybench
 from tests.schedule.scheduling import modelled
 
-HOST = machine.preset("avx512")
+HOST = cpu.preset("avx512")
 ALONE = CpuMachine(**{**{f: getattr(HOST, f) for f in HOST.__dataclass_fields__}, "cores": 1})
 
 

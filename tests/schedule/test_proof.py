@@ -5,10 +5,10 @@ from random import Random
 import islpy as isl
 import pytest
 
-from polyml.model.dependence import dependences
+from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
-from polyml.schedule.legality import carried, violated
-from polyml.schedule.proof import carries_none, keeps, runs_once
+from polyml.schedule.legality.check import carried, violated
+from polyml.schedule.legality.proof import carries_none, keeps, runs_once
 from tests.model.modelling import INT, MATRIX, VECTOR, model
 
 

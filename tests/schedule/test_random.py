@@ -6,11 +6,11 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from polyml.codegen.ast import loops
-from polyml.codegen.build import build
-from polyml.codegen.interpret import run
-from polyml.codegen.walk import sequence
-from polyml.model.dependence import dependences
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.order import sequence
+from polyml.codegen.interpreter.run import run
+from polyml.codegen.ir.program import loops
+from polyml.model.core.dependence import dependences
 from polyml.polyhedra import CONTEXT, budget, points
 from polyml.schedule import random as random_schedules
 from polyml.schedule.random import random_legal_schedule

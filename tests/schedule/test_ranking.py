@@ -5,9 +5,9 @@ from collections import defaultdict
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.schedule.dataflows import plans
-from polyml.schedule.folds import preloaded, stays
-from polyml.schedule.ranking import RANKS, ranked, registers, wires
+from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.mapping.ranking import RANKS, ranked, registers, wires
 from tests.schedule.systolic import CALLS, Run, channels, fir, history, layer, matmul, matvec, nests_of, picture, strided, triangular, zeros
 
 

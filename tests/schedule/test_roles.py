@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polyml.schedule.roles import LoopRole, has_reuse, leans, loop_role
-from polyml.schedule.tree import NODE, band_of
+from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, leans, loop_role
+from polyml.schedule.tree.bands import NODE, band_of
 from tests.codegen.loop_nests import batched
 from tests.codegen.samples import scop_of
 

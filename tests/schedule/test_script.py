@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import polyml
-
 from polyml.errors import IllegalSchedule, NotAffineError, PolymlError, ScheduleError
-from polyml.schedule.file import tree_from
+from polyml.schedule.script.file import tree_from
 from tests.schedule.scripts import agrees, in_place, kernel, loops, prefix, product, ring, schedule, stencil, total, triangle, two, upwards
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from polyml.codegen.build import build
-from polyml.codegen.walk import sequence
-from polyml.model.dependence import dependences
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.order import sequence
+from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
-from polyml.schedule.forms import affine_schedule
-from polyml.schedule.legality import check_legal
-from polyml.schedule.shift import shift
+from polyml.schedule.affine.scheduler import affine_schedule
+from polyml.schedule.affine.shift import shift
+from polyml.schedule.legality.check import check_legal
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import path_to
 

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
-from polyml.codegen.build import build
-from polyml.codegen.walk import sequence
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
+from polyml.codegen.astgen.build import build
+from polyml.codegen.interpreter.order import sequence
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
 from polyml.polyhedra import fix, points
-from polyml.schedule import slabs as module
+from polyml.schedule.affine.scheduler import affine_schedule, components
 from polyml.schedule.compute import compute
-from polyml.schedule.forms import affine_schedule, components
-from polyml.schedule.legality import check_legal, check_parallel
-from polyml.schedule.slabs import SLAB, cut, in_slabs, restricted
-from polyml.schedule.tree_text import print_tree
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tiling import blocked_factorization as module
+from polyml.schedule.tiling.blocked_factorization import SLAB, cut, in_slabs, restricted
+from polyml.schedule.tree.text import print_tree
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
 
-MACHINE = machine.preset("avx2")
+MACHINE = cpu.preset("avx2")
 WIDTH = 4
 CUT = {"lu": 4, "cholesky": 3, "gramschmidt": 2, "ludcmp": 4}  # into how many parts
 WHOLE = ("gemm", "floyd_warshall", "seidel_2d", "jacobi_2d", "heat_3d", "adi", "durbin", "trmm", "symm")

@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.schedule.dataflows import classical, entries, name, plans, prove
-from polyml.schedule.folds import obstacle, stays
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import Direction, check, linear, mappings
+from polyml.systolic.folding.folds import obstacle, stays
+from polyml.systolic.mapping.dataflows import classical, entries, name, plans, prove
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import Direction, check, linear, mappings
 from tests.schedule.systolic import (
-    CALLS, channels, dot, fir, fir_with_a_scalar, layer, matmul, matvec, nests_of, strided, subsequence, zeros,
+    CALLS,
+    channels,
+    dot,
+    fir,
+    fir_with_a_scalar,
+    layer,
+    matmul,
+    matvec,
+    nests_of,
+    strided,
+    subsequence,
+    zeros,
 )  # fmt: skip
 
 PRODUCT = [Direction(v, True) for v in ((0, 1, 0), (1, 0, 0), (0, 0, 1))]

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from polyml.schedule.stalls import Repeat, Step, nested, stalled
+from polyml.systolic.folding.stalls import Repeat, Step, nested, stalled
 
 
 def clocked(steps, tile, queue):

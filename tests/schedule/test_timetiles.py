@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import machine
-from polyml.model.dependence import dependences
-from polyml.schedule import timetiles
+from polyml.machines import cpu
+from polyml.model.core.dependence import dependences
+from polyml.schedule.affine.scheduler import affine_schedule, components
 from polyml.schedule.compute import compute
-from polyml.schedule.forms import affine_schedule, components
-from polyml.schedule.tree import PARALLEL, POINT, TILE
-from tests.frontend.define import define
+from polyml.schedule.tiling import time_tiling
+from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
+from tests.frontend.define import define
 from tests.schedule.scheduling import marks, modelled, path_to, scheduled
 from tests.schedule.sweeps import sweep
 
 SIZES = ("A_0", "A_1", "B_0", "B_1")
-MACHINE = machine.preset("avx2")
+MACHINE = cpu.preset("avx2")
 
 
 def tiles_of(scop, found, **given):
     sizes = given or None
     (component,) = components(affine_schedule(scop, found)[0])
-    return timetiles.time_tiles(component, scop, found, MACHINE, sizes, cores=MACHINE.cores)
+    return time_tiling.time_tiles(component, scop, found, MACHINE, sizes, cores=MACHINE.cores)
 
 
 def tiles_of_kernel(name, **sizes):
@@ -52,7 +52,7 @@ def test_a_stencil_in_place_gets_a_pipeline():
 def test_what_depends_on_places_far_away_gets_none(name):
     found = modelled(name)
     for component in components(affine_schedule(found.scop, found.dependences)[0]):
-        assert timetiles.time_tiles(component, found.scop, found.dependences, MACHINE, None, cores=MACHINE.cores) is None
+        assert time_tiling.time_tiles(component, found.scop, found.dependences, MACHINE, None, cores=MACHINE.cores) is None
 
 
 def test_periodic_boundaries_are_folded():
@@ -71,10 +71,10 @@ def test_periodic_boundaries_are_folded():
 
 def test_tiles_fill_the_second_cache_and_leave_each_core_some():
     (size, _), cut = (lambda t: (t.sizes, t.inner))(tiles_of_kernel("jacobi_2d", A_0=1300, A_1=1300, B_0=1300, B_1=1300))
-    assert [width for _, width in cut] == [timetiles.ROW]
-    assert 0.5 < size * (timetiles.ROW + size // 2) * 16 / MACHINE.cache(2).size_bytes <= timetiles.SHARE / 100
+    assert [width for _, width in cut] == [time_tiling.ROW]
+    assert 0.5 < size * (time_tiling.ROW + size // 2) * 16 / MACHINE.cache(2).size_bytes <= time_tiling.SHARE / 100
     few = tiles_of_kernel("jacobi_2d", A_0=100, A_1=100, B_0=100, B_1=100)
-    assert few.sizes[0] * timetiles.TILES[1] * MACHINE.cores <= 100 and few.inner == ()
+    assert few.sizes[0] * time_tiling.TILES[1] * MACHINE.cores <= 100 and few.inner == ()
 
 
 def test_tiles_of_a_wave_are_parallel_and_waves_are_not():
@@ -116,8 +116,8 @@ def test_random_sweeps(seed, monkeypatch):
         cut = {d: rng.choice((4, 8, 16)) for d in range(len(self.extents)) if d != self.along and rng.random() < 0.7}
         return rng.choice((4, 6, 8, 16)), cut
 
-    monkeypatch.setattr(timetiles._Sweep, "widths", widths)
-    monkeypatch.setattr(timetiles._Sweep, "pays", True)
+    monkeypatch.setattr(time_tiling._Sweep, "widths", widths)
+    monkeypatch.setattr(time_tiling._Sweep, "pays", True)
     given = sweep(seed)
     function = define(given.text, "sweep")
     kernel = polyml.kernel(cache=False, threads=1 + seed % 2, fallback="error")(function)

@@ -4,10 +4,10 @@ import islpy as isl
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.schedule.dataflows import plans, prove
-from polyml.schedule.folds import fold
-from polyml.schedule.recurrence import layouts
-from polyml.schedule.spacetime import SpaceTime, check_wires
+from polyml.systolic.folding.folds import fold
+from polyml.systolic.mapping.dataflows import plans, prove
+from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.spacetime import SpaceTime, check_wires
 from tests.model.modelling import events
 from tests.schedule.joint import Arrivals
 from tests.schedule.systolic import nests_of, zeros

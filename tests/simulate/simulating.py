@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from polyml.codegen.between import Between
-from polyml.model.dependence import dependences
-from polyml.model.reduction import reductions
-from polyml.model.scalars import expand
-from polyml.schedule.dataflows import Plan, plans
-from polyml.schedule.recurrence import nests
-from polyml.simulate.simulation import Simulation, run
+from polyml.model.core.dependence import dependences
+from polyml.model.core.reductions import reductions
+from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.systolic.mapping.dataflows import Plan, plans
+from polyml.systolic.program.interface import Between
+from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.simulate.call import Simulation, run
 from tests.model.modelling import model_for, sizes_of
 
 

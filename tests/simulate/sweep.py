@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from polyml.hardware import LINKS
-from polyml.simulate import ENGINES, blocks, compiled
+from polyml.machines.descriptions import LINKS
+from polyml.systolic.simulate import ENGINES, llvm_engine, time_blocks
 from tests.schedule.joint import JOINT, REORDERED
 from tests.schedule.systolic import CALLS, seidel
 from tests.simulate.simulating import Simulated, expected, filled
@@ -28,13 +28,13 @@ def main() -> int:
     options = parser.parse_args()
     chance, end = random.Random(options.seed), time.monotonic() + options.seconds
     calls = runs = wrong = 0
-    compiled.LEAST_WORK, compiled.LEAST_SPAN = 0, 1
+    llvm_engine.LEAST_WORK, llvm_engine.LEAST_SPAN = 0, 1
     while time.monotonic() < end:
         function = chance.choice([*CALLS, *JOINT])
         side = chance.choice((2, 4, 8, 16, 32))
         shape = (chance.randint(1, side), chance.randint(1, side)) if chance.random() < 0.8 else (chance.randint(1, side),)
         links = chance.choice(LINKS)
-        blocks.LEAST_CYCLES = blocks.MOST_CYCLES = chance.choice((1, 3, 8, 64))
+        time_blocks.LEAST_CYCLES = time_blocks.MOST_CYCLES = chance.choice((1, 3, 8, 64))
         found, message = check(function, shape, links, chance.choice(ENGINES))
         calls, runs = calls + 1, runs + found
         if message:

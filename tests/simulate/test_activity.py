@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from polyml.codegen.systolic import NestProgram
-from polyml.schedule.dataflows import plans
-from polyml.simulate.activity import activity, of_frames
-from polyml.simulate.frames import frames
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.program.program import NestProgram
+from polyml.systolic.simulate.activity import activity, of_frames
+from polyml.systolic.simulate.snapshots import frames
 from tests.schedule.systolic import CALLS, matmul, nests_of, zeros
 from tests.simulate.simulating import Simulated
 

@@ -5,14 +5,26 @@ from functools import cache
 
 import pytest
 
-from polyml.codegen.systolic import NestProgram
 from polyml.errors import ConfigError
-from polyml.schedule.dataflows import plans
-from polyml.schedule.folds import preloaded, stays
-from polyml.simulate.frames import frames
+from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.program.program import NestProgram
+from polyml.systolic.simulate.snapshots import frames
 from tests.schedule.joint import JOINT, Arrivals
 from tests.schedule.systolic import (
-    CALLS, Run, batched, dot, fir, matmul, matvec, nests_of, strided, subsequence, syrk, triangular, zeros,
+    CALLS,
+    Run,
+    batched,
+    dot,
+    fir,
+    matmul,
+    matvec,
+    nests_of,
+    strided,
+    subsequence,
+    syrk,
+    triangular,
+    zeros,
 )  # fmt: skip
 from tests.simulate.simulating import Simulated
 

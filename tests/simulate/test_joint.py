@@ -5,10 +5,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from polyml.schedule.dataflows import plans
-from polyml.simulate import ENGINES
-from polyml.simulate.activity import activity, of_frames
-from polyml.simulate.frames import frames
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.simulate import ENGINES
+from polyml.systolic.simulate.activity import activity, of_frames
+from polyml.systolic.simulate.snapshots import frames
 from tests.schedule.joint import JOINT, REORDERED, Arrivals, cholesky, cholesky_by_columns, fdtd, lu, trsv
 from tests.schedule.systolic import nests_of
 from tests.simulate.simulating import Simulated, expected, filled

@@ -1,7 +1,7 @@
 """The units' programs as text."""
 
-from polyml.codegen.systolic import NestProgram
-from polyml.codegen.systolic_text import listing
+from polyml.systolic.program.program import NestProgram
+from polyml.systolic.program.text import listing
 from tests.schedule.systolic import CALLS, matmul
 from tests.simulate.simulating import Simulated, filled
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from polyml import config
-from polyml.codegen.systolic import Events, NestProgram
-from polyml.simulate import blocks, compiled
-from polyml.simulate.spans import grid_of, spans, two
+from polyml.systolic.program.program import Events, NestProgram
+from polyml.systolic.simulate import llvm_engine, time_blocks
+from polyml.systolic.simulate.steady_spans import grid_of, spans, two
 from tests.schedule.systolic import CALLS, batched, channels, matmul, seidel
 from tests.simulate.simulating import Simulated, expected, filled
 from tests.simulate.test_types import of_bytes, of_halves, product
@@ -18,17 +18,17 @@ from tests.simulate.test_types import of_bytes, of_halves, product
 @pytest.fixture(params=[4], ids="blocks of {}".format)
 def in_blocks(request, monkeypatch):
     """Spans of any length, in blocks of so many cycles, which a test may set; gives the spans that ran."""
-    ran, run = [], blocks.Blocks.run
+    ran, run = [], time_blocks.Blocks.run
 
     def counted(self, fold, shape, memories, span, planes):
         ran.append(span)
         run(self, fold, shape, memories, span, planes)
 
-    monkeypatch.setattr(compiled, "LEAST_WORK", 0)
-    monkeypatch.setattr(compiled, "LEAST_SPAN", 1)
-    monkeypatch.setattr(blocks, "LEAST_CYCLES", request.param)
-    monkeypatch.setattr(blocks, "MOST_CYCLES", request.param)
-    monkeypatch.setattr(blocks.Blocks, "run", counted)
+    monkeypatch.setattr(llvm_engine, "LEAST_WORK", 0)
+    monkeypatch.setattr(llvm_engine, "LEAST_SPAN", 1)
+    monkeypatch.setattr(time_blocks, "LEAST_CYCLES", request.param)
+    monkeypatch.setattr(time_blocks, "MOST_CYCLES", request.param)
+    monkeypatch.setattr(time_blocks.Blocks, "run", counted)
     return ran
 
 
@@ -64,7 +64,7 @@ KINDS = [(of_bytes, np.int8, np.int32), (of_halves, ml_dtypes.bfloat16, np.float
 @pytest.mark.parametrize("function, kind, total", KINDS, ids=["i8", "bf16", "f32"])
 def test_engines_agree_bit_for_bit(function, kind, total, shape, threads, in_blocks, monkeypatch):
     """Also on parts of the array, in folds that go on with sums of others, in strips of several vectors and on threads."""
-    monkeypatch.setattr(blocks, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(time_blocks, "PARALLEL_WORK", 0)
     args = arrays(kind, total)
     simulated = Simulated(function, args)
     with config.scope(threads=threads):

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyml.simulate import ENGINES
+from polyml.systolic.simulate import ENGINES
 from tests.simulate.simulating import Simulated, expected
 
 SHAPES = ((3, 5), (8, 8))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polyml.simulate import ENGINES
+from polyml.systolic.simulate import ENGINES
 from tests.schedule.systolic import CALLS, seidel
 from tests.simulate.simulating import Simulated, expected, filled
 

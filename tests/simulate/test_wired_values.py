@@ -7,9 +7,9 @@ import pytest
 
 import polyml
 from polyml import polyhedra
-from polyml.schedule.dataflows import plans
-from polyml.simulate import ENGINES
-from polyml.simulate.frames import frames
+from polyml.systolic.mapping.dataflows import plans
+from polyml.systolic.simulate import ENGINES
+from polyml.systolic.simulate.snapshots import frames
 from tests.schedule.joint import Arrivals, lu
 from tests.schedule.systolic import nests_of
 from tests.schedule.wired import WIRED, closure, floyd_warshall, reduced, scaled, spread

@@ -7,16 +7,29 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.codegen.systolic import RESULT, Broadcast, Events, FoldProgram, NestProgram, Operand, Places, Wire
-from polyml.codegen.systolic_text import listing
-from polyml.schedule.dataflows import classical
-from polyml.simulate import ENGINES
-from polyml.simulate.activity import activity
-from polyml.simulate.compiled import Compiled
-from polyml.simulate.stepped import Stepped
+from polyml.systolic.mapping.dataflows import classical
+from polyml.systolic.program.program import RESULT, Broadcast, Events, FoldProgram, NestProgram, Operand, Places, Wire
+from polyml.systolic.program.text import listing
+from polyml.systolic.simulate import ENGINES
+from polyml.systolic.simulate.activity import activity
+from polyml.systolic.simulate.llvm_engine import Compiled
+from polyml.systolic.simulate.numpy_engine import Stepped
 from tests.schedule.joint import fdtd, lu, trisolv, trmm, trsm
 from tests.schedule.systolic import (
-    CALLS, Run, batched, channels, dot, fir, layer, matmul, matvec, picture, strided, syrk, triangular, zeros,
+    CALLS,
+    Run,
+    batched,
+    channels,
+    dot,
+    fir,
+    layer,
+    matmul,
+    matvec,
+    picture,
+    strided,
+    syrk,
+    triangular,
+    zeros,
 )  # fmt: skip
 from tests.simulate.simulating import Simulated, filled
 from tests.simulate.sweep import check

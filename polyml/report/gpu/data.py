@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from polyml.gpu.launches import Access, Copy, Launches
-from polyml.gpu.registers import RULE
-from polyml.gpu.requests import Requests
+from polyml.gpu.coalescing import Requests
+from polyml.gpu.launch_model import Access, Copy, Launches
+from polyml.gpu.register_estimate import RULE
 from polyml.report.data import VERSION, roofline_data
-from polyml.report.gpu.make import Form, GpuReport
+from polyml.report.gpu.report import Form, GpuReport
 from polyml.report.gpu.text import padding_advice
 
 

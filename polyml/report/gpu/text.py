@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyml.gpu import banks
-from polyml.gpu.launches import Access, Copy, Launches
-from polyml.gpu.registers import RULE
+from polyml.gpu import bank_conflicts
+from polyml.gpu.launch_model import Access, Copy, Launches
+from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
-from polyml.report.gpu.make import Form, GpuReport
+from polyml.report.gpu.report import Form, GpuReport
 from polyml.report.text import WIDTH, Table, roofline_table, time_text
 
 AXES = "xyz"
@@ -142,7 +142,7 @@ def padding_advice(each: Launches, copy: Copy) -> str:
     buffer = copy.buffer
     if not buffer.padding:
         return ""
-    row, free = buffer.shape[-1], banks.least(each.kernel.machine, buffer.element_bytes)
+    row, free = buffer.shape[-1], bank_conflicts.least(each.kernel.machine, buffer.element_bytes)
     left = "without conflicts" if copy.loads <= free else "at best"
     return (f"rows of {buffer.array} have {row + buffer.padding} elements in place of {row}: "
             f"{copy.loads:.3g} wavefronts per load, {left}, in place of {copy.unpadded:.3g}")  # fmt: skip

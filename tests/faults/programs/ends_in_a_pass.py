@@ -14,11 +14,11 @@ import warnings
 import numpy as np
 
 import polyml
-from polyml import pipeline
-from polyml.api import simpler
+from polyml.api.compiling import simpler_forms
+from polyml.pipeline import compile as pipeline
 
 wanted, forms = sys.argv[1], sys.argv[2]
-clock, made = pipeline._Clock.__call__, simpler.made
+clock, made = pipeline._Clock.__call__, simpler_forms.made
 now = [""]
 
 
@@ -41,7 +41,7 @@ def told(compiled, options, failed, ended_in=-1):
     return made(of_form, options, failed, ended_in)
 
 
-pipeline._Clock.__call__, simpler.made = ending, told
+pipeline._Clock.__call__, simpler_forms.made = ending, told
 seen: dict[str, None] = {}
 
 

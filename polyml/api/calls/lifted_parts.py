@@ -1,0 +1,102 @@
+"""A part of a function that does not compile as a whole, dropped where Python runs it as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from polyml.api.calls.plain_calls import is_exact
+from polyml.errors import LanguageError, PolymlTypeError
+
+if TYPE_CHECKING:
+    from polyml.api.decorator import Kernel
+    from polyml.frontend.regions.loop_lifting import Part
+
+_MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
+_WARM, _TURNS = 4, 6  # calls before any is timed; of each of the two, in turns
+_SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as Python: that may take a thousand times as long
+
+
+class PartCall:
+    """A part of a function, run by a kernel of its own where that is worth a call.
+
+    Calls take turns between compiled code and Python until it is known which is faster for what is passed here. dropped: called
+    once when Python is to run the statements from then on.
+    """
+
+    def __init__(self, part: Part, kernel: Kernel, dropped: Callable[[], None]):
+        self.part, self._kernel, self._dropped = part, kernel, dropped
+        self._small = self._large = self._as_python = 0  # calls
+        self._times: tuple[list[float], list[float]] = [], []  # seconds, compiled and as Python
+        self._is_refused = False  # it has values or operations that the language does not have, or does not pay
+        self.is_settled = False
+
+    def __call__(self, *values):
+        if self._is_refused:
+            return self.part.function(*values)
+        given = self.part.given(values)
+        if not all(map(is_exact, given)):
+            self._left_to_python()
+            return self.part.function(*values)
+        if not self.part.is_worth_it(given):
+            self._small += 1
+            if self._small > _MANY and not self._large:
+                self._drop()
+            return self.part.function(*values)
+        self._large += 1
+        if self.is_settled:
+            return self._kernel(*given)
+        return self._compared(values, given) if self._large > _WARM else self._tried(values, given)
+
+    def _tried(self, values: tuple, given: tuple):
+        """One of the first calls."""
+        try:
+            result = self._kernel(*given)
+        except (LanguageError, PolymlTypeError):  # before anything has happened
+            self._drop()
+            return self.part.function(*values)
+        if self._kernel.compiled is False and not any(self.compiled_lines()):
+            self._left_to_python()
+        return result
+
+    def _left_to_python(self) -> None:
+        """Another call that is not compiled for what is passed."""
+        self._as_python += 1
+        if self._as_python > _OFTEN:
+            self._drop()
+
+    def _drop(self) -> None:
+        self._is_refused = True
+        self._dropped()
+
+    def _compared(self, values: tuple, given: tuple):
+        """A call that is timed, in turn."""
+        compiled, plain = self._times
+        if len(compiled) <= len(plain):
+            start = perf_counter()
+            result = self._tried(values, given)
+            compiled.append(perf_counter() - start)
+            if self.part.loops and compiled[-1] > _SHORT:
+                self.is_settled = True
+            return result
+        start = perf_counter()
+        result = self.part.function(*values)
+        plain.append(perf_counter() - start)
+        if len(plain) >= _TURNS:
+            if min(compiled) >= min(plain):
+                self._drop()
+            else:
+                self.is_settled = True
+        return result
+
+    def compiled_lines(self) -> Iterator[tuple[int, int]]:
+        if self._kernel.compiled:
+            yield self.part.lines
+        else:
+            yield from self._kernel._compiled_parts()
+
+    @property
+    def does_not_pay(self) -> bool:
+        """Whether Python runs the statements from now on."""
+        return self._is_refused

@@ -1,0 +1,97 @@
+"""One compilation at a time, not in the midst of a fork or an interrupt, without looks for garbage meanwhile."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import polyml.runtime.calling.entry  # noqa: F401  what it has before a fork comes after what this module has
+from polyml import interrupts
+
+_LOOK_SECONDS = 0.05  # between looks for Ctrl-C while another thread compiles
+_FORK_SECONDS = 60.0  # that a fork waits for a compilation at most
+
+_locks = [threading.RLock()]
+_holders: list[int | None] = [None]  # the thread that has the lock
+_forking: list[threading.RLock] = []  # held through the fork
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """isl's state is the process's, and so are LLVM's locks: who uses either is alone, forks wait, and signals are handled at
+    checkpoints. Whoever waits here in the main thread still answers them.
+    """
+    with interrupts.deferred():
+        lock = _locks[0]
+        while not lock.acquire(timeout=_LOOK_SECONDS):
+            interrupts.checkpoint()
+        outer, _holders[0] = _holders[0], threading.get_ident()
+        try:
+            yield
+        finally:
+            _holders[0] = outer
+            lock.release()
+
+
+def is_alone() -> bool:
+    """Whether this thread is inside `alone`."""
+    return _holders[0] == threading.get_ident()
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Python looks for cycles to free in all that was ever imported once a compilation has made some objects, which takes as
+    long as a stage does; it finds few there.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            _make_old()
+            gc.enable()
+
+
+@functools.cache
+def _make_old() -> None:
+    """Behind the first compilation of a process, all objects there are count as old ones: else the next new object has Python look
+    through all that was imported and made meanwhile. What later compilations leave is looked through as usual.
+    """
+    if gc.get_freeze_count() == 0:  # of objects that someone else keeps from being looked at
+        gc.freeze()
+        gc.unfreeze()
+
+
+# In the child of a fork there is the thread that forked alone: what another one had begun in isl, in LLVM or in the import of a
+# module would stay half done there, and what it had locked, locked. So a fork waits until nobody compiles, and until what is made
+# beside the first compilation is there (polyml/runtime/calling/entry.py, whose import comes first, so that its lock is taken last).
+
+
+def _before_fork() -> None:
+    interrupts.begin()
+    lock = _locks[0]
+    if lock.acquire(timeout=_FORK_SECONDS):
+        _forking.append(lock)
+
+
+def _after_fork_in_parent() -> None:
+    if _forking:
+        _forking.pop().release()
+    if (ended := interrupts.end()) is not None:
+        ended.deliver_soon()
+
+
+def _after_fork_in_child() -> None:
+    _forking.clear()
+    _locks[0] = threading.RLock()
+    if not is_alone():
+        _holders[0] = None
+    interrupts.end()  # what came meanwhile was for the parent
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

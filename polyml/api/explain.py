@@ -1,0 +1,89 @@
+"""What was compiled and why, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyml.config import Options
+from polyml.errors import PolymlError
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.reasons import remedy
+from polyml.runtime.storage.artifact import Artifact
+
+_MEANING = {"C": "", "F": ", first dimension contiguous", "A": ", any strides"}
+
+
+def signature(types: Sequence[ArgType], layouts: Sequence[str]) -> str:
+    """(float, f64[:, :], f64[:] A): types, with the layout where it is not C."""
+    remaining = iter(layouts)
+    shown = []
+    for kind in types:
+        layout = next(remaining) if isinstance(kind, ArrayType) else "C"
+        shown.append(str(kind) if layout == "C" else f"{kind} {layout}")
+    return f"({', '.join(shown)})"
+
+
+def compiled(artifact: Artifact, options: Options, timings: Mapping[str, float], from_cache: bool, where: str) -> str:
+    """Several lines: arguments, options, stages with their times, notes."""
+    lines = [f"{where}: compiled{', from the disk cache' if from_cache else ''}"]
+    if artifact.aliased:
+        lines.append("  for arguments that share memory: source order, one element at a time")
+    lines += [f"  {line}" for line in _parameters(artifact)]
+    lines.append(f"  options: {_options(options)}")
+    lines.append(f"  checks at entry: {_checks(artifact)}")
+    lines += [f"  {note}" for note in artifact.notes]
+    lines += ["  time:", *(f"    {stage:<14} {seconds * 1e3:9.2f} ms" for stage, seconds in timings.items())]
+    lines.append(f"    {'total':<14} {sum(timings.values()) * 1e3:9.2f} ms")
+    return "\n".join(lines)
+
+
+def python(called: str, reason: str, where: str) -> str:
+    """The same for a call that runs as plain Python. called: the signature, "" where the arguments have no types."""
+    return "\n".join([f"{where}: runs as plain Python{f' for {called}' if called else ''}", *_indented(reason)])
+
+
+def refused(where: str, problems: Sequence[PolymlError], partly: bool, is_part: bool) -> str:
+    """What a warning says of a call that runs as plain Python, or does around its parts. is_part: it is one itself."""
+    what = "a part of it runs" if is_part else "runs"
+    codes = ", ".join(dict.fromkeys(problem.code for problem in problems))
+    head = f"{where} {what} {'partly ' if partly else ''}as plain Python ({codes}): "
+    rest = "\nIts other statements are compiled where that pays; `explain()` says which." if partly and not is_part else ""
+    return head + "\n".join(map(reason, problems)) + rest
+
+
+def reason(problem: PolymlError) -> str:
+    """Why a call runs as plain Python, the number of that, and what to write instead."""
+    text = str(problem) if problem.loc or problem.notes else problem.message
+    return f"{text}\n  {problem.code}: {remedy(problem.code)}"
+
+
+def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
+    """The same for a call that was simulated. runs: (nest, mapping, cycles)."""
+    return "\n".join([f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)])
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _parameters(artifact: Artifact) -> list[str]:
+    layouts = iter(artifact.layouts)
+    lines = []
+    for name, kind in zip(artifact.params, artifact.types):
+        layout = _MEANING[next(layouts)] if isinstance(kind, ArrayType) else ""
+        lines.append(f"{name}: {kind}{layout}{', written' if name in artifact.written else ''}")
+    return lines
+
+
+def _options(options: Options) -> str:
+    threads = options.threads or "all cores"
+    chosen = {"fp": options.fp, "schedule": options.schedule, "fusion": options.fusion, "threads": threads}
+    off = [name for name in ("parallel", "vectorize", "tile") if not getattr(options, name)]
+    return ", ".join([*(f"{k} {v}" for k, v in chosen.items()), *(f"no {name}" for name in off)])
+
+
+def _checks(artifact: Artifact) -> str:
+    kinds = [check.kind for check in artifact.checks]
+    if not kinds:
+        return "none needed besides types and layout"
+    return ", ".join(f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))

@@ -1,0 +1,199 @@
+"""How many points of a region have at least a distance: the uses that miss in a fully associative cache with LRU replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, lcm
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.analytic.tabulation import tabulated
+from polyml.caches.analytic.unit_scaling import counted
+from polyml.model.counting.cardinality import CannotCount, Count, count
+from polyml.model.counting.quasi_polynomial import Atom, Poly
+
+SPARE = "_spare"  # a parameter: the part of a distance that sizes alone give, less the lines of the cache
+MOST_SLICES = 4096  # values of one coordinate of time that are looked at one after the other
+
+
+@dataclass(frozen=True)
+class Term:
+    """number: over sizes and SPARE, whose value is `spare`."""
+
+    number: Count
+    spare: Poly
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        return self.number.evaluate({**sizes, SPARE: self.spare.evaluate(sizes)})
+
+
+@dataclass(frozen=True)
+class Misses:
+    """cold: of lines that nothing used before. units: in which sizes are counted."""
+
+    cold: Count
+    capacity: tuple[Term, ...]
+    units: Mapping[str, int]
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        values = counted(sizes, self.units)
+        return self.cold.evaluate(values) + sum(term.evaluate(values) for term in self.capacity)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of the distances of so many points. far: by capacity, how many of them are at least that."""
+
+    points: int
+    least: int
+    greatest: int
+    far: tuple[int, ...]
+
+
+def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[str], deadline: float = inf) -> Iterator[Term]:
+    """clock: the names that are coordinates of time, not sizes. Raises CannotCount for a distance that is not the sum of a
+    linear function of these and one of sizes alone.
+    """
+    distance = distance.substitute(_numbers(region)) - Poly.number(lines)
+    spare = Poly.of({m: c for m, c in distance.terms if Poly(frozenset(((m, c),))).names.isdisjoint(clock)})
+    timed = distance - spare
+    if spare.is_number:
+        if not timed.terms and spare.constant < 0:
+            return
+        condition, spare = _condition(timed + spare), Poly()
+    else:
+        factor = lcm(*(c.denominator for _, c in distance.terms))
+        timed, spare = timed.scaled(factor), spare.scaled(factor)
+        condition = _condition(timed + Poly.atom(SPARE))
+        region = polyhedra.with_parameter(region, SPARE)
+    if condition is None:
+        raise CannotCount("a distance is no linear function of time")
+    domain = polyhedra.parameters_as_set(polyhedra.with_condition(region, condition), clock)
+    yield Term(count(domain, deadline), spare)
+
+
+def count_from(
+    region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf
+) -> int:
+    """With these sizes."""
+    region, distance = _at(region, distance, sizes)
+    return 0 if region.is_empty() else _count_from(region, distance, lines, deadline)
+
+
+def spread(
+    region: isl.Set, distance: Poly, capacities: Sequence[int], sizes: Mapping[str, int], deadline: float = inf
+) -> Spread | None:
+    """With these sizes; capacities: of caches, in lines. None where no point is left."""
+    region, distance = _at(region, distance, sizes)
+    if region.is_empty():
+        return None
+    linear = _linear(distance)
+    if linear is None:
+        distances, numbers = tabulated(region, distance, deadline)
+        far = (int(numbers[distances >= lines].sum()) for lines in capacities)
+        return Spread(int(numbers.sum()), int(distances.min()), int(distances.max()), tuple(far))
+    least, greatest = _extremes(region, *linear)
+    points = _points(region, deadline)
+    ends = {lines: 0 if lines > greatest else points for lines in capacities if lines > greatest or lines <= least}
+    far = [ends[lines] if lines in ends else _count_from(region, distance, lines, deadline) for lines in capacities]
+    return Spread(points, least, greatest, tuple(far))
+
+
+def _at(region: isl.Set, distance: Poly, sizes: Mapping[str, int]) -> tuple[isl.Set, Poly]:
+    region = polyhedra.fix(region, sizes)
+    numbers = {n: Poly.number(v) for n, v in sizes.items()} | _numbers(region)
+    return region, distance.substitute(numbers)
+
+
+def _count_from(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
+    """How many points have at least this distance."""
+    distance = distance.substitute(_numbers(region))
+    if distance.is_number:
+        return _points(region, deadline) if distance.constant >= lines else 0
+    condition = _condition(distance - Poly.number(lines))
+    if condition is not None:
+        far = polyhedra.with_condition(region, condition)
+        try:
+            return _points(far, deadline)
+        except CannotCount:
+            return _cut_apart(region, far, distance, deadline)
+    try:
+        distances, numbers = tabulated(region, distance, deadline)
+    except CannotCount:
+        return _sliced(region, distance, lines, deadline)
+    return int(numbers[distances >= lines].sum())
+
+
+def _cut_apart(region: isl.Set, far: isl.Set, distance: Poly, deadline: float) -> int:
+    """How many points `far` has, of those of a region that have a linear distance: value by value of the coordinate that it grows
+    most with, and only where some but not all points are far.
+    """
+    factors = [(abs(c), monomial[0][0]) for monomial, c in distance.terms if monomial and isinstance(monomial[0][0], str)]
+    if not factors:
+        raise CannotCount("a distance has quotients alone")
+    _, name = max(factors)
+    others = [n for n in polyhedra.parameter_names(region) if n != name]
+    some, all_but = (polyhedra.forget(s, others) for s in (far, region.subtract(far)))
+    mixed = polyhedra.points(polyhedra.parameters_as_set(some.intersect(all_but)))
+    if len(mixed) > MOST_SLICES:
+        raise CannotCount("a distance changes too often")
+    whole, total = some.subtract(all_but), 0
+    if not whole.is_empty():
+        low, high = polyhedra.parameter_range(whole, name)
+        between = polyhedra.with_condition(region, f"{low} <= {name} <= {high}")  # without the bound that the distance is
+        total = _points(between if between.is_subset(far) else far.intersect_params(whole), deadline)
+    return total + sum(_points(polyhedra.with_condition(far, f"{name} = {value}"), deadline) for _, (value,) in mixed)
+
+
+def _extremes(region: isl.Set, terms: Mapping[Atom, int], constant: int, factor: int) -> tuple[int, int]:
+    """The least and the greatest value, divided by the factor."""
+    if not terms:
+        return constant // factor, constant // factor
+    region = polyhedra.with_condition(polyhedra.with_parameter(region, SPARE), f"{_text(terms, constant)} = {SPARE}")
+    low, high = polyhedra.parameter_range(region, SPARE)
+    return low // factor, high // factor
+
+
+def _linear(value: Poly) -> tuple[dict[Atom, int], int, int] | None:
+    """(coefficients, constant) of the value times the third number; None where it is not linear in its atoms."""
+    factor = lcm(*(c.denominator for _, c in value.terms))
+    found = value.scaled(factor).as_linear()
+    return None if found is None else (*found, factor)
+
+
+def _condition(value: Poly) -> str | None:
+    """That the value is at least 0, where it is linear."""
+    linear = _linear(value)
+    return None if linear is None else f"{_text(*linear[:2])} >= 0"
+
+
+def _text(terms: Mapping[Atom, int], constant: int) -> str:
+    return " + ".join([*(f"{c}*{atom}" for atom, c in terms.items()), str(constant)])
+
+
+def _numbers(region: isl.Set) -> dict[str, Poly]:
+    """The parameters that have one value there."""
+    return {name: Poly.number(value) for name, value in polyhedra.fixed_parameters(region).items()}
+
+
+def _sliced(region: isl.Set, distance: Poly, lines: int, deadline: float) -> int:
+    """Value by value of the coordinate that makes it not linear."""
+    powers = [atom for monomial, _ in distance.terms if sum(p for _, p in monomial) > 1 for atom, _ in monomial]
+    names = sorted({n for atom in powers for n in ((atom,) if isinstance(atom, str) else atom.names)})
+    ranges = {name: polyhedra.parameter_range(region, name) for name in names}
+    name = min(names, key=lambda n: ranges[n][1] - ranges[n][0])
+    low, high = ranges[name]
+    if high - low >= MOST_SLICES:
+        raise CannotCount("a distance is no linear function of time")
+    total = 0
+    for value in range(low, high + 1):
+        here = polyhedra.with_condition(region, f"{name} = {value}")
+        if not here.is_empty():
+            total += _count_from(here, distance, lines, deadline)
+    return total
+
+
+def _points(region: isl.Set, deadline: float) -> int:
+    return count(polyhedra.parameters_as_set(region), deadline).evaluate({})

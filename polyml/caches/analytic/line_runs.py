@@ -1,0 +1,140 @@
+"""How many lines of memory elements of arrays lie in: their bytes as runs, one for each row. Exact, for any placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.codegen.ir.array_layout import Placed
+from polyml.model.counting.cardinality import CannotCount
+
+MOST_RUNS = 1 << 22  # that are looked at
+
+Columns = list[np.ndarray]  # one array of integers for each coordinate
+
+
+def lines(elements: Iterable[tuple[isl.Set, Placed]], line_bytes: int) -> int:
+    """elements: { A[...] } without parameters of arrays, each with where it lies. A line in which elements of two of them lie
+    counts once. Raises CannotCount for too many rows.
+    """
+    firsts, lasts = [], []
+    for domain, place in elements:
+        if _is_whole(domain, place):
+            firsts.append(np.array([place.address // line_bytes]))
+            lasts.append(np.array([(place.end - 1) // line_bytes]))
+            continue
+        for rows, first, last in _rows(domain):
+            start = np.full(len(first), place.address)
+            for column, stride in zip(rows, place.strides):
+                start = start + stride * column
+            step = place.strides[-1] if place.strides else 0
+            firsts.append((start + step * first) // line_bytes)
+            lasts.append((start + step * last + place.element_bytes - 1) // line_bytes)
+    return _covered(np.concatenate(firsts), np.concatenate(lasts)) if firsts else 0
+
+
+def _is_whole(domain: isl.Set, place: Placed) -> bool:
+    return place.size_bytes > 0 and domain.is_equal(polyhedra.box_of(domain, place.shape))
+
+
+def _covered(first: np.ndarray, last: np.ndarray) -> int:
+    """How many numbers lie in intervals."""
+    order = np.argsort(first, kind="stable")
+    first, last = first[order], last[order]
+    before = np.concatenate([[-1], np.maximum.accumulate(last)[:-1]])
+    return int(np.maximum(last - np.maximum(first, before + 1) + 1, 0).sum()) if len(first) else 0
+
+
+def _rows(domain: isl.Set) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
+    """The elements, once or more often: all coordinates but the last, and the last one's first and last value."""
+    if not polyhedra.dimensions(domain):
+        if not domain.is_empty():
+            yield [], np.zeros(1, np.int64), np.zeros(1, np.int64)
+        return
+    for part in polyhedra.alternatives(domain):
+        found = polyhedra.integer_rows(part)
+        if found is None:
+            raise CannotCount("a piece has alternatives")
+        yield from _rows_of(part, *found)
+
+
+def _rows_of(part: isl.Set, equalities, inequalities) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
+    last = polyhedra.dimensions(part) - 1
+    columns: Columns = []
+    for dim in range(last):
+        columns = _extended(columns, *_bounds(_hull(part, dim), dim, columns))
+    rows = _at_least(equalities, inequalities)
+    if any(_involves(name, last) for terms, _ in rows for name in terms if name != last):  # not every value between the bounds
+        *columns, first = _chosen(_extended(columns, *_bounds(_hull(part, last), last, columns)), rows)
+        yield columns, first, first
+        return
+    first, end = _bounds(rows, last, columns)
+    holds = end >= first
+    for row in rows:
+        if last not in row[0]:
+            holds = holds & (_value(row, columns) >= 0)
+    yield [c[holds] for c in columns], first[holds], end[holds]
+
+
+def _at_least(equalities, inequalities) -> list:
+    return [*inequalities, *equalities, *(({k: -c for k, c in terms.items()}, -number) for terms, number in equalities)]
+
+
+def _hull(part: isl.Set, dim: int) -> list:
+    found = polyhedra.integer_rows(polyhedra.first_dimensions(part, dim + 1))
+    assert found is not None
+    return _at_least(*found)
+
+
+def _chosen(columns: Columns, rows) -> Columns:
+    holds = np.ones(len(columns[0]), bool)
+    for row in rows:
+        holds &= _value(row, columns) >= 0
+    return [c[holds] for c in columns]
+
+
+def _bounds(rows, dim: int, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest value of a dimension that rows allow, for each point of those before it."""
+    low, high = [], []
+    for terms, number in rows:
+        c = terms.get(dim, 0)
+        rest = _value(({k: v for k, v in terms.items() if k != dim}, number), columns) if c else None
+        if c > 0:
+            low.append(-(rest // c))
+        elif c < 0:
+            high.append(rest // -c)
+    if not low or not high:
+        raise CannotCount("the set is not bounded")
+    return np.maximum.reduce(low), np.minimum.reduce(high)
+
+
+def _extended(columns: Columns, first: np.ndarray, last: np.ndarray) -> Columns:
+    """The points with one more coordinate, from first to last each."""
+    count = np.maximum(last - first + 1, 0)
+    if count.sum() > MOST_RUNS:
+        raise CannotCount(f"more than {MOST_RUNS} rows")
+    which = np.repeat(np.arange(len(count)), count)
+    new = first[which] + np.arange(len(which)) - (np.cumsum(count) - count)[which]
+    return [*(c[which] for c in columns), new]
+
+
+def _value(row, columns: Columns) -> np.ndarray:
+    terms, number = row
+    total = np.full(len(columns[0]) if columns else 1, number)
+    for name, c in terms.items():
+        total = total + c * _column(name, columns)
+    return total
+
+
+def _column(name, columns: Sequence[np.ndarray]) -> np.ndarray:
+    if isinstance(name, int):
+        return columns[name]
+    return _value((dict(name.terms), name.constant), columns) // name.divisor
+
+
+def _involves(name, dim: int) -> bool:
+    """Whether a name of rows is the dimension, or a quotient of it."""
+    return name == dim or isinstance(name, polyhedra.Quotient) and any(_involves(inner, dim) for inner, _ in name.terms)

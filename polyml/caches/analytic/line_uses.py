@@ -1,0 +1,135 @@
+"""The uses of lines by references, in the order of a schedule, as isl relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed
+from polyml.model.core.scop import Array, Scop, Statement
+from polyml.schedule.tree.bands import NODE
+from polyml.schedule.tree.loop_tree import loops, read
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Of one reference. elements: { [time, position] -> array[subscripts] }, lines: { [time, position] -> array[line] }."""
+
+    reference: Reference
+    elements: isl.Map
+    lines: isl.Map
+
+    @property
+    def times(self) -> isl.Set:
+        return self.lines.domain()
+
+    def within(self, times: isl.Set) -> Uses:
+        """Those at some of the times."""
+        return Uses(self.reference, self.elements.intersect_domain(times), self.lines.intersect_domain(times))
+
+
+def uses(
+    scop: Scop,
+    schedule: isl.Schedule,
+    reference: Reference,
+    sizes: Mapping[str, int],
+    place: Placed | None,
+    line_bytes: int,
+    context: isl.Set | None = None,
+    units: Mapping[str, int] | None = None,
+) -> Uses:
+    """sizes: of the parameters that have values. place: None where lines are counted by rows. context: { : facts about sizes }.
+    units: in which sizes are counted, which are multiples of them.
+    """
+    statement = scop.statements[reference.statement]
+    access = reads_and_write(statement)[reference.position]
+    order = schedule.get_map().intersect_domain(isl.UnionSet.from_set(statement.domain))
+    times = polyhedra.fix(polyhedra.with_last(isl.Map.from_union_map(order), reference.position), sizes)
+    elements = polyhedra.fix(access.relation.intersect_domain(statement.domain), sizes)
+    if context is not None:
+        elements = elements.intersect_params(polyhedra.fix(context, sizes))
+    array = scop.arrays[reference.array]
+    to_lines = _rows(array, sizes, line_bytes) if place is None else _placed(reference.array, place, line_bytes)
+    elements = times.reverse().apply_range(elements).coalesce()
+    for name in sizes:
+        elements = polyhedra.without_parameter(elements, name)
+    elements = polyhedra.in_units(elements.drop_unused_params(), units or {})
+    return Uses(reference, elements, elements.apply_range(to_lines))
+
+
+def _placed(array: str, place: Placed, line_bytes: int) -> isl.Map:
+    """{ array[subscripts] -> array[line] }: by rows where these begin on lines, else by addresses."""
+    return _lines(array, place.strides, place.address, line_bytes)
+
+
+def _rows(array: Array, sizes: Mapping[str, int], line_bytes: int) -> isl.Map:
+    """{ array[subscripts] -> array[line] } where whatever a size that has no value is between begins on a line."""
+    return _lines(array.name, _known_strides(array, sizes), 0, line_bytes)
+
+
+def _known_strides(array: Array, sizes: Mapping[str, int]) -> list[int | None]:
+    """In bytes; None behind a size that has no value."""
+    strides: list[int | None] = []
+    step: int | None = array.element.size_bytes
+    shape = [*array.shape[1:], array.shape[0]] if array.pairs else [*array.shape]
+    for extent in reversed(shape):
+        strides.append(step)
+        known = step is not None and polyhedra.only_value(extent, sizes)
+        step = step * known if step is not None and known is not None else None
+    return [strides[0], *reversed(strides[1:])] if array.pairs else strides[::-1]
+
+
+def begin_on_lines(array: Array, place: Placed, line_bytes: int) -> bool:
+    """Whether what is counted by rows, with no size known, is so at this place."""
+    steps = zip(_known_strides(array, {}), place.strides)
+    return place.address % line_bytes == 0 and all(known is not None or step % line_bytes == 0 for known, step in steps)
+
+
+def _lines(array: str, strides: Sequence[int | None], address: int, line_bytes: int) -> isl.Map:
+    """strides: in bytes; None: of whole lines."""
+    names = [f"s{d}" for d in range(len(strides))]
+    if not names:
+        return isl.Map(f"{{ {array}[] -> {array}[{address // line_bytes}] }}")
+    rows = []
+    if address % line_bytes == 0:
+        address = 0
+        rows = [name for name, step in zip(names, strides) if step is None or step % line_bytes == 0]
+    inside = " + ".join([str(address), *(f"{step} {name}" for name, step in zip(names, strides) if name not in rows)])
+    return isl.Map(f"{{ {array}[{', '.join(names)}] -> {array}[{', '.join([*rows, f'floor(({inside})/{line_bytes})'])}] }}")
+
+
+def coordinates(schedule: isl.Schedule, known: Mapping[str, Statement]) -> dict[str, tuple[str, ...]]:
+    """By statement, what the coordinates of its time in `Schedule.get_map` count: the name of a loop, "" for the place in a
+    sequence. ScheduleError for a tree with other nodes than loops and sequences.
+    """
+    names = (loop.name for _, loop in loops(read(schedule, known)))
+    return _coordinates(schedule.get_root(), names)
+
+
+def _coordinates(node: isl.ScheduleNode, names: Iterator[str]) -> dict[str, tuple[str, ...]]:
+    kind = node.get_type()
+    if kind == NODE.leaf:
+        return dict.fromkeys(polyhedra.set_names(node.get_universe_domain()), ())
+    if kind == NODE.band:
+        mine = tuple(islice(names, node.band_n_member()))
+        return {name: (*mine, *rest) for name, rest in _coordinates(node.child(0), names).items()}
+    if kind not in (NODE.sequence, NODE.set):
+        return _coordinates(node.child(0), names)
+    found: dict[str, tuple[str, ...]] = {}
+    for child in (node.child(k) for k in range(node.n_children())):
+        if polyhedra.set_names(child.filter_get_filter()):
+            for name, rest in _coordinates(child, names).items():
+                found[name] = _both(found[name], ("", *rest)) if name in found else ("", *rest)
+    return found
+
+
+def _both(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Of a statement in two parts of a sequence."""
+    pairs = zip_longest(some, others, fillvalue="")
+    return tuple(" or ".join(dict.fromkeys(filter(None, pair))) for pair in pairs)

@@ -1,0 +1,242 @@
+"""Misses of fully associative caches with LRU replacement, from the distances at which lines are used again. Exact, without
+running the program (after Gysi, Grosser, Brandner and Hoefler, "A Fast Analytical Model of Fully Associative Caches", PLDI 2019).
+
+The instances of references, in the order of a schedule, are points of time. Where a point's line was used before, the last
+such point is an affine function of it in each of several regions; how many lines are used between the two is counted as a
+quasi-polynomial of the point; the point misses where that is at least the cache's number of lines, which is counted again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from math import inf
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.analytic.distance_counts import Misses, count_from, formula_from
+from polyml.caches.analytic.line_uses import Uses, uses
+from polyml.caches.analytic.unit_scaling import counted
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.array_layout import Placed
+from polyml.model.core.scop import Scop
+from polyml.model.counting.cardinality import MOST_TERMS, CannotCount, Count, count, cut
+from polyml.model.counting.quasi_polynomial import Floor, Poly
+
+MOST_REGIONS = 400  # of one piece of a reference
+TOO_LONG = "it takes too long"  # as counting says it too
+OPERATIONS_PER_SECOND = 4_000_000  # isl's
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """Uses of lines that were used before. source: which reference used them last. carried: the first coordinate of time
+    in which the last use is another one. same_element: whether the element itself was used in the same way, that is, with the same
+    first `carried` coordinates, not only its line. region: of the time of these uses,
+    { : constraints on sizes and coordinates of time }. distance: how many other lines are used between. steps: (s, r) of
+    coordinates t of time, which stand for s * t + r in both.
+    """
+
+    source: Reference
+    same_element: bool
+    carried: int
+    region: isl.Set
+    distance: Poly
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Of one reference. cold: uses of lines that nothing used before. clock: the names of the coordinates of time in regions and
+    distances; other names there are sizes. units: in which these are counted, in all but the results of methods.
+    """
+
+    accesses: Count
+    cold: Count
+    reuses: tuple[Reuse, ...]
+    clock: tuple[str, ...]
+    units: Mapping[str, int]
+
+    def misses(self, lines: int, sizes: Mapping[str, int] | None = None) -> int:
+        """In a cache of so many lines. sizes: of those that are symbolic."""
+        values = self.counted(sizes or {})
+        return self.cold.evaluate(values) + sum(count_from(r.region, r.distance, lines, values) for r in self.reuses)
+
+    def formula(self, lines: int, deadline: float = inf) -> Misses:
+        """The same for all sizes that are symbolic. Raises CannotCount where a distance is no linear function of time."""
+        found = [term for r in self.reuses for term in formula_from(r.region, r.distance, lines, self.clock, deadline)]
+        return Misses(self.cold, tuple(found), self.units)
+
+    def counted(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes in their units. Raises ValueError for one that is no multiple."""
+        return counted(sizes, self.units)
+
+
+def distances(
+    scop: Scop,
+    schedule: isl.Schedule,
+    references: Iterable[Reference],
+    sizes: Mapping[str, int],
+    places: Mapping[str, Placed] | None,
+    line_bytes: int,
+    seconds: float = 5.0,
+    context: isl.Set | None = None,
+    units: Mapping[str, int] | None = None,
+) -> dict[Reference, Distances]:
+    """sizes: of the parameters that have values; the others stay symbolic. places: None where these are some of the arrays': then
+    lines are counted as if whatever a symbolic size is between, such as rows, began on a line. context: { : facts about sizes }.
+    units: of sizes that are multiples of a number, this number. seconds: after how many to give up.
+
+    Raises CannotCount then, or where there are too many regions.
+    """
+    deadline = time.monotonic() + seconds
+    with within(deadline):
+        placed = {r: None if places is None else places[r.array] for r in references}
+        all_uses = [uses(scop, schedule, r, sizes, place, line_bytes, context, units) for r, place in placed.items()]
+        finder = Finder(all_uses, deadline, units or {})
+        return {used.reference: finder.of(used) for used in all_uses}
+
+
+@contextmanager
+def within(deadline: float) -> Iterator[None]:
+    """Ends isl's work about when `time.monotonic` is there, by CannotCount."""
+    try:
+        with polyhedra.budget(int(max(deadline - time.monotonic(), 0) * OPERATIONS_PER_SECOND) + 1):
+            yield
+    except polyhedra.BudgetExceeded:
+        raise CannotCount(TOO_LONG) from None
+
+
+class Finder:
+    """Finds the distances of references one after the other. units: in which sizes are counted in the uses. deadline: when to
+    give up, by CannotCount; it can be moved.
+    """
+
+    def __init__(self, all_uses: Sequence[Uses], deadline: float, units: Mapping[str, int]):
+        self._uses, self.deadline, self._units = tuple(all_uses), deadline, dict(units)
+        self._lines: dict[str, isl.Map] = {}
+        for used in all_uses:
+            array = used.reference.array
+            self._lines[array] = self._lines[array].union(used.lines) if array in self._lines else used.lines
+        self.clock = _clock([name for used in all_uses for name in polyhedra.parameter_names(used.lines)], all_uses)
+
+    def of(self, used: Uses) -> Distances:
+        """Of uses that are all of a reference's, or some of them."""
+        times, array = used.times, used.reference.array
+        before = polyhedra.last_before(used.lines, self._lines[array])
+        accesses, cold = count(times, self.deadline), count(times.subtract(before.domain()), self.deadline)
+        sources = (s for s in self._uses if s.reference.array == array)
+        return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
+
+    def _from(self, used: Uses, source: Uses, before: isl.Map) -> Iterator[Reuse]:
+        pairs = before.intersect_range(source.times)
+        for carried, pairs in polyhedra.by_first_difference(pairs) if not pairs.is_empty() else ():
+            again = self._used_again(used, carried)
+            for same_element, chosen in ((True, pairs.intersect_domain(again)), (False, pairs.subtract_domain(again))):
+                for piece in polyhedra.conjunctions(chosen):
+                    steps = tuple(polyhedra.strides(piece.domain()))
+                    for region, distance in self._distances(piece, steps):
+                        yield Reuse(source.reference, same_element, carried, region, distance, steps)
+
+    def _used_again(self, used: Uses, carried: int) -> isl.Set:
+        """{ time } of uses of elements that were used before, with the same first coordinates of time."""
+        others = [other for other in self._uses if other.reference.array == used.reference.array]
+        found = [polyhedra.earlier(used.elements, other.elements, carried) for other in others]
+        return reduce(isl.Set.union, found).coalesce()
+
+    def _distances(self, piece: isl.Map, steps: Sequence[tuple[int, int]]) -> Iterator[tuple[isl.Set, Poly]]:
+        """piece: { time -> the last time its line was used }, one conjunction."""
+        scale = polyhedra.unstrided(steps)
+        between = scale.apply_range(polyhedra.strictly_between(piece))
+        domain = scale.intersect_range(piece.domain()).domain()
+        regions = [(polyhedra.as_parameters(domain, self.clock), Poly())]
+        for used in self._lines.values():
+            touched = between.apply_range(used)
+            if touched.is_empty():
+                continue
+            for where, number in count(polyhedra.range_by_domain(touched, self.clock), self.deadline).pieces:
+                regions = [case for each in regions for case in cut(*each, where, number)]
+                if len(regions) > MOST_REGIONS:
+                    raise CannotCount(f"more than {MOST_REGIONS} regions of a reuse")
+        together: dict[Poly, isl.Set] = {}
+        for region, distance in regions:
+            if time.monotonic() > self.deadline:
+                raise CannotCount(TOO_LONG)
+            if len(distance.terms) > MOST_TERMS:
+                raise CannotCount(f"a distance of more than {MOST_TERMS} terms")
+            for part, simple in _simplified(region, _solved(region, distance, self.clock)):
+                for near, told in _near_floors(part, simple, self.clock):
+                    told = _solved(near, told, self.clock)
+                    together[told] = together[told].union(near) if told in together else near
+        yield from ((region.coalesce(), distance) for distance, region in together.items())
+
+
+def _clock(sizes: Iterable[str], all_uses: Sequence[Uses]) -> tuple[str, ...]:
+    """Names of the coordinates of time that are no sizes'."""
+    prefix = "_t"
+    while any(name.startswith(prefix) for name in sizes):
+        prefix = f"_{prefix}"
+    return tuple(f"{prefix}{k}" for k in range(max(polyhedra.dimensions(used.times) for used in all_uses))) if all_uses else ()
+
+
+def _solved(region: isl.Set, value: Poly, clock: Sequence[str]) -> Poly:
+    """Without coordinates of time that others and sizes give."""
+    for terms, constant in polyhedra.equalities(region):
+        for name in clock:
+            if abs(terms.get(name, 0)) == 1:
+                others = Poly.linear([(n, -c * terms[name]) for n, c in terms.items() if n != name], -constant * terms[name])
+                value = value.substitute({name: others})
+                break
+    return value
+
+
+def _near_floors(region: isl.Set, value: Poly, clock: Sequence[str]) -> Iterator[tuple[isl.Set, Poly]]:
+    """Of what is no linear function: regions in which floors of coordinates of time that are always near others, or near 0, are
+    told by these.
+    """
+    floors: list[Floor] = []
+    if any(sum(power for _, power in monomial) > 1 for monomial, _ in value.terms):
+        floors = sorted((a for a in value.atoms if isinstance(a, Floor) and not a.names.isdisjoint(clock)), key=str)
+    for k, one in enumerate(floors):
+        for other in (None, *floors[:k]):
+            difference = f"{one}" if other is None else f"{one} - {other}"
+            ends = polyhedra.range_of(region, difference)
+            if ends is None or ends[1] - ends[0] > 1:
+                continue
+            for apart in range(ends[0], ends[1] + 1):
+                here = polyhedra.with_condition(region, f"{difference} = {apart}") if ends[0] < ends[1] else region
+                near = Poly.number(apart) if other is None else Poly.atom(other) + Poly.number(apart)
+                yield from _near_floors(here, value.with_atoms({one: near}), clock)
+            return
+    yield region, value
+
+
+def _simplified(region: isl.Set, value: Poly) -> Iterator[tuple[isl.Set, Poly]]:
+    """Floors of one quotient with different constants differ by 0 or 1: regions in which that is known, with one floor left."""
+    by_quotient: dict[tuple, set[int]] = {}
+    for atom in value.atoms:
+        if isinstance(atom, Floor):
+            by_quotient.setdefault((atom.terms, atom.divisor), set()).add(atom.constant)
+    several = {key: sorted(constants) for key, constants in by_quotient.items() if len(constants) > 1 or min(constants)}
+    parts = [(region, value)]
+    for (terms, divisor), constants in several.items():
+        base = Floor(terms, 0, divisor)
+        parts = [piece for part in parts for piece in _by_remainder(*part, base, constants)]
+    yield from parts
+
+
+def _by_remainder(region: isl.Set, value: Poly, base: Floor, constants: Sequence[int]) -> Iterator[tuple[isl.Set, Poly]]:
+    """base: the floor without a constant. floor((e + c)/d) is greater by one where e mod d >= d - c."""
+    inside = " + ".join(f"{c}*{atom}" for atom, c in base.terms)
+    ends = sorted({base.divisor - c for c in constants if c})
+    for low, high in zip([0, *ends], [*ends, base.divisor]):
+        here = polyhedra.with_condition(region, f"{low} <= ({inside}) mod {base.divisor} < {high}")
+        if here.is_empty():
+            continue
+        more = {c: Poly.number(int(low >= base.divisor - c)) for c in constants}
+        known = {Floor(base.terms, c, base.divisor): Poly.atom(base) + more[c] for c in constants}
+        yield here, value.with_atoms(known)

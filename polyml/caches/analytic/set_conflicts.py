@@ -1,0 +1,160 @@
+"""Into how many sets of a cache the lines of a reference fall as one loop runs: where few, a cache that would hold them misses,
+and rows of another length (padding) or a copy side by side (packing) help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed
+from polyml.machines.cpu import CacheLevel
+from polyml.model.core.scop import Access, Scop, Statement
+from polyml.schedule.tree.loop_tree import Loop, children, pieces, read, statements
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A reference along one loop, all others standing still. iterations: the most that the loop has. stride_bytes: from one to
+    the next. lines: how many different ones. sets: by level, how many of these the lines fall into.
+    """
+
+    reference: Reference
+    loop: str
+    iterations: int
+    stride_bytes: int
+    lines: int
+    sets: tuple[int, ...]
+    levels: tuple[CacheLevel, ...]
+
+    def crowded(self, number: int) -> bool:
+        """Whether the level has room for all of the lines, but not in their sets."""
+        level = self.levels[number]
+        return self.sets[number] * level.ways < self.lines <= level.size_bytes // level.line_bytes
+
+    def padding_bytes(self, number: int) -> int:
+        """The least to add to the stride, in whole lines, for the lines to fall into as many sets of the level as they can; 0 for
+        one inside lines.
+        """
+        line_bytes, count = self.levels[number].line_bytes, set_count(self.levels[number])
+        if abs(self.stride_bytes) <= line_bytes:
+            return 0
+        added = (k * line_bytes for k in range(count))
+        return min(added, key=lambda more: -lines_and_sets(0, self.stride_bytes + more, self.iterations, line_bytes, count)[1])
+
+
+def set_count(level: CacheLevel) -> int:
+    """Of a fully associative cache: 1."""
+    return level.size_bytes // (level.line_bytes * level.ways) if level.ways else 1
+
+
+def walks(
+    scop: Scop,
+    schedule: isl.Schedule,
+    references: Iterable[Reference],
+    sizes: Mapping[str, int],
+    places: Mapping[str, Placed],
+    levels: Sequence[CacheLevel],
+) -> tuple[Walk, ...]:
+    """Of all loops that count one iterator, and references whose subscripts are linear in it and that it moves. ScheduleError for
+    a schedule that is not made of loops and sequences.
+    """
+    levels, line_bytes = tuple(levels), levels[0].line_bytes
+    counts = [set_count(level) for level in levels]
+    found = []
+    loops = {name: [] for name in scop.statements}
+    _gather(read(schedule, scop.statements), (), loops)
+    for reference in references:
+        statement, place = scop.statements[reference.statement], places[reference.array]
+        access = reads_and_write(statement)[reference.position]
+        domain = polyhedra.fix(statement.domain, sizes)
+        if domain.is_empty():
+            continue
+        rows = [polyhedra.linear_row(s) for s in access.subscripts]
+        first = _first_address(access, domain, sizes, place)
+        for around in loops[reference.statement]:
+            for depth, loop in enumerate(around):
+                moved = _moved(statement, loop)
+                if moved is None or any(row is None or _bends(row[0], moved[0]) for row in rows):
+                    continue
+                iterator, per_value = moved
+                members = [_own(each, statement) for each in around[: depth + 1]]
+                step, count = polyhedra.last_walk(polyhedra.values_of(members, domain))
+                stride = sum(row[0].get(iterator, 0) * s for row, s in zip(rows, place.strides)) * step * per_value
+                if stride and count > 1 and stride.denominator == 1:
+                    both = [lines_and_sets(first, int(stride), count, line_bytes, sets) for sets in counts]
+                    found.append(Walk(reference, loop.name, count, int(stride), both[0][0], tuple(n for _, n in both), levels))
+    return tuple(dict.fromkeys(found))
+
+
+def lines_and_sets(start: int, stride: int, count: int, line_bytes: int, sets: int) -> tuple[int, int]:
+    """How many lines `count` addresses from `start` on are in, and how many of so many sets these lines fall into.
+
+    >>> lines_and_sets(0, 4096, 100, 64, 64), lines_and_sets(0, 4160, 100, 64, 64), lines_and_sets(8, 8, 8, 64, 64)
+    ((100, 1), (100, 64), (2, 2))
+    """
+    if stride < 0:
+        start, stride = start + stride * (count - 1), -stride
+    if stride <= line_bytes:
+        lines = (start + stride * (count - 1)) // line_bytes - start // line_bytes + 1
+        return lines, min(lines, sets)
+    around = line_bytes * sets
+    common = gcd(stride, around)
+    period = around // common  # addresses after which they begin again at the same place in the same set
+    if count >= period:
+        return count, min(period, sets)  # places are `common` apart: one or none to a line, or at least one
+    if stride % line_bytes == 0:
+        return count, count
+    return count, len({(start + stride * k) // line_bytes % sets for k in range(count)})
+
+
+def _gather(node, around: tuple[Loop, ...], found: dict[str, list[tuple[Loop, ...]]]) -> None:
+    """The loops around each statement, outer before inner, once for each place where it runs."""
+    if isinstance(node, Loop):
+        around = (*around, node)
+    if not children(node):
+        for name in statements(node):
+            found[name].append(around)
+    for child in children(node):
+        _gather(child, around, found)
+
+
+def _moved(statement: Statement, loop: Loop) -> tuple[int, Fraction] | None:
+    """(the one iterator that a loop counts, how far it moves as the loop's value grows by one); None where there are others."""
+    row = polyhedra.linear_row(_own(loop, statement))
+    along = [(k, slope) for k, slope in _slopes(row[0]).items() if isinstance(k, int) and slope] if row else []
+    return (along[0][0], 1 / along[0][1]) if len(along) == 1 else None
+
+
+def _own(loop: Loop, statement: Statement) -> isl.PwAff:
+    """{ S[i] -> [(e)] } of one statement."""
+    return next(piece for piece in pieces(loop.member) if piece.domain().get_tuple_name() == statement.name)
+
+
+def _slopes(terms: Mapping) -> dict[object, Fraction]:
+    """By name, how fast a sum of names and quotients grows with it in the long run."""
+    found: dict[object, Fraction] = {}
+    for name, c in terms.items():
+        inner = _slopes(dict(name.terms)) if isinstance(name, polyhedra.Quotient) else {name: Fraction(1)}
+        for key, slope in inner.items():
+            divisor = name.divisor if isinstance(name, polyhedra.Quotient) else 1
+            found[key] = found.get(key, Fraction(0)) + slope * c / divisor
+    return found
+
+
+def _bends(terms: Mapping, iterator: int) -> bool:
+    """Whether a quotient has the iterator."""
+    return any(isinstance(name, polyhedra.Quotient) and _slopes(dict(name.terms)).get(iterator) for name in terms)
+
+
+def _first_address(access: Access, domain: isl.Set, sizes: Mapping[str, int], place: Placed) -> int:
+    """Of the instance that is first in its iterators' order."""
+    element = polyhedra.first_image(polyhedra.fix(access.relation, sizes), domain)
+    return place.address + sum(e * s for e, s in zip(element, place.strides))

@@ -1,0 +1,121 @@
+"""A fully associative cache with LRU as LLVM code: its lines as a list by their last use.
+
+There is a node for each line of memory: next and previous node, the line's word as in `sets`, 0 where the cache has it not. Nodes
+have the lines' numbers plus 1. The list is a ring through node 0, whose word is the number of lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.caches.simulator import state_header
+from polyml.caches.simulator.set_associative import Found, Level
+from polyml.codegen.llvm.builder import Function
+
+NODE_BYTES = 12
+_NEXT, _PREVIOUS, _WORD = 0, 4, 8  # byte offsets in a node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Full(Level):
+    """lines: of the memory."""
+
+    lines: int
+
+    @property
+    def size_bytes(self) -> int:
+        return state_header.rounded(NODE_BYTES * (self.lines + 1))
+
+    def address(self, fn: Function, line: str, instance: str = "") -> str:
+        """Of the line's node."""
+        return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {self.begin(fn, instance)}, i64 {fn.emit(f'add i64 {line}, 1')}")
+
+    def look(self, fn: Function, line: str, instance: str = "") -> Found:
+        address = self.address(fn, line, instance)
+        word = _get(fn, address, _WORD)
+        return Found(address, word, "", fn.emit(f"icmp ne i32 {word}, 0"), instance)
+
+    def word(self, fn: Function, found: Found) -> str:
+        """The word of the line that was found."""
+        return found.words
+
+    def make_dirty(self, fn: Function, found: Found) -> None:
+        _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, 1"))
+
+    def make_clean(self, fn: Function, found: Found) -> None:
+        _set(fn, found.address, _WORD, fn.emit(f"and i32 {found.words}, -2"))
+
+    def is_newest(self, fn: Function, line: str, dirty: bool) -> str:
+        """Whether nothing changes when the line is used, for a write where `dirty`."""
+        begin = self.begin(fn)
+        number = fn.emit(f"trunc i64 {fn.emit(f'add i64 {line}, 1')} to i32")
+        same = fn.emit(f"icmp eq i32 {_get(fn, begin, _NEXT)}, {number}")
+        if not dirty:
+            return same
+        bit = fn.emit(f"and i32 {_get(fn, self.address(fn, line), _WORD)}, 1")
+        return fn.emit(f"and i1 {same}, {fn.emit(f'icmp ne i32 {bit}, 0')}")
+
+    def use(self, fn: Function, found: Found, dirty: str) -> None:
+        """The line that was found becomes the newest one, and dirty where `dirty` is 1."""
+        begin = self.begin(fn, found.instance)
+        self._unlink(fn, begin, found.address)
+        self._link(fn, begin, found.address)
+        _set(fn, found.address, _WORD, fn.emit(f"or i32 {found.words}, {dirty}"))
+
+    def put(self, fn: Function, address: str, word: str) -> str:
+        """A new line comes; gives the word of the one that goes, 0 where there is room."""
+        begin = self.begin(fn)
+        length = _get(fn, begin, _WORD)
+        full, room, on = fn.block("full"), fn.block("room"), fn.block("on")
+        fn.branch(fn.emit(f"icmp eq i32 {length}, {self.level.lines}"), full, room)
+        fn.current = full
+        oldest = _node(fn, begin, _get(fn, begin, _PREVIOUS))
+        gone = _get(fn, oldest, _WORD)
+        self._unlink(fn, begin, oldest)
+        _set(fn, oldest, _WORD, "0")
+        fn.jump(on)
+        fn.current = room
+        _set(fn, begin, _WORD, fn.emit(f"add i32 {length}, 1"))
+        fn.jump(on)
+        fn.current = on
+        went = fn.name()
+        on.phis.append(f"{went} = phi i32 [ {gone}, %{full.label} ], [ 0, %{room.label} ]")
+        self._link(fn, begin, address)
+        _set(fn, address, _WORD, word)
+        return went
+
+    def remove(self, fn: Function, found: Found) -> None:
+        begin = self.begin(fn, found.instance)
+        self._unlink(fn, begin, found.address)
+        _set(fn, found.address, _WORD, "0")
+        _set(fn, begin, _WORD, fn.emit(f"sub i32 {_get(fn, begin, _WORD)}, 1"))
+
+    def declarations(self) -> dict[str, str]:
+        return {}
+
+    def _unlink(self, fn: Function, begin: str, node: str) -> None:
+        above, below = _get(fn, node, _PREVIOUS), _get(fn, node, _NEXT)
+        _set(fn, _node(fn, begin, above), _NEXT, below)
+        _set(fn, _node(fn, begin, below), _PREVIOUS, above)
+
+    def _link(self, fn: Function, begin: str, node: str) -> None:
+        """Before all others."""
+        top = _get(fn, begin, _NEXT)
+        distance = fn.emit(f"sub i64 {fn.emit(f'ptrtoint ptr {node} to i64')}, {fn.emit(f'ptrtoint ptr {begin} to i64')}")
+        number = fn.emit(f"trunc i64 {fn.emit(f'udiv exact i64 {distance}, {NODE_BYTES}')} to i32")
+        _set(fn, node, _NEXT, top)
+        _set(fn, node, _PREVIOUS, "0")
+        _set(fn, _node(fn, begin, top), _PREVIOUS, number)
+        _set(fn, begin, _NEXT, number)
+
+
+def _node(fn: Function, begin: str, number: str) -> str:
+    return fn.emit(f"getelementptr [{NODE_BYTES} x i8], ptr {begin}, i64 {fn.emit(f'zext i32 {number} to i64')}")
+
+
+def _get(fn: Function, node: str, field: int) -> str:
+    return fn.emit(f"load i32, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")
+
+
+def _set(fn: Function, node: str, field: int, value: str) -> None:
+    fn.do(f"store i32 {value}, ptr {fn.emit(f'getelementptr i8, ptr {node}, i64 {field}')}")

@@ -1,0 +1,305 @@
+"""Levels of caches as LLVM functions that call one another: what an access asks of a level, it asks of the next where it must.
+
+    touch_k(line, write)    the line is used; gives 1 where the level hands a dirty line up (exclusive ones do)
+    written_k(line)         a dirty line, or a write, comes from above
+    insert_k(line, dirty)   a line that the level above let go (exclusive ones)
+    drop_k(line, from, to)  the line must go from caches from ... to - 1 of the level; gives 1 where it was dirty
+    fill_k(line)            the line is used, in the fully associative cache beside the level
+    take_k(line)            another thread writes the line; gives 1 where it was dirty in a cache that is not this thread's
+    clean_k(line, cache)    another thread reads the line; gives 1 where it was dirty in that cache
+
+All get the simulator's state (see `layout`) and the counters of the reference behind the access. The first level is looked up by
+every access, the others where the one above has not got the line. Behind the last one is memory, or another simulator, for which
+requests are written down (see `requests`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from polyml.caches.simulator import coherence, shared_requests
+from polyml.caches.simulator.set_associative import Found, Level, line_of, word_of
+from polyml.caches.simulator.state_layout import Layout, count_written, counter
+from polyml.codegen.llvm.builder import Function, Unit
+
+_ATTRIBUTES = "nounwind noinline"
+
+
+def units(layout: Layout) -> Iterator[Unit]:
+    """The functions of all levels, and those that stand for the level behind them."""
+    for number in layout.numbers:
+        yield from _Simulated(layout, number).units()
+    if layout.coherent:
+        yield from coherence.units(layout)
+    if layout.sends:
+        yield from shared_requests.units(layout.numbers.stop, layout.levels[layout.numbers.stop].contents == "exclusive")
+
+
+def touch(fn: Function, line: str, count: str, write: bool, layout: Layout, prepare: Callable[[], None]) -> None:
+    """One access, by code that leaves at once where nothing changes. prepare: emits what comes before all else."""
+    call = f"call fastcc i32 @touch_0(ptr %state, ptr {count}, i64 {line}, i32 {int(write)})"
+    if not layout.numbers:
+        prepare()
+        fn.emit(call)
+        return
+    slow, done = fn.block("slow"), fn.block("go")
+    first = layout.sets(0)
+    if first.level.writes == "through" and write:
+        fn.jump(slow)
+    else:
+        fn.branch(first.is_newest(fn, line, write), done, slow)
+    fn.current = slow
+    prepare()
+    fn.emit(call)
+    fn.jump(done)
+    fn.current = done
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    layout: Layout
+    number: int
+
+    @property
+    def sets(self) -> Level:
+        return self.layout.sets(self.number)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether memory is behind it."""
+        return self.number + 1 == len(self.layout.levels)
+
+    def is_(self, **wanted: str) -> bool:
+        return all(getattr(self.sets.level, name) == value for name, value in wanted.items())
+
+    def units(self) -> Iterator[Unit]:
+        layout, number = self.layout, self.number
+        yield self._unit("touch", "i32", "ptr %count, i64 %line, i32 %write", self._touch)
+        if number:
+            yield self._unit("written", "i32", "ptr %count, i64 %line", self._written)
+        if any(layout.levels[below].contents == "inclusive" for below in layout.numbers if below > number):
+            yield self._unit("drop", "i32", "i64 %line, i64 %from, i64 %to", self._drop)
+        if self.is_(contents="exclusive"):
+            yield self._unit("insert", "i32", "ptr %count, i64 %line, i32 %dirty", self._insert)
+        if layout.coherent and self.sets.instances > 1:
+            yield self._unit("take", "i32", "i64 %line", self._take)
+            yield self._unit("clean", "i32", "i64 %line, i64 %cache", self._clean)
+        if number in layout.shadowed:
+            yield self._unit("fill", "void", "ptr %count, i64 %line", self._fill)
+
+    def _unit(self, name: str, result: str, arguments: str, define) -> Unit:
+        full = f"{name}_{self.number}"
+        fn = Function(f"internal fastcc {result} @{full}(ptr %state, {arguments})")
+        fn.attributes = _ATTRIBUTES
+        define(fn)
+        text = fn.text()
+        return Unit(full, text, self.sets.declarations(), len(text))
+
+    def _touch(self, fn: Function) -> None:
+        if self.number in self.layout.shadowed:
+            fn.do(f"call fastcc void @fill_{self.number}(ptr %state, ptr %count, i64 %line)")
+        found = self.sets.look(fn, "%line")
+        hit, miss = fn.block("hit"), fn.block("miss")
+        fn.branch(found.hit, hit, miss)
+        fn.current = hit
+        self._hit(fn, found)
+        fn.current = miss
+        self._miss(fn, found)
+
+    def _hit(self, fn: Function, found: Found) -> None:
+        if self.is_(contents="exclusive"):
+            dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
+            self.sets.remove(fn, found)
+            if self.layout.coherent:
+                coherence.hand_up(fn, self.layout, dirty)
+            fn.current.terminator = f"ret i32 {dirty}"
+            return
+        if self.is_(writes="through"):
+            self.sets.use(fn, found, "0")
+            self._write_on(fn)
+        else:
+            self.sets.use(fn, found, "%write")
+        fn.current.terminator = "ret i32 0"
+
+    def _miss(self, fn: Function, found: Found) -> None:
+        counter(fn, "%count", self.layout.misses(self.number))
+        self._count_cold(fn)
+        if self.layout.coherent and self.sets.instances > 1:
+            lost = self._lost(fn, self.sets.instance(fn))
+            counter(fn, "%count", self.layout.taken(self.number), fn.emit(f"zext i8 {fn.emit(f'load i8, ptr {lost}')} to i64"))
+            fn.do(f"store i8 0, ptr {lost}")
+        given = self._touch_below(fn, "0")
+        if self.is_(contents="exclusive"):
+            fn.current.terminator = f"ret i32 {given}"
+            return
+        dirty = given
+        if self.is_(writes="through"):
+            self._write_on(fn)
+        else:
+            dirty = fn.emit(f"or i32 {given}, %write")
+        word = fn.emit(f"or i32 {word_of(fn, '%line')}, {dirty}")
+        self._let_go(fn, self.sets.put(fn, found.address, word))
+        fn.current.terminator = "ret i32 0"
+
+    def _count_cold(self, fn: Function) -> None:
+        """The first time that the line is used at all by those whose cache this is."""
+        table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.seen(self.number)}")
+        own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {self.sets.instance(fn)}")
+        place = fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
+        cold = fn.emit(f"xor i8 {fn.emit(f'load i8, ptr {place}')}, 1")
+        fn.do(f"store i8 1, ptr {place}")
+        counter(fn, "%count", self.layout.cold(self.number), fn.emit(f"zext i8 {cold} to i64"))
+
+    def _touch_below(self, fn: Function, write: str) -> str:
+        if self.is_last:
+            return "0"
+        return fn.emit(f"call fastcc i32 @touch_{self.number + 1}(ptr %state, ptr %count, i64 %line, i32 {write})")
+
+    def _write_on(self, fn: Function) -> None:
+        """A write goes to the next level at once."""
+        writes, done = fn.block("writes"), fn.block("on")
+        fn.branch(fn.emit("icmp ne i32 %write, 0"), writes, done)
+        fn.current = writes
+        self._count_written(fn, "%line")
+        if not self.is_last:
+            self._touch_below(fn, "1")
+        fn.jump(done)
+        fn.current = done
+
+    def _let_go(self, fn: Function, word: str) -> None:
+        """A line has lost its way."""
+        some, done = fn.block("some"), fn.block("done")
+        fn.branch(fn.emit(f"icmp ne i32 {word}, 0"), some, done)
+        fn.current = some
+        line, dirty = line_of(fn, word), fn.emit(f"and i32 {word}, 1")
+        if self.is_(contents="inclusive"):
+            for above in range(self.layout.numbers.start, self.number):
+                first, past = self._above(fn, above)
+                had = fn.emit(f"call fastcc i32 @drop_{above}(ptr %state, i64 {line}, i64 {first}, i64 {past})")
+                dirty = fn.emit(f"or i32 {dirty}, {had}")
+        if not self.is_last and self.layout.levels[self.number + 1].contents == "exclusive":
+            number = self.number + 1
+            fn.emit(f"call fastcc i32 @insert_{number}(ptr %state, ptr %count, i64 {line}, i32 {dirty})")
+            fn.jump(done)
+        else:
+            goes_on = fn.block("dirty")
+            fn.branch(fn.emit(f"icmp ne i32 {dirty}, 0"), goes_on, done)
+            fn.current = goes_on
+            self._pass_on(fn, line)
+            fn.jump(done)
+        fn.current = done
+
+    def _above(self, fn: Function, above: int) -> tuple[str, str]:
+        """The first cache of a level above whose threads use this one, and that behind the last."""
+        own, theirs = self.sets, self.layout.sets(above)
+        if own.instances == 1:
+            return "0", str(theirs.instances)
+        thread = fn.emit(f"mul i64 {own.instance(fn)}, {own.sharing}")
+        past = fn.emit(f"add i64 {thread}, {own.sharing + theirs.sharing - 1}")
+        last = fn.emit(f"udiv i64 {past}, {theirs.sharing}")
+        fewer = fn.emit(f"icmp ult i64 {last}, {theirs.instances}")
+        return fn.emit(f"udiv i64 {thread}, {theirs.sharing}"), fn.emit(f"select i1 {fewer}, i64 {last}, i64 {theirs.instances}")
+
+    def _pass_on(self, fn: Function, line: str) -> None:
+        """A dirty line goes to the next level."""
+        self._count_written(fn, line)
+        if not self.is_last:
+            fn.emit(f"call fastcc i32 @written_{self.number + 1}(ptr %state, ptr %count, i64 {line})")
+
+    def _count_written(self, fn: Function, line: str) -> None:
+        """By the array of the line, whichever access it is that makes the line go."""
+        count_written(fn, self.layout, self.number, line)
+
+    def _written(self, fn: Function) -> None:
+        found = self.sets.look(fn, "%line")
+        hit, miss = fn.block("hit"), fn.block("miss")
+        fn.branch(found.hit, hit, miss)
+        fn.current = hit
+        if self.is_(writes="back"):
+            self.sets.make_dirty(fn, found)
+        else:
+            self._pass_on(fn, "%line")
+        fn.current.terminator = "ret i32 0"
+        fn.current = miss
+        self._pass_on(fn, "%line")
+        fn.current.terminator = "ret i32 0"
+
+    def _drop(self, fn: Function) -> None:
+        self._remove(fn, "%from", "%to", "-1", lambda instance: None)
+
+    def _take(self, fn: Function) -> None:
+        def note(instance: str) -> None:
+            fn.do(f"store i8 1, ptr {self._lost(fn, instance)}")
+
+        self._remove(fn, "0", str(self.sets.instances), self.sets.instance(fn), note)
+
+    def _remove(self, fn: Function, first: str, past: str, but: str, note: Callable[[str], None]) -> None:
+        """The line goes from these caches, but one; whether it was dirty. note: emits what is noted of a cache that had it."""
+        start, each, other, here = fn.current, fn.block("each"), fn.block("other"), fn.block("here")
+        gone, following, done = fn.block("gone"), fn.block("next"), fn.block("done")
+        instance, before, dirty = fn.name(), fn.name(), fn.name()
+        fn.jump(each)
+        fn.current = each
+        fn.branch(fn.emit(f"icmp ult i64 {instance}, {past}"), other, done)
+        fn.current = other
+        fn.branch(fn.emit(f"icmp eq i64 {instance}, {but}"), following, here)
+        fn.current = here
+        found = self.sets.look(fn, "%line", instance)
+        fn.branch(found.hit, gone, following)
+        fn.current = gone
+        had = fn.emit(f"or i32 {before}, {fn.emit(f'and i32 {self.sets.word(fn, found)}, 1')}")
+        self.sets.remove(fn, found)
+        note(instance)
+        fn.jump(following)
+        fn.current = following
+        without = f"[ {before}, %{other.label} ], [ {before}, %{here.label} ]"
+        following.phis.append(f"{dirty} = phi i32 {without}, [ {had}, %{gone.label} ]")
+        more = fn.emit(f"add i64 {instance}, 1")
+        fn.jump(each)
+        each.phis.append(f"{instance} = phi i64 [ {first}, %{start.label} ], [ {more}, %{following.label} ]")
+        each.phis.append(f"{before} = phi i32 [ 0, %{start.label} ], [ {dirty}, %{following.label} ]")
+        done.terminator = f"ret i32 {before}"
+
+    def _clean(self, fn: Function) -> None:
+        found = self.sets.look(fn, "%line", "%cache")
+        hit, miss = fn.block("hit"), fn.block("miss")
+        fn.branch(found.hit, hit, miss)
+        miss.terminator = "ret i32 0"
+        fn.current = hit
+        dirty = fn.emit(f"and i32 {self.sets.word(fn, found)}, 1")
+        self.sets.make_clean(fn, found)
+        fn.current.terminator = f"ret i32 {dirty}"
+
+    def _lost(self, fn: Function, instance: str) -> str:
+        """Where it is noted that the line was taken from a cache."""
+        table = fn.emit(f"getelementptr i8, ptr %state, i64 {self.layout.lost(self.number)}")
+        own = fn.emit(f"getelementptr [{self.layout.seen_bytes} x i8], ptr {table}, i64 {instance}")
+        return fn.emit(f"getelementptr i8, ptr {own}, i64 %line")
+
+    def _insert(self, fn: Function) -> None:
+        """Where threads share the level, another one may have let the line go before."""
+        if self.sets.sharing > 1:
+            found = self.sets.look(fn, "%line")
+            there, new = fn.block("there"), fn.block("new")
+            fn.branch(found.hit, there, new)
+            fn.current = there
+            self.sets.use(fn, found, "%dirty")
+            fn.current.terminator = "ret i32 0"
+            fn.current = new
+        word = fn.emit(f"or i32 {word_of(fn, '%line')}, %dirty")
+        self._let_go(fn, self.sets.put(fn, self.sets.address(fn, "%line"), word))
+        fn.current.terminator = "ret i32 0"
+
+    def _fill(self, fn: Function) -> None:
+        shadow = self.layout.shadow(self.number)
+        found = shadow.look(fn, "%line")
+        hit, miss = fn.block("hit"), fn.block("miss")
+        fn.branch(found.hit, hit, miss)
+        fn.current = hit
+        shadow.use(fn, found, "0")
+        fn.current.terminator = "ret void"
+        fn.current = miss
+        counter(fn, "%count", self.layout.far(self.number))
+        shadow.put(fn, found.address, word_of(fn, "%line"))
+        fn.current.terminator = "ret void"

@@ -1,0 +1,116 @@
+"""Threads that run ahead, each with its own caches, and the caches that serve what they ask for, in the order of all."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+import numpy as np
+
+from polyml.caches.simulator import shared_requests, state_header
+from polyml.errors import PolymlMemoryError
+
+_AT_ONCE = 1 << 15  # requests of a thread that are written down before they are handed on
+_AHEAD = 4  # times that many, at most
+_WORDS = shared_requests.BYTES // 8
+
+Run = Callable[[int], None]
+_Tell = ctypes.CFUNCTYPE(None)
+
+
+def run_apart(run: Run, threads: int) -> None:
+    """run(thread) for each, all at the same time where the system has the threads: none asks for anything of the others."""
+    others, left = [], [0]
+    for thread in range(1, threads):
+        other = threading.Thread(target=run, args=(thread,), daemon=True)
+        try:
+            other.start()
+        except RuntimeError:
+            left.append(thread)
+        else:
+            others.append(other)
+    for thread in left:
+        run(thread)
+    for other in others:
+        other.join()
+
+
+class Team:
+    """states: of the threads' own caches, as words, to whose headers it adds where requests go. counters: of each thread."""
+
+    def __init__(self, states: Sequence[np.ndarray], counters: np.ndarray):
+        self._streams = [_Stream(state) for state in states]
+        self._heads = np.zeros((len(states), 4), np.int64)
+        self._heads[:, 2] = [own.ctypes.data for own in counters]
+        self._chunks: list[np.ndarray | None] = [None] * len(states)
+
+    def run(self, run: Run, serve: Callable[[int], int]) -> None:
+        """run(thread) for each; serve(heads) until it gives -1, else the thread of which it needs more requests. PolymlMemoryError
+        where the system does not give a thread for each.
+        """
+        threads = []
+        try:
+            for number in range(len(self._streams)):
+                thread = threading.Thread(target=run, args=(number,), daemon=True)
+                _start(thread, len(self._streams))
+                threads.append(thread)
+            while (wanted := serve(self._heads.ctypes.data)) >= 0:
+                chunk = self._chunks[wanted] = self._streams[wanted].take()
+                self._heads[wanted, :2] = chunk.ctypes.data, chunk.ctypes.data + chunk.nbytes
+        finally:
+            for stream in self._streams:
+                stream.close()
+            for thread in threads:
+                thread.join()
+
+
+def _start(thread: threading.Thread, count: int) -> None:
+    try:
+        thread.start()
+    except RuntimeError:
+        message = f"the system gives no {count} threads more, one for each that is simulated"
+        raise PolymlMemoryError(message, notes=["expected a higher limit (ulimit -u), or fewer threads"]) from None
+
+
+class _Stream:
+    """Requests of one thread, from where it writes them down to who serves them."""
+
+    def __init__(self, state: np.ndarray):
+        self._state = state
+        self._buffers = np.zeros((_AHEAD + 2, _AT_ONCE, _WORDS), np.int64)  # one is written, one is read, others wait
+        self._turn = 0
+        self._tell = _Tell(self._hand_on)
+        state[state_header.TELL] = ctypes.cast(self._tell, ctypes.c_void_p).value
+        state[state_header.NEXT] = self._begin()
+        self._full: SimpleQueue[np.ndarray] = SimpleQueue()
+        self._room = threading.Semaphore(_AHEAD)
+        self._is_closed = False
+
+    def _begin(self) -> int:
+        """Where the thread writes; it begins anew there."""
+        own = self._buffers[self._turn]
+        self._state[state_header.BEGIN], self._state[state_header.END] = own.ctypes.data, own.ctypes.data + own.nbytes
+        return own.ctypes.data
+
+    def _hand_on(self) -> None:
+        """Called in the thread, which goes on in the next buffer."""
+        if not self._is_closed:
+            self._room.acquire()
+        if not self._is_closed:
+            own = self._buffers[self._turn]
+            self._full.put(own[: (int(self._state[state_header.NEXT]) - own.ctypes.data) // shared_requests.BYTES])
+            self._turn = (self._turn + 1) % len(self._buffers)
+            self._begin()
+
+    def take(self) -> np.ndarray:
+        """The next ones, until others are taken."""
+        found = self._full.get()
+        self._room.release()
+        return found
+
+    def close(self) -> None:
+        """Nobody takes any more: the thread, if there is one, need not wait."""
+        self._is_closed = True
+        self._room.release()

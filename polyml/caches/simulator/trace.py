@@ -1,0 +1,321 @@
+"""Program -> LLVM text that makes every access of its instances, to simulated caches instead of memory.
+
+Loops, guards and subscripts are those of the compiled kernel, sizes and addresses are numbers. An instance uses what its
+statement reads, in the source's order, then what it writes; an access that a condition on data decides counts as made. So does
+one that the kernel spares because a register holds the element.
+
+Of several threads each runs the whole program, but makes only its own accesses: those of its shares of parallel loops that are
+long enough to be shared, and, if it is the first one, all outside of them. Shares are the compiled kernel's. Where its threads
+take share after share, or iteration after iteration, as they are done with the one before, they are dealt in turn here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from polyml.caches.simulator import level_functions, lru_stack, shared_requests, state_header
+from polyml.caches.simulator.lane_order import in_turn
+from polyml.caches.simulator.state_layout import Layout, counter
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed, in_memory
+from polyml.codegen.ir.linexpr import Lin
+from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops
+from polyml.codegen.llvm import emit
+from polyml.codegen.llvm.builder import Unit
+from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.function import Scope
+from polyml.codegen.llvm.outline import equal_part, even_part, is_uneven, trips
+from polyml.errors import PolymlValueError
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Gather
+
+ENTRY = "polyml_trace"
+_STAY = 8  # iterations after which a use that never moves is seen again
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One access of a statement: number `position` of its reads, and behind them its write."""
+
+    statement: str
+    position: int
+    array: str
+    is_write: bool
+
+
+def references(program: Program) -> tuple[Reference, ...]:
+    """Those to memory, by the statements' order in the text. Raises PolymlValueError where data decide which elements are used."""
+    found = []
+    for name in dict.fromkeys(node.statement for node in instances(program.body)):
+        statement = program.scop.statements[name]
+        by_data = next((value for value in subvalues(statement.value) if isinstance(value, Gather)), None)
+        if by_data is not None:
+            raise PolymlValueError(f"data decide which elements of {by_data.array} are used; they are not simulated", loc=by_data.loc)
+        for position, access in enumerate(reads_and_write(statement)):
+            if in_memory(program.scop.arrays[access.array]):
+                found.append(Reference(name, position, access.array, position == len(statement.reads)))
+    return tuple(found)
+
+
+def trace(
+    program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int = 1
+) -> tuple[Unit, ...]:
+    """`i64 @polyml_trace(ptr state, ptr counters, i64 thread)`, of one of so many threads."""
+    tracer = _Tracer(program, sizes, places, layout, threads)
+    return tuple(tracer.define(program.body if threads > 1 else in_turn(program.body)))
+
+
+def caches(layout: Layout) -> tuple[Unit, ...]:
+    """The functions that a trace calls."""
+    return (*level_functions.units(layout), *([lru_stack.unit(layout)] if layout.capacities else []))
+
+
+@dataclass(frozen=True)
+class _Innermost:
+    """A loop of nothing but instances, between these bounds. before: how many uses the thread made before it, where that is
+    noted; uses: of an iteration.
+    """
+
+    loop: Loop
+    lower: str
+    upper: str
+    before: str
+    uses: int
+
+
+class _Tracer(Numbered):
+    """The loops; what they compute are addresses alone."""
+
+    thread = "%thread"
+
+    def __init__(
+        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int
+    ):
+        super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)", threads)
+        self.layout = layout
+        self.innermost: _Innermost | None = None  # the loop around, which has counted what is used
+        self._are_all_here = threads > 1  # whether every thread runs what comes next
+        self.values = _Uses(self)
+
+    def leave(self) -> None:
+        if self.layout.sends:
+            shared_requests.mark(self.fn, shared_requests.DONE)
+
+    # -- several threads -------------------------------------------------------------------------------------------
+
+    def nodes(self, nodes: tuple[Node, ...]) -> None:
+        if not self._are_all_here:
+            super().nodes(nodes)
+            return
+        for is_shared, group in groupby(nodes, _is_shared):
+            if is_shared:
+                super().nodes(tuple(group))
+            else:
+                self._alone(tuple(group))
+
+    @property
+    def can_fork(self) -> bool:
+        return self._are_all_here
+
+    def _alone(self, nodes: tuple[Node, ...]) -> None:
+        """What the first thread runs."""
+        fn = self.fn
+        self.flush()
+        first, after = fn.block("first"), fn.block("after")
+        fn.branch(fn.emit(f"icmp eq i64 {self.thread}, 0"), first, after)
+        fn.current = first
+        self._are_all_here = False
+        super().nodes(in_turn(nodes))
+        self._are_all_here = True
+        self.flush()
+        fn.jump(after)
+        fn.current = after
+
+    def fork(self, node: Loop) -> None:
+        """Its own shares of a parallel loop, between two barriers. Which these are the loop says as it is compiled."""
+        fn, turned = self.fn, replace(node, body=in_turn(node.body))
+        self._barrier()
+        enough = fn.emit(f"icmp sge i64 {emit.work(self, node)}, {emit.PARALLEL_WORK}")
+        threads = fn.emit(f"select i1 {enough}, i64 {self.threads}, i64 1")
+        lower, upper = self.bounds(node)
+        begin, after = fn.block("begin"), fn.block("after")
+        fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {threads}"), begin, after)
+        fn.current = begin
+        self._are_all_here = False
+        if not node.last and is_uneven(node):
+            count = trips(self, node, lower, upper)
+            self._deal(count, threads, lambda number: self._one(turned, lower, number))
+        else:
+            each = emit.SHARES if emit.is_short(self.module.program, node) else 1
+            shares = fn.emit(f"select i1 {enough}, i64 {self.threads * each}, i64 1")
+            self._deal(shares, threads, lambda number: self._share(turned, self._part(node, lower, upper, (number, shares))))
+        self._are_all_here = True
+        fn.jump(after)
+        fn.current = after
+        self._barrier()
+
+    def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
+        """Run what the thread gets where each in turn is given one of 0 ... count - 1."""
+        fn = self.fn
+        before, own, done = fn.current, fn.block("own"), fn.block("done")
+        fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {count}"), own, done)
+        fn.current = own
+        number = fn.name()
+        self.scopes.append(Scope(own))
+        self.math.forget()
+        run(number)
+        self.flush()
+        following = fn.emit(f"add i64 {number}, {threads}")
+        own.phis.append(f"{number} = phi i64 [ {self.thread}, %{before.label} ], [ {following}, %{fn.current.label} ]")
+        fn.branch(fn.emit(f"icmp slt i64 {following}, {count}"), own, done)
+        self.scopes.pop()
+        self.math.forget()
+        fn.current = done
+
+    def _one(self, node: Loop, lower: str, number: str) -> None:
+        start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
+        self.counted(node, start, start)
+
+    def _part(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+        if node.last:
+            return even_part(self, node, lower, upper, share)
+        return equal_part(self, node, lower, trips(self, node, lower, upper), share)
+
+    def _share(self, node: Loop, part: tuple[str, str]) -> None:
+        if node.last:
+            self.names[node.last] = (part[1], len(self.scopes) - 1)
+        self.counted(node, *part)
+        self.names.pop(node.last, None)
+
+    def _barrier(self) -> None:
+        if self.layout.sends:
+            shared_requests.mark(self.fn, shared_requests.BARRIER)
+
+    # -- uses ------------------------------------------------------------------------------------------------------
+
+    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> str | None:
+        """What an innermost loop uses is counted before it."""
+        if not all(isinstance(inside, Instance) for inside in node.body):
+            return super().counted(node, lower, upper, then)
+        many = self.iterations(node, lower, upper)
+        uses = sum(self.values.count(inside, many) for inside in node.body)
+        before = self.advance(self.fn.emit(f"mul i64 {many}, {uses}")) if self.layout.sends else ""
+        self.innermost = _Innermost(node, lower, upper, before, uses)
+        end = super().counted(node, lower, upper, then)
+        self.innermost = None
+        return end
+
+    def advance(self, uses: str) -> str:
+        """The thread makes so many uses; gives how many it made before."""
+        before = state_header.get(self.fn, state_header.USES)
+        state_header.put(self.fn, state_header.USES, self.fn.emit(f"add i64 {before}, {uses}"))
+        return before
+
+
+def _is_shared(node: Node) -> bool:
+    """Whether threads share a loop in there, or the node."""
+    return any(loop.parallel and not loop.partial for loop in loops((node,)))
+
+
+@dataclass(frozen=True)
+class _Use:
+    """Of a reference, of that number: the element, as the loops around have it."""
+
+    number: int
+    array: str
+    subscripts: tuple[Lin, ...]
+    is_write: bool
+
+
+class _Uses:
+    """In place of what evaluates statements: an instance uses lines."""
+
+    def __init__(self, tracer: _Tracer):
+        self._tracer = tracer
+        self._numbers = {(r.statement, r.position): n for n, r in enumerate(references(tracer.module.program))}
+        self._made = 0  # uses of the iteration, or of the instance, until now
+        self._seen: dict[_Use, str] = {}  # when the stack has to know of a use, where it need not always
+
+    def count(self, node: Instance, times: str) -> int:
+        """So many uses of each of the statement's references, whose number it gives."""
+        layout, uses = self._tracer.layout, self._uses(node)
+        for use in uses:
+            counter(self._tracer.fn, "%counters", use.number * layout.counters + layout.accesses, times)
+        return len(uses)
+
+    def instance(self, node: Instance) -> None:
+        body, before = self._tracer, ""
+        innermost = body.innermost
+        if innermost is None:
+            self._made, self._seen = 0, {}
+            uses = self.count(node, "1")
+            before = body.advance(str(uses)) if body.layout.sends else ""
+        elif node is innermost.loop.body[0]:
+            self._made, self._seen = 0, self._seldom(innermost) if body.layout.capacities else {}
+        for use in self._uses(node):
+            self._use(use, before)
+            self._made += 1
+
+    def _uses(self, node: Instance) -> list[_Use]:
+        statement = self._tracer.scop.statements[node.statement]
+        iterators, found = dict(zip(statement.iterators, node.point)), []
+        for position, access in enumerate(reads_and_write(statement)):
+            number = self._numbers.get((statement.name, position))
+            if number is not None:
+                subscripts = tuple(e.substitute(iterators) for e in self._tracer.module.table.subscripts(access))
+                found.append(_Use(number, access.array, subscripts, position == len(statement.reads)))
+        return found
+
+    def _use(self, use: _Use, before: str) -> None:
+        fn, layout = self._tracer.fn, self._tracer.layout
+        line = fn.emit(f"lshr i64 {self._address(use)}, {layout.line_bytes.bit_length() - 1}")
+        count = fn.emit(f"getelementptr i64, ptr %counters, i64 {use.number * layout.counters}")
+        level_functions.touch(fn, line, count, use.is_write, layout, lambda: self._tell_time(before))
+        if layout.capacities:
+            lru_stack.touch(fn, line, count, layout, self._seen.get(use, ""))
+
+    def _address(self, use: _Use) -> str:
+        return self._tracer.fn.emit(f"ptrtoint ptr {self._tracer.pointer(use.array, use.subscripts)} to i64")
+
+    def _seldom(self, innermost: _Innermost) -> dict[_Use, str]:
+        """When the stack has to know of uses that stay in a line for some iterations: in the first of them and in the last.
+
+        Until the last one the line may be lower in the stack than it should be, by lines used since the first: with so few that
+        all capacities reach them no count depends on it. Behind it the stack is as it should be.
+        """
+        body, loop, line_bytes = self._tracer, innermost.loop, self._tracer.layout.line_bytes
+        uses = [use for inside in loop.body for use in self._uses(inside)]
+        steps = {use: body.step_bytes(use.array, use.subscripts, loop) for use in uses}
+        staying = {use: abs(step) for use, step in steps.items() if step is not None and 2 * abs(step) < line_bytes}
+        moving = {use: step for use, step in staying.items() if step}
+        iterations = max((-(-line_bytes // step) for step in moving.values()), default=_STAY) + 1
+        if not staying or iterations * len(uses) > min(body.layout.capacities):
+            return {}
+        fn, counter_ = body.fn, body.names[loop.var][0]
+        first = fn.emit(f"icmp eq i64 {counter_}, {innermost.lower}")
+        last = fn.emit(f"icmp sgt i64 {fn.emit(f'add i64 {counter_}, {loop.step}')}, {innermost.upper}")
+        ends = fn.emit(f"or i1 {first}, {last}")
+        found, some = {}, ends
+        for use, step in moving.items():  # from the line before, or to the next one
+            inside = fn.emit(f"sub i64 {fn.emit(f'and i64 {self._address(use)}, {line_bytes - 1}')}, {step}")
+            changes = fn.emit(f"icmp uge i64 {inside}, {line_bytes - 2 * step}")
+            found[use], some = fn.emit(f"or i1 {ends}, {changes}"), fn.emit(f"or i1 {some}, {changes}")
+        if not moving:
+            distance = fn.emit(f"sub i64 {counter_}, {innermost.lower}")
+            often = fn.emit(f"icmp eq i64 {fn.emit(f'urem i64 {distance}, {_STAY * loop.step}')}, 0")
+            some = fn.emit(f"or i1 {ends}, {often}")
+        return found | {use: some for use in staying if use not in moving}
+
+    def _tell_time(self, before: str) -> None:
+        """How many uses the thread made before this one."""
+        body, innermost = self._tracer, self._tracer.innermost
+        if not body.layout.sends:
+            return
+        fn = body.fn
+        if innermost is not None:
+            distance = fn.emit(f"sub i64 {body.names[innermost.loop.var][0]}, {innermost.lower}")
+            iteration = distance if innermost.loop.step == 1 else fn.emit(f"sdiv i64 {distance}, {innermost.loop.step}")
+            before = fn.emit(f"add i64 {innermost.before}, {fn.emit(f'mul i64 {iteration}, {innermost.uses}')}")
+        state_header.put(fn, state_header.TIME, fn.emit(f"add i64 {before}, {self._made}"))

@@ -1,0 +1,77 @@
+"""`polyml bench`: the table of kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+
+import kernels
+from polyml.cli.commands import bench_runner as engine
+from polyml.cli.inputs import output
+from polyml.runtime.loading import thread_pool as pool
+
+_HEADINGS = ("kernel", "size", "compile ms", "cached ms", "run ms", "rate", "x NumPy", "error/bound", "")
+_RIGHT = (2, 3, 4, 5, 6, 7)
+
+
+def bench(names: Sequence[str], preset: str, threads: int, repeat: int, dtype: str | None, check_only: bool,
+          options: dict[str, object], as_json: bool) -> bool:  # fmt: skip
+    """Run and print; whether every kernel was right."""
+    wanted = [full for name in names for full in _names(name)]
+    rows: list[engine.Row] = []
+
+    def add(row: engine.Row) -> None:
+        rows.append(row)
+        if not as_json and sys.stderr.isatty():
+            click.echo(f"{len(rows)} of {len(wanted)}: {row.kernel}", err=True)
+
+    engine.run(wanted, preset, threads=threads, repeat=repeat, dtype=dtype, check_only=check_only, on_row=add,
+               **options)  # fmt: skip
+    if as_json:
+        output.as_json([{**asdict(r), "ok": r.ok, "numpy_ratio": r.numpy_ratio} for r in rows])
+        return all(r.ok for r in rows)
+    click.echo(f"{preset.upper()}, {pool.count(threads)} threads, checked on random data against a reference")
+    output.table(_HEADINGS, [_cells(r) for r in rows], right=_RIGHT)
+    if hindered := engine.overrides():
+        said = " and ".join(hindered)
+        click.echo(f"NumPy may be slower here than it can be: {said} overrides which code it chooses. Unset it to compare.", err=True)
+    for row in rows:
+        if row.failure:
+            click.echo(f"\n{row.kernel}:\n{row.failure}", err=True)
+    return all(r.ok for r in rows)
+
+
+def _names(name: str) -> tuple[str, ...]:
+    return kernels.NAMES if name == "all" else (kernels.canonical(name),)
+
+
+def _cells(row: engine.Row) -> tuple[str, ...]:
+    size = " ".join(f"{name}={value}" for name, value in row.size.items())
+    if row.failure:
+        return (row.kernel, size, *[""] * 6, "FAILED")
+    return (
+        row.kernel,
+        size,
+        _milliseconds(row.compile and row.compile.compile_s),
+        _milliseconds(row.compile and row.compile.cached_s),
+        _milliseconds(row.run_s),
+        "" if row.rate is None else f"{row.rate:.1f} {row.unit}",
+        "" if row.numpy_ratio is None else f"{row.numpy_ratio:.2f}",
+        "" if row.bound_ratio is None else f"{row.bound_ratio:.2g}",
+        "ok" if row.ok else "WRONG",
+    )
+
+
+def _milliseconds(seconds: float | None) -> str:
+    """Three figures: 0.123, 12.3, 1234.
+
+    >>> _milliseconds(0.0123)
+    '12.3'
+    """
+    if seconds is None:
+        return ""
+    value = seconds * 1e3
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"

@@ -1,0 +1,260 @@
+"""Run the kernels of `kernels`: compile, check against the reference, time. The engine of `polyml bench`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import kernels
+from kernels import Benchmark
+from kernels._accuracy import compare
+from polyml.errors import PolymlError
+
+_RUN_BUDGET_S = 20.0
+_CHILD = """
+import sys, time
+start = time.perf_counter()
+import polyml
+seconds = time.perf_counter() - start
+from polyml.cli.commands import bench_runner as bench
+bench.report_compile(sys.argv[1], seconds)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileTimes:
+    """What it takes to have a kernel ready in a new process, in seconds; peak_mb is the process's memory in MB.
+
+    import_s: `import polyml`. libraries_s: importing the compiler with isl and LLVM, once in a process.
+    compile_s: all stages, and to link the code. stages: its parts by name. given_up: what isl's budgets did
+    not suffice for. cached_s: the first call with the kernel in the
+    disk cache, all that is needed after `import polyml`.
+    """
+
+    import_s: float
+    libraries_s: float
+    compile_s: float
+    stages: Mapping[str, float]
+    peak_mb: float
+    cached_s: float
+    given_up: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One kernel at one size.
+
+    run_s: median time of a call. rate: in `unit`. error: largest |result - reference|; bound_ratio: the largest
+    share of the rounding bound that an element's error takes, at most 1 for a right result.
+    numpy_s: time of the NumPy form, where there is one. failure: the error that kept the kernel from running, else "".
+    Figures that were not asked for are None.
+    """
+
+    kernel: str
+    preset: str
+    size: Mapping[str, int]
+    dtype: str
+    threads: int
+    compile: CompileTimes | None = None
+    run_s: float | None = None
+    rate: float | None = None
+    unit: str = ""
+    error: float | None = None
+    bound_ratio: float | None = None
+    numpy_s: float | None = None
+    failure: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.failure and self.bound_ratio is not None and self.bound_ratio <= 1.0
+
+    @property
+    def numpy_ratio(self) -> float | None:
+        """Time of the NumPy form over ours: above 1, we are faster."""
+        return None if self.numpy_s is None or self.run_s is None else self.numpy_s / self.run_s
+
+
+class Runner:
+    """A call whose arguments are put back before each run, outside the time that is taken."""
+
+    def __init__(self, call: Callable[..., object], arguments: Mapping[str, object]):
+        self.call, self.fresh, self.used = call, arguments, copy.deepcopy(dict(arguments))
+
+    def run(self) -> tuple[float, Mapping[str, object]]:
+        """(seconds, {argument: value after the call}); a call that returns a dict of outputs changes nothing."""
+        for name, value in self.used.items():
+            if isinstance(value, np.ndarray):
+                np.copyto(value, self.fresh[name])
+        values = tuple(self.used.values())
+        start = time.perf_counter()
+        result = self.call(*values)
+        seconds = time.perf_counter() - start
+        return seconds, result if isinstance(result, dict) else self.used
+
+
+def run(names: Sequence[str], preset: str = "LARGE", *, threads: int = 0, repeat: int = 5, dtype: str | None = None,
+        seed: int = 0, check_only: bool = False, on_row: Callable[[Row], None] | None = None,
+        **options: object) -> list[Row]:  # fmt: skip
+    """One row for each name; `on_row` sees each as soon as it is there.
+
+    names: as `kernels.canonical` takes them. threads: 0 for all cores. dtype: instead of the kernel's own; the
+    kernels on integers keep theirs. check_only: no times. options: settings of `polyml.kernel`.
+    Raises ConfigError for a name, a preset or a setting that does not exist.
+    """
+    rows = []
+    for benchmark in [kernels.load(n) for n in names]:
+        row = _row(benchmark, preset, threads, repeat, dtype, seed, check_only, options)
+        if on_row is not None:
+            on_row(row)
+        rows.append(row)
+    return rows
+
+
+def _row(benchmark: Benchmark, preset: str, threads: int, repeat: int, dtype: str | None, seed: int, check_only: bool,
+         options: Mapping[str, object]) -> Row:  # fmt: skip
+    import polyml
+
+    size = benchmark.sizes[kernels.preset(preset)]
+    element = np.dtype(benchmark.dtype if dtype is None or benchmark.terms is None else dtype)
+    common = {"kernel": benchmark.name, "preset": kernels.preset(preset), "size": size, "dtype": element.name,
+              "threads": threads}  # fmt: skip
+    arguments = benchmark.inputs(size, np.random.default_rng(seed), element)
+    settings = {"fallback": "error", "threads": threads, **options}
+    runner = Runner(polyml.kernel(**settings)(benchmark.kernel.py_func), arguments)
+    try:
+        _, got = runner.run()
+        got = {name: np.copy(got[name]) for name in benchmark.outputs}
+        times = None if check_only else compile_times(benchmark.name, element.name, kernels.preset(preset), **options)
+        seconds = None if check_only else _median(runner, repeat)
+    except PolymlError as error:
+        return Row(**common, failure=str(error))
+    reference = Runner(benchmark.reference, arguments)
+    numpy_s, expected = reference.run()
+    accuracy = compare(benchmark, size, arguments, got, expected)
+    if check_only:
+        return Row(**common, error=accuracy.error, bound_ratio=accuracy.ratio)
+    return Row(
+        **common,
+        compile=times,
+        run_s=seconds,
+        rate=benchmark.rate(size, seconds, element.itemsize),
+        unit=benchmark.unit,
+        error=accuracy.error,
+        bound_ratio=accuracy.ratio,
+        numpy_s=_median(reference, repeat, numpy_s) if benchmark.numpy else None,
+    )
+
+
+def _median(runner: Runner, repeat: int, known_s: float | None = None) -> float:
+    """Median of `repeat` runs, or of as many as fit the budget, at least one. known_s: a run already made."""
+    found = [] if known_s is None else [known_s]
+    while len(found) < max(repeat, 1) and sum(found) < _RUN_BUDGET_S:
+        found.append(runner.run()[0])
+    return statistics.median(found)
+
+
+OVERRIDES = (
+    "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE", "BLIS_MODEL_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE",
+    "MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_CPU_ISA_HINTS", "ATEN_CPU_CAPABILITY", "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_DISABLE_JIT", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES",
+)  # fmt: skip
+
+
+def overrides() -> tuple[str, ...]:
+    """The variables of the environment that override which code a library chooses for this processor."""
+    return tuple(name for name in OVERRIDES if name in os.environ)
+
+
+def compile_times(name: str, dtype: str | None = None, preset: str = "LARGE", **options: object) -> CompileTimes:
+    """Compile in one new process without the disk cache, then fill a cache in a second and load from it in a third.
+
+    preset: of the sizes that the first one compiles for; it does not run the kernel. The others do, at MINI size, which
+    takes microseconds, and peak_mb is theirs. dtype: instead of the kernel's own.
+    """
+    order = {"kernel": name, "dtype": dtype, "preset": preset}
+    cold = _child({**order, "options": {**options, "cache": False}, "libraries": True})
+    with tempfile.TemporaryDirectory(prefix="polyml-bench-") as folder:
+        cached = {**order, "options": {**options, "cache": True, "cache_dir": folder}}
+        cached["preset"] = ""
+        filled = _child({**cached, "libraries": True})
+        warm = _child({**cached, "libraries": False})
+    if not warm["from_cache"]:
+        raise PolymlError(f"the compiled {name} was not found in the cache by the next process")
+    del cold["from_cache"]
+    cold |= {"peak_mb": filled["peak_mb"], "given_up": tuple(cold["given_up"])}
+    return CompileTimes(**cold, cached_s=warm["compile_s"])
+
+
+def _child(order: Mapping[str, object]) -> dict[str, object]:
+    command = [sys.executable, "-c", _CHILD, json.dumps(order)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise PolymlError(f"compiling {order['kernel']} in a process of its own failed: {last[0]}")
+    return json.loads(done.stdout)
+
+
+def _peak_mb() -> float:
+    """The most memory of this process since it began. Linux's ru_maxrss begins with what the process before it had."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        (kib,) = (line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(kib) / 1e3
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def report_compile(order: str, import_s: float) -> None:
+    """The child's part of `compile_times`: compile what `order` (JSON) describes, print the figures as JSON."""
+    import polyml
+
+    job = json.loads(order)
+    benchmark = kernels.load(job["kernel"])
+    element = np.dtype(job["dtype"] or benchmark.dtype)
+    size = benchmark.sizes[job["preset"] or "MINI"]
+    arguments = tuple(benchmark.inputs(size, np.random.default_rng(0), element).values())
+    start = time.perf_counter()
+    if job["libraries"]:
+        import polyml.pipeline.compile  # isl, LLVM and the compiler itself
+    libraries_s = time.perf_counter() - start
+    kernel = polyml.kernel(fallback="error", **job["options"])(benchmark.kernel.py_func)
+    start = time.perf_counter()
+    stages, notes = _lowered(kernel, arguments) if job["preset"] else _called(kernel, arguments)
+    compile_s = time.perf_counter() - start
+    found = {
+        "import_s": import_s,
+        "libraries_s": libraries_s,
+        "compile_s": compile_s,
+        "stages": stages,
+        "peak_mb": _peak_mb(),
+        "from_cache": bool(kernel.from_cache),
+        "given_up": [note for note in notes if "given up" in note],
+    }
+    print(json.dumps(found))
+
+
+def _called(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+    """(stage -> seconds of the first call, no notes)"""
+    kernel(*arguments)
+    return dict(kernel.timings), ()
+
+
+def _lowered(kernel: Callable, arguments: tuple) -> tuple[dict[str, float], Sequence[str]]:
+    """(stage -> seconds to have code for the arguments, what was decided)"""
+    from polyml.runtime.loading import load
+
+    compiled = kernel.lower(*arguments)
+    load.load(compiled.artifact.object_code, compiled.artifact.entry)
+    return dict(compiled.timings), compiled.artifact.notes

@@ -1,0 +1,52 @@
+"""`polyml doctor --reduce` and `polyml bisect`: what becomes of a failure of the compiler that was kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from polyml.bundles.bundle import read
+from polyml.cli.inputs import output
+from polyml.errors import ConfigError
+from polyml.userfiles import reason, write_text
+
+
+def reduce(path: str, as_json: bool) -> int:
+    """Write a smaller bundle beside the given one. Exit status 1 where that does not fail."""
+    from polyml.defects.reduce import reduced
+
+    given = read(path)
+    found = reduced(given, _progress("variant"))
+    if found is None:
+        click.echo(f"{path}: {given.function} does not fail: the defect is mended here, or needs what is not in the bundle", err=True)
+        return 1
+    file = Path(path).parent / found.file
+    try:
+        write_text(file, found.text())
+    except OSError as problem:
+        raise ConfigError(f"{file} cannot be written: {reason(problem)}") from None
+    if as_json:
+        output.as_json({"bundle": str(file), "source": found.source, "failure": f"{found.error}: {found.message}"})
+    else:
+        click.echo(f"{found.source}\n{file}")
+    return 0
+
+
+def bisect(path: str, as_json: bool) -> int:
+    """Exit status 1 where a pass is found."""
+    from polyml.defects.bisect import bisect
+
+    found = bisect(read(path), _progress("lengths up to"))
+    if as_json:
+        output.as_json({**vars(found)})
+    else:
+        click.echo(str(found))
+    return 1 if found.culprit else 0
+
+
+def _progress(what: str):
+    """Tells a terminal how far it is."""
+    shown = sys.stderr.isatty()
+    return (lambda count: click.echo(f"\r{what} {count} ", nl=False, err=True)) if shown else lambda count: None

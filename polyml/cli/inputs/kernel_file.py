@@ -1,0 +1,173 @@
+"""FILE.py:FUNC, as written on the command line, as a kernel."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from polyml.errors import ConfigError, PolymlError
+from polyml.files import kind_of
+from polyml.input_limits import shown
+from polyml.userfiles import called, reason
+
+_LONGEST = 100  # characters of a name that others are compared with
+_MOST_BYTES = 16 << 20  # of a kernel's file
+_COMPANIONS = ("inputs", "reference")  # what a kernel's file defines besides the kernel
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kernel of a user's file. function: what Python defined, without the decorator. module: the whole file."""
+
+    file: Path
+    name: str
+    function: FunctionType
+    decorated: object
+    module: ModuleType
+
+    @property
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """The file's SIZES, preset -> name -> value, or {}."""
+        return vars(self.module).get("SIZES", {})
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether the file says which arguments fit its SIZES: inputs(size, rng) -> {parameter: value}."""
+        return self.sizes != {} and callable(vars(self.module).get("inputs"))
+
+
+def load_target(spec: str) -> Target:
+    """The kernel that `spec` names: FILE.py:FUNC, or FILE.py where the file has one kernel.
+
+    Raises ConfigError when the file does not exist or does not import, or when it has no such function.
+    """
+    file_text, _, name = spec.partition(":") if not _has_drive(spec) else (spec, "", "")
+    module = _import(_file(file_text))
+    file = Path(file_text)
+    kernels = _kernels(module)
+    chosen = name or _only(file, kernels)
+    if chosen not in kernels:
+        raise ConfigError(f"{file} has no function {shown(chosen)}", notes=_function_hints(chosen, kernels))
+    decorated = kernels[chosen]
+    return Target(file, chosen, getattr(decorated, "py_func", decorated), decorated, module)
+
+
+def _has_drive(spec: str) -> bool:
+    return len(spec) > 1 and spec[1] == ":" and _is(Path.is_file, spec)
+
+
+def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
+    """Whether a path leads to something of that kind; what is no path does not."""
+    try:
+        return kind(Path(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _file(text: str) -> Path:
+    """The regular file of that name."""
+    file = Path(text)
+    try:
+        with_kind = kind_of(file.stat())
+    except (OSError, ValueError) as problem:
+        why = "" if isinstance(problem, FileNotFoundError | NotADirectoryError) else f": {reason(problem)}"
+        raise ConfigError(f"there is no file {called(text)}{why}", notes=_file_hints(file)) from None
+    if with_kind != "a regular file":
+        raise ConfigError(f"{called(text)} is {with_kind}, not a regular file", notes=["expected FILE.py:FUNC"])
+    if file.stat().st_size > _MOST_BYTES:
+        raise ConfigError(f"{called(text)} is larger than the {_MOST_BYTES:,} bytes that are read of a kernel's file")
+    return file
+
+
+def _import(file: Path) -> ModuleType:
+    """The module of a file; what is wrong with it becomes a ConfigError that names the line."""
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    parts = importlib.util.spec_from_file_location(file.stem, file)
+    if parts is None or parts.loader is None:
+        raise ConfigError(f"{file} is no Python file", notes=["expected FILE.py:FUNC"])
+    module = importlib.util.module_from_spec(parts)
+    sys.modules.setdefault(file.stem, module)
+    with reported(file, "cannot be imported"):
+        parts.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def reported(file: Path, what: str) -> Iterator[None]:
+    """Whatever a user's file raises is reported with its line, and is not ours to handle; Ctrl-C stays Ctrl-C."""
+    try:
+        yield
+    except (PolymlError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise ConfigError(f"{file} {what}: {_told(error)}", notes=_where(file, error)) from error
+
+
+def _told(error: BaseException) -> str:
+    """The kind of an exception of a user's file, and its text if it has one."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _where(file: Path, error: BaseException) -> list[str]:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return [f"{file}:{error.lineno}"]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = {name for name in {f.filename for f in frames} if os.path.realpath(name) == os.path.realpath(file)}
+    return [f"{file}:{f.lineno}: {f.line}" for f in [f for f in frames if f.filename in own][-1:]]
+
+
+def _kernels(module: ModuleType) -> dict[str, object]:
+    """The file's own functions and decorated kernels, by name."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and _is_own(value, module) and (hasattr(value, "py_func") or _is_function(value))
+    }
+
+
+def _is_function(value: object) -> bool:
+    return isinstance(value, FunctionType)
+
+
+def _is_own(value: object, module: ModuleType) -> bool:
+    return getattr(getattr(value, "py_func", value), "__module__", None) == vars(module).get("__name__")
+
+
+def _only(file: Path, kernels: dict[str, object]) -> str:
+    decorated = [name for name, value in kernels.items() if hasattr(value, "py_func")]
+    decorated = decorated or [name for name in kernels if name not in _COMPANIONS]
+    if len(decorated) == 1:
+        return decorated[0]
+    example = [f"for example {file}:{decorated[0]}"] if decorated else []
+    raise ConfigError(f"which function of {file}?", notes=[_listed(kernels), *example])
+
+
+def _function_hints(name: str, kernels: dict[str, object]) -> list[str]:
+    near = difflib.get_close_matches(name[:_LONGEST], kernels, n=2)
+    return [*([f"did you mean {' or '.join(near)}?"] if near else []), _listed(kernels)]
+
+
+def _listed(kernels: dict[str, object]) -> str:
+    return f"it has {', '.join(sorted(kernels))}" if kernels else "it defines no function"
+
+
+def _file_hints(file: Path) -> list[str]:
+    folder = file.parent if _is(Path.is_dir, file.parent) else Path(".")
+    names = sorted(p.name for p in folder.glob("*.py"))
+    near = difflib.get_close_matches((file.name if file.suffix else f"{file.name}.py")[:_LONGEST], names, n=2)
+    if near:
+        return [f"did you mean {' or '.join(str(folder / n) for n in near)}?"]
+    return ["expected FILE.py:FUNC, as in kernels/gemm.py:gemm"]

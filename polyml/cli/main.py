@@ -1,0 +1,333 @@
+"""The command `polyml`: its options. Each subcommand's work is in a module of its own, imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from polyml.cli.inputs.whole_numbers import Whole
+from polyml.errors import ConfigError, PolymlError, ScheduleError, shortened
+
+_STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
+
+
+_FAILED, _USAGE = 1, 2  # exit statuses: what was asked for went wrong; what was asked, or a file that it names, cannot be read
+
+
+class _Errors(click.Group):
+    """A group that prints errors instead of tracebacks, and suggests commands."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, args)
+        except click.ClickException as error:
+            raise _shortened(error) from None
+
+    def invoke(self, context: click.Context) -> object:
+        status = _FAILED
+        try:
+            return super().invoke(context)
+        except PolymlError as error:
+            _complain(str(error))
+            status = _USAGE if isinstance(error, (ConfigError, ScheduleError)) else _FAILED
+        except click.ClickException as error:
+            raise _shortened(error) from None
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except MemoryError:
+            _complain("error: there is not enough memory for that\n  note: smaller sizes take less")
+        except Exception as error:  # a defect of polyml: still one line for the user, with the way to more
+            if context.params.get("traceback"):
+                raise
+            again = f"polyml --traceback {context.invoked_subcommand} ..."
+            _complain(f"error: {type(error).__name__}: {error}\n  note: a defect of polyml; `{again}` shows where")
+        context.exit(status)
+
+    def resolve_command(self, context: click.Context, args: list[str]):
+        import difflib
+
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(context), n=1)
+            if near and not getattr(error, "possibilities", None):  # newer versions of click say so themselves
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+def _shortened(error: click.ClickException) -> click.ClickException:
+    """The same without most of a very long word that it repeats."""
+    error.message = shortened(error.message)
+    return error
+
+
+def _complain(text: str) -> None:
+    click.echo(text.replace("error:", click.style("error:", fg="red", bold=True), 1), err=True)
+
+
+def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from polyml.cli.commands.doctor import version
+
+        click.echo(f"polyml {version('polyml')}")
+        context.exit()
+
+
+@click.group(cls=_Errors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print it.")
+@click.option("--traceback", is_flag=True, help="Show Python's traceback of an internal error.")
+def main(traceback: bool) -> None:
+    """Compile loops over NumPy arrays: bench, run and look at kernels."""
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
+_define = click.option("-D", "define", multiple=True, metavar="NAME=INTEGER", help="A size, as in -D N=1000.")
+_arg = click.option("--arg", "--type", "args", multiple=True, metavar="NAME=TYPE[N,M]",
+                    help="An argument's type or value: A=f64[N,M], A=f64[:,:], n=int, alpha=1.5.")  # fmt: skip
+_preset = click.option("--preset", default=None, help="A size of the file's SIZES; the first one if left out.")
+_fp = click.option("--fp", type=click.Choice(["strict", "reassociate", "fast"]), help="Floating point.")
+_threads = Whole(0, 256)
+_seed = Whole(0, 2**63 - 1)
+_order = click.option("--schedule", type=click.Choice(["auto", "source"]), help="source: keep the order of the loops.")
+_fusion = click.option("--fusion", type=click.Choice(["no", "max", "smart", "model"]), help="Which neighbouring nests become one.")
+
+_array = click.option("--array", metavar="ROWSxCOLUMNS", help="Of a systolic array, in place of the machine's, as in 16x16.")
+_dataflow = click.option("--dataflow", type=click.Choice(["os", "ws", "is", "auto", "all"]), default="auto", show_default=True,
+                         help="What stays in a systolic array's units: results, weights, inputs; all: every mapping.")  # fmt: skip
+_links = click.option("--links", type=click.Choice(["manhattan", "diagonal", "broadcast"]), default="manhattan", show_default=True,
+                      help="Of a systolic array's units: to four neighbours, to eight, or also wires along rows and columns.")  # fmt: skip
+_mapping = click.option("--mapping", multiple=True, metavar="TEXT",
+                        help='In place of those that are found: "t = i + j + k, x = i, y = j"; "S1: ..." of several nests.')  # fmt: skip
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--preset", default="LARGE", show_default=True, help="MINI, SMALL, MEDIUM, LARGE or EXTRALARGE.")
+@click.option("--threads", type=_threads, default=0, help="0: every core this process may use.")
+@click.option("--repeat", type=Whole(1, 10_000), default=5, show_default=True, help="Runs, of which the median counts.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), help="Element type of the float kernels.")
+@click.option("--check-only", is_flag=True, help="Compare with the reference, take no times.")
+@_fp
+@_order
+@_fusion
+@_json
+def bench(names, preset, threads, repeat, dtype, check_only, fp, schedule, fusion, as_json) -> None:
+    """Compile, check and time the kernels NAMES of kernels/, or `all`."""
+    from polyml.cli.commands.bench import bench as run
+
+    options = _given(fp=fp, schedule=schedule, fusion=fusion)
+    sys.exit(0 if run(names, preset, threads, repeat, dtype, check_only, options, as_json) else 1)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@click.option("--threads", type=_threads, help="0: every core this process may use.")
+@click.option("--repeat", type=Whole(0, 1_000_000), default=3, show_default=True, help="Runs after the first; the fastest counts.")
+@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
+@click.option("--load", metavar="FILE", help="A schedule to run with, as `polyml schedule --save` writes it.")
+@_fp
+@_order
+@_fusion
+@_json
+def run(target, define, args, preset, threads, repeat, seed, load, fp, schedule, fusion, as_json) -> None:
+    """Call a kernel on random arguments; print its results and times."""
+    from polyml.cli.commands.run import run
+
+    given = _given(threads=threads, fp=fp, schedule=schedule, fusion=fusion)
+    run(target, define, args, preset, repeat, seed, load, given, as_json)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@click.option("--stage", type=click.Choice(_STAGES), required=True, help="Which stage's result.")
+@_define
+@_arg
+@_preset
+@_fp
+@_order
+@_fusion
+@_json
+def show(target, stage, define, args, preset, fp, schedule, fusion, as_json) -> None:
+    """Print what a stage of the compiler makes of a kernel."""
+    from polyml.cli.commands.show import show
+
+    show(target, stage, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion), as_json)
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@_fp
+@_order
+@_fusion
+def explain(target, define, args, preset, fp, schedule, fusion) -> None:
+    """Say what is compiled of a kernel, why, and what each stage took."""
+    from polyml.cli.commands.show import explain
+
+    explain(target, define, args, preset, _given(fp=fp, schedule=schedule, fusion=fusion))
+
+
+@main.command()
+@click.argument("target", metavar="FILE.py:FUNC")
+@click.option("--save", metavar="FILE", help="Write the schedule to a file.")
+@click.option("--load", metavar="FILE", help="Take the schedule from a file and prove it again.")
+@click.option("--from", "start", type=click.Choice(["auto", "source"]), default="auto", help="source: the order of the source.")
+@_define
+@_arg
+@_preset
+@_fp
+def schedule(target, save, load, start, define, args, preset, fp) -> None:
+    """Print, save or check a kernel's schedule."""
+    from polyml.cli.commands.schedule import schedule
+
+    schedule(target, define, args, preset, save, load, start, _given(fp=fp))
+
+
+@main.command()
+@click.argument("spec", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
+              help="cuda: what threads of a GPU do; systolic: what an array of units does.")  # fmt: skip
+@click.option("--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda.")
+@click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
+@click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
+@click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
+@click.option("--threads", default="0", help="That run polyml's schedule, and whose rates count; 0: all of the machine.")
+@click.option("--no-simulation", is_flag=True, help="Leave out what takes longest: misses, and what follows from them.")
+@click.option("--address", "addresses", multiple=True, metavar="ARRAY=BYTES",
+              help="Where an array begins, which decides about conflicts, as in B=8192; the others follow one another.")  # fmt: skip
+@click.option("--coherent", is_flag=True, help="Lines that one thread writes leave the caches of others; count these misses too.")
+@_array
+@_dataflow
+@_links
+@_mapping
+@click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]), default="cycles",
+              show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
+@click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
+@click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
+@click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
+@_fp
+@_json
+def report(spec, define, args, preset, target, machine, block, cache, tile, threads, no_simulation, addresses, coherent, array,
+           dataflow, links, mapping, rank, svg, html, save, fp, as_json) -> None:  # fmt: skip
+    """Say where a kernel's data come from, what bounds it, and why."""
+    from polyml.cli.commands.report import report
+
+    asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block, "addresses": addresses}
+    asked |= {"coherent": coherent, "array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
+    files = {"svg": svg, "html": html, "save": save}
+    sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))
+
+
+@main.command()
+@click.argument("spec", metavar="FILE.py:FUNC")
+@_define
+@_arg
+@_preset
+@_array
+@click.option("--machine", metavar="NAME|FILE", help="A systolic array of `polyml machine --list`, or a TOML file.")
+@_dataflow
+@_links
+@_mapping
+@click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it.")
+@click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
+@click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
+@click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")
+@click.option("--seed", type=_seed, default=0, show_default=True, help="Of the random arguments.")
+@_fp
+@_json
+def simulate(spec, define, args, preset, array, machine, dataflow, links, mapping, engine, trace, listing, units, seed,
+             fp, as_json) -> None:  # fmt: skip
+    """Run a kernel on a systolic array, unit by unit, and compare its values with the compiled kernel's."""
+    from polyml.cli.commands.simulate import Shown, simulate
+
+    asked = {"array": array, "dataflow": dataflow, "links": links, "mapping": mapping}
+    shown = Shown(trace, listing, units, as_json)
+    sys.exit(simulate(spec, define, args, preset, seed, machine, asked, engine, shown, _given(fp=fp)))
+
+
+@main.command()
+@click.option("--reduce", "bundle", metavar="BUNDLE", help="Make a kept failure smaller instead: less text, smaller arrays.")
+@_json
+def doctor(bundle, as_json) -> None:
+    """Versions, CPU, threads, cache, failures of the compiler that are kept, and whether a small kernel compiles."""
+    if bundle is not None:
+        from polyml.cli.commands.defects import reduce
+
+        sys.exit(reduce(bundle, as_json))
+    from polyml.cli.commands.doctor import examine
+    from polyml.cli.inputs import output
+
+    findings = examine()
+    if as_json:
+        output.as_json({f.name: f.data for f in findings})
+    else:
+        output.pairs([(f.name, f.text, f.ok) for f in findings])
+    sys.exit(0 if all(f.ok for f in findings) else 1)
+
+
+@main.command()
+@click.argument("bundle", metavar="BUNDLE")
+@_json
+def bisect(bundle, as_json) -> None:
+    """Name the pass after which a program differs from plain Python, and the statement. `polyml doctor` lists BUNDLEs."""
+    from polyml.cli.commands.defects import bisect
+
+    sys.exit(bisect(bundle, as_json))
+
+
+@main.command()
+@click.argument("name", metavar="[NAME|FILE]", default="host")
+@click.option("--measure", is_flag=True, help="Measure what the host reaches, and keep it.")
+@click.option("--list", "names", is_flag=True, help="Print the names that are known.")
+@_json
+def machine(name, measure, names, as_json) -> None:
+    """Describe the host, a preset or a TOML file: caches, peaks, bandwidths, and where each figure comes from."""
+    from polyml.cli.commands import machine
+
+    sys.exit(machine.names() if names else machine.describe(name, measure, as_json))
+
+
+@main.group()
+def cache() -> None:
+    """The compiled kernels on disk."""
+
+
+@cache.command()
+@_json
+def info(as_json) -> None:
+    """Folder, number of kernels and schedules, size."""
+    from polyml.cli.commands.cache import info
+
+    info(as_json)
+
+
+@cache.command()
+@_json
+def clear(as_json) -> None:
+    """Remove every entry."""
+    from polyml.cli.commands.cache import clear
+
+    clear(as_json)
+
+
+@cache.command()
+@_json
+def verify(as_json) -> None:
+    """Read every entry and remove the damaged ones."""
+    from polyml.cli.commands.cache import verify
+
+    verify(as_json)
+
+
+def _given(**options: object) -> dict[str, object]:
+    """The options that were written on the command line."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,138 @@
+"""What is known where a loop is made, and proofs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from polyml.codegen.ir.linexpr import Lin
+from polyml.codegen.presburger.constraint_rows import NotSimple, both, innermost_loop, negated, row_key, tight, without
+from polyml.codegen.presburger.omega_test import Row, System, is_empty
+from polyml.polyhedra import Quotient
+
+MOST_PROOFS = 4000  # of rows at one place: past these, isl is faster
+SIZE = 1500  # of all parameters, in iterations that are looked at
+MOST_POINTS = 4
+
+
+class Point(NamedTuple):
+    """An iteration: what the loops around are, all parameters being SIZE."""
+
+    loops: tuple[int, ...] = ()
+
+    def value(self, row: Row) -> int:
+        """Of a row of parameters and loops alone."""
+        terms, total = row
+        for name, c in terms.items():
+            total += c * (SIZE if type(name) is str else self.loops[name[1]])
+        return total
+
+    def ends(self, rows: Iterable[Row]) -> tuple[int, int] | None:
+        """The first and the last iteration of the next loop, which the rows bound; None: there is none, or no end."""
+        low, high, name = [], [], ("loop", len(self.loops))
+        start = Point((*self.loops, 0))
+        for row in rows:
+            rest, c = start.value(row), row[0][name]
+            if c > 0:
+                low.append(-(rest // c))
+            else:
+                high.append(rest // -c)
+        return (max(low), min(high)) if low and high and max(low) <= min(high) else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """facts: about parameters. bounds: by loop, the rows that hold in it of which it is the innermost one. values: what the
+    loops' names are in the program, and by which number that is divided. outer: the same without the innermost loop; wider: the
+    same without the rows `more`; either or none is known. every: whether a tree of any kind is taken. quotients: what those of
+    one instance are in the program.
+    """
+
+    facts: System
+    bounds: tuple[tuple[Row, ...], ...] = ()
+    values: tuple[tuple[Lin, int], ...] = ()
+    outer: Place | None = None
+    wider: Place | None = None
+    more: tuple[Row, ...] = ()
+    every: bool = False
+    quotients: Mapping[Quotient, Lin] = field(default_factory=dict, compare=False)
+    _known: dict = field(default_factory=dict, init=False, compare=False)
+
+    @property
+    def depth(self) -> int:
+        return len(self.values)
+
+    def in_loop(self, rows: Iterable[Row], value: Lin, divisor: int) -> Place:
+        """Inside one more loop, which these bound."""
+        return Place(self.facts, (*self.bounds, tuple(rows)), (*self.values, (value, divisor)), outer=self, every=self.every)
+
+    def having(self, rows: Iterable[Row]) -> Place:
+        """The place where these hold as well."""
+        bounds, facts, more = [*self.bounds], [*self.facts.least], []
+        for row in rows:
+            innermost = innermost_loop(row)
+            known = facts if innermost < 0 else bounds[innermost]
+            if row in known:
+                continue
+            more.append(row)
+            if innermost < 0:
+                facts.append(row)
+            else:
+                bounds[innermost] = (*known, row)
+        if not more:
+            return self
+        facts = System(self.facts.equal, tuple(facts))
+        return Place(facts, tuple(bounds), self.values, wider=self, more=tuple(more), every=self.every)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Some iterations here. Of what does not hold in one of them there is no proof."""
+        if self.wider is not None:
+            return tuple(p for p in self.wider.points if all(p.value(row) >= 0 for row in self.more))
+        if self.outer is None:
+            return (Point(),) if all(Point().value(row) >= 0 for row in both(self.facts)) else ()
+        inside = [(p, ends) for p in self.outer.points if (ends := p.ends(self.bounds[-1])) is not None]
+        if len(inside) > MOST_POINTS // 2:
+            return tuple(Point((*p.loops, ends[k % 2])) for k, (p, ends) in enumerate(inside))
+        return tuple(Point((*p.loops, value)) for p, ends in inside for value in dict.fromkeys(ends))
+
+    def proves(self, row: Row) -> bool:
+        """Whether the loops around say that the row is at least 0: each loop, the innermost first, is put to its bound."""
+        row = tight(row)
+        if not row[0]:
+            return row[1] >= 0
+        key = row_key(row)
+        if key not in self._known:
+            if len(self._known) > MOST_PROOFS:
+                if self.every:
+                    return False
+                raise NotSimple
+            self._known[key] = self._proves(row)
+        return self._known[key]
+
+    def _proves(self, row: Row) -> bool:
+        innermost = innermost_loop(row)
+        if self.outer is not None and innermost < len(self.bounds) - 1:
+            return self.outer.proves(row)
+        if innermost < 0:
+            return self._is_fact(row)
+        name = ("loop", innermost)
+        factor = row[0][name]
+        ends = [bound for bound in self.bounds[innermost] if (bound[0][name] > 0) == (factor > 0)]
+        if len(ends) > 1 and any(point.value(row) < 0 for point in self.points):
+            return False
+        return any(self.proves(without(row, abs(bound[0][name]), bound, abs(factor))) for bound in ends)
+
+    def implies(self, row: Row) -> bool:
+        """The same, where it may also follow from loops further inside having iterations."""
+        rows = System(least=tuple(row for bounds in self.bounds for row in bounds))
+        return is_empty(self.facts & rows & System(least=(negated(row),))) is True
+
+    def _is_fact(self, row: Row) -> bool:
+        for name, c in row[0].items():
+            is_bounded = any(c * terms.get(name, 0) > 0 for terms, _ in self.facts.least)
+            if not is_bounded and not any(name in terms for terms, _ in self.facts.equal):
+                return False  # in that direction the parameter has no end
+        return is_empty(self.facts & System(least=(negated(row),))) is True

@@ -1,0 +1,87 @@
+"""Loops over tiles and the loops inside one, generated apart.
+
+    for w, a, ...: tile        [w, a, ...] are parameters to:        for t, i in the tile: S(t, i)
+
+isl makes the bounds of loops over tiles exact, so that no tile is empty; for tiles that lean against the loops inside this
+takes seconds to hours. Here they are those of the rational hull: an empty tile costs a test. With the tile's numbers being
+parameters, what is inside has no divisions left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.schedule.tree.bands import NODE, members_of, together
+from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+
+TILE = "tile_"  # the statement that stands for what is inside
+
+
+@dataclass(frozen=True)
+class Apart:
+    """outer: a schedule of instances TILE[names...]. inner: of the instances in the tile that the parameters `names` give.
+    tiles: { : what is known of these parameters }.
+    """
+
+    outer: isl.Schedule
+    inner: isl.Schedule
+    names: tuple[str, ...]
+    tiles: isl.Set
+
+
+def apart(schedule: isl.Schedule, context: isl.Set) -> Apart | None:
+    """A schedule whose outermost loops go over tiles, each said to be one loop; None for others, and where the hull has no
+    bounds. context: facts about parameters.
+    """
+    if not _is_tiled(schedule.get_root().child(0)):
+        return None
+    tree = parse_tree(str(schedule))
+    chain, inside = _chain(tree["child"])
+    members = [members_of(band)[0] for _, band in chain]
+    names = tuple(f"tile{k}" for k in range(len(members)))
+    tiles = polyhedra.rational_image(together(members), context).set_tuple_name(TILE)
+    if not tiles.is_bounded():
+        return None
+    outer: Tree = {}
+    place = f"{TILE}[{', '.join(names)}]"
+    for (marks, band), name in reversed(list(zip(chain, names))):
+        outer = {**band, "schedule": f"[{{ {place} -> [({name})] }}]"} | ({"child": outer} if outer else {})
+        for mark in reversed(marks):
+            outer = {"mark": mark, "child": outer}
+    domain = polyhedra.where(schedule.get_domain(), members, names)
+    return Apart(
+        isl.Schedule(print_tree({"domain": str(tiles), "child": outer})),
+        isl.Schedule(print_tree({"domain": str(domain), "child": inside})),
+        names,
+        polyhedra.as_facts(tiles, names),
+    )
+
+
+def _is_tiled(node: isl.ScheduleNode) -> bool:
+    while node.get_type() == NODE.mark:
+        node = node.child(0)
+    return _is_loop(node) and "floor" in str(node.band_get_partial_schedule())
+
+
+def _is_loop(node: isl.ScheduleNode) -> bool:
+    """Whether it is one loop that is said to stay one."""
+    if node.get_type() != NODE.band or node.band_n_member() != 1:
+        return False
+    return node.band_member_get_ast_loop_type(0) == isl.ast_loop_type.atomic
+
+
+def _chain(node: Tree) -> tuple[list[tuple[list[str], Tree]], Tree]:
+    """The loops over tiles, each with the marks above it and without what is inside; and what is inside them all."""
+    chain: list[tuple[list[str], Tree]] = []
+    while True:
+        marks, below = [], node
+        while "mark" in below:
+            marks.append(below["mark"])
+            below = below["child"]
+        if "schedule" not in below or "floor" not in below["schedule"] or "child" not in below:
+            return chain, node
+        chain.append((marks, {key: value for key, value in below.items() if key != "child"}))
+        node = below["child"]

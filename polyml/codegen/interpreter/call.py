@@ -1,0 +1,101 @@
+"""What a call brings to the arrays of a SCoP and takes from them, for those who run it without compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from polyml.codegen.interpreter.order import Env
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.dtypes import BY_PART
+from polyml.errors import BoundsError, PolymlOverflowError
+from polyml.model.core import call_interface
+from polyml.model.core.call_interface import ArrayResult
+from polyml.model.core.scop import Array, Check, Role, Scop
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.polyhedra import fix
+
+POISON = 0xA5  # every byte of an integer that was never written
+
+
+class UncertainBounds(BoundsError):
+    """An access or conversion under a data-dependent condition could be out of range: such a call runs as Python."""
+
+
+def begin(
+    scop: Scop, arguments: Mapping[str, object], others: Mapping[str, int] = {}
+) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """(sizes, arrays) of a call, by name. arguments: by the names of the kernel's parameters. others: sizes that are none of a call.
+
+    Memory that was not written reads as NaN, as bytes of POISON, or as True. Raises BoundsError, UncertainBounds, ValueError or
+    PolymlOverflowError for a violated check.
+    """
+    sizes = {p.name: call_interface.value(p, arguments) for p in scop.parameters}
+    for check in scop.checks:
+        _test(check, sizes)
+    sizes |= others
+    table = AccessTable(scop.context)
+    return sizes, {name: _memory(array, arguments, table, sizes) for name, array in scop.arrays.items()}
+
+
+def _test(check: Check, sizes: Mapping[str, int]) -> None:
+    if fix(check.violated, sizes).is_empty():
+        return
+    if check.may:
+        raise UncertainBounds(check.what, loc=check.loc)
+    if check.kind == "range":
+        raise PolymlOverflowError(check.what, loc=check.loc)
+    if check.kind == "shape":
+        raise ValueError(check.what)
+    raise BoundsError(check.what, loc=check.loc)
+
+
+def _memory(array: Array, arguments: Mapping[str, object], table: AccessTable, sizes: Env) -> np.ndarray:
+    if array.role is Role.ARGUMENT:
+        given = arguments[array.source_name or array.name]
+        given = _as_pairs(given) if array.pairs else given
+        if given.dtype != numpy_dtype(array.element) or given.ndim != len(array.shape):
+            raise TypeError(f"{array.name} is not of type {array.element} with {len(array.shape)} dimensions")
+        return given
+    shape = tuple(table.affine(extent).evaluate(sizes) for extent in array.shape)
+    if array.element.is_float:
+        return np.full(shape, np.nan, numpy_dtype(array.element))
+    if array.element.kind == "b":
+        return np.ones(shape, bool)
+    fresh = np.empty(shape, numpy_dtype(array.element))
+    fresh.fill(int.from_bytes([POISON] * fresh.itemsize, "little", signed=array.element.kind == "i"))
+    return fresh
+
+
+def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str, object]):
+    """What the kernel returns."""
+    values = []
+    for result, *imaginary in call_interface.returned(scop.results):
+        memory = arrays[result.array]
+        if isinstance(result, ArrayResult):
+            values.append(_returned(scop.arrays[result.array], memory, arguments))
+        elif imaginary:
+            joined = complex(float(memory), float(arrays[imaginary[0].array]))
+            values.append(joined if result.dtype.weak else numpy_dtype(result.whole).type(joined))
+        else:
+            values.append(memory[()].item() if result.dtype.weak else memory[()])
+    if scop.result_is_tuple:
+        return tuple(values)
+    return values[0] if values else None
+
+
+def _as_pairs(array: np.ndarray) -> np.ndarray:
+    """The parts of complex numbers, as a view with one more dimension, the first."""
+    parts = array.real
+    return np.lib.stride_tricks.as_strided(parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable)
+
+
+def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:
+    if not array.pairs:
+        return memory
+    if array.role is Role.ARGUMENT:
+        return arguments[array.source_name or array.name]
+    whole = np.empty(memory.shape[1:], BY_PART[array.element].numpy_name)
+    whole.real, whole.imag = memory
+    return whole

@@ -1,0 +1,166 @@
+"""The instances of a program in the order it runs them: what the nodes of `codegen.ir.program` mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from types import CodeType
+
+from polyml.codegen.ir.linexpr import Condition, Lin
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll
+
+Env = dict[str, int]  # the loop variables around a node, and the parameters
+Visit = Callable[[str, tuple[int, ...]], None]
+Execute = Callable[[list[Env]], None]
+
+ORDERS = ("source", "reversed", "shuffled")
+MOST_PHASES = 16  # places in a cache line where an array of numbers may begin
+_FUNCTIONS = {"__builtins__": {}, "min": min, "max": max}
+
+
+def walk(program: Program, sizes: Mapping[str, int], visit: Visit, *, order: str = "source", seed: int = 0) -> None:
+    """Call visit(statement, point) for every instance.
+
+    order: of the iterations of a parallel loop and of those a Jam runs together, whose order must not matter:
+    "source", "reversed", or "shuffled" by `seed`, which also says where in a cache line arrays begin.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
+    phases = {name: Random(f"{seed} {name}").randrange(MOST_PHASES) for name in program.phases}
+    team = {program.threads: threads(order), program.thread: 0} if program.threads else {}
+    _Walk(visit, order, seed, program).block(program.body)([{**sizes, **phases, **team}])
+
+
+def threads(order: str) -> int:
+    """How many threads the iterations of parallel loops are thought to run on, in turn."""
+    return 1 if order == "source" else 3
+
+
+def sequence(program: Program, sizes: Mapping[str, int], *, order: str = "source", seed: int = 0):
+    """The instances as a list of (statement, point), as `walk` visits them."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    walk(program, sizes, lambda name, point: found.append((name, point)), order=order, seed=seed)
+    return found
+
+
+def integer_code(e: Lin) -> CodeType:
+    """The expression, to be given to `evaluate` many times: its text is Python's."""
+    return compile(str(e), "<integer>", "eval")
+
+
+def tuple_code(expressions: Sequence[Lin]) -> CodeType:
+    return compile(f"({''.join(f'{e}, ' for e in expressions)})", "<integers>", "eval")
+
+
+def evaluate(code: CodeType, values: Env):
+    return eval(code, _FUNCTIONS, values)
+
+
+class _Walk:
+    """Turns nodes into functions of a list of environments, which differ in the variables of the Jams around the node.
+
+    An instance runs for every environment of the list before the next instance does.
+    """
+
+    def __init__(self, visit: Visit, order: str, seed: int, program: Program):
+        self._visit, self._order, self._random = visit, order, Random(seed)
+        self._thread, self._threads = program.thread, threads(order)
+
+    def block(self, nodes: tuple[Node, ...]) -> Execute:
+        parts = [self._node(node) for node in nodes]
+
+        def execute(envs: list[Env]) -> None:
+            for part in parts:
+                part(envs)
+
+        return execute
+
+    def _node(self, node: Node) -> Execute:
+        if isinstance(node, Instance):
+            return self._instance(node)
+        if isinstance(node, Loop):
+            return self._loop(node)
+        if isinstance(node, Guard):
+            return self._guard(node)
+        return self._jam(node) if isinstance(node, Jam) else self._unroll(node)
+
+    def _instance(self, node: Instance) -> Execute:
+        point = tuple_code(node.point)
+
+        def execute(envs: list[Env]) -> None:
+            for env in envs:
+                self._visit(node.statement, evaluate(point, env))
+
+        return execute
+
+    def _loop(self, node: Loop) -> Execute:
+        lower, upper, body = tuple_code(node.lower), tuple_code(node.upper), self.block(node.body)
+
+        def execute(envs: list[Env]) -> None:
+            first = _common(node, (max(evaluate(lower, env)) for env in envs))
+            last = _common(node, (min(evaluate(upper, env)) for env in envs))
+            iterations = list(range(first, last + 1, node.step))
+            if node.last:
+                envs = [{**env, node.last: last} for env in envs]
+            for number, value in enumerate(self._any_order(iterations) if node.parallel else iterations):
+                team = {self._thread: number % self._threads} if node.parallel and self._thread else {}
+                body([{**env, node.var: value, **team} for env in envs])
+
+        return execute
+
+    def _guard(self, node: Guard) -> Execute:
+        condition, body = _condition_code(node.condition), self.block(node.body)
+
+        def execute(envs: list[Env]) -> None:
+            inside = [env for env in envs if evaluate(condition, env)]
+            if inside:
+                body(inside)
+
+        return execute
+
+    def _jam(self, node: Jam) -> Execute:
+        base, body = integer_code(node.base), self.block(node.body)
+        limit = None if node.limit is None else integer_code(node.limit)
+
+        def execute(envs: list[Env]) -> None:
+            inner = []
+            for env in envs:
+                first = evaluate(base, env)
+                last = first + node.count * node.lanes - 1
+                if limit is not None:
+                    last = min(last, evaluate(limit, env))
+                inner += [{**env, node.var: value} for value in range(first, last + 1)]
+            if node.scans:
+                for env in inner:
+                    body([env])
+            elif inner:
+                body(self._any_order(inner))
+
+        return execute
+
+    def _unroll(self, node: Unroll) -> Execute:
+        base, body = integer_code(node.base), self.block(node.body)
+
+        def execute(envs: list[Env]) -> None:
+            first = _common(node, (evaluate(base, env) for env in envs))
+            for value in range(first, first + node.count):
+                body([{**env, node.var: value} for env in envs])
+
+        return execute
+
+    def _any_order(self, items: list) -> list:
+        if self._order == "reversed":
+            return items[::-1]
+        return self._random.sample(items, len(items)) if self._order == "shuffled" else items
+
+
+def _common(node: Loop | Unroll, values) -> int:
+    """The value that all environments agree on."""
+    distinct = set(values)
+    if len(distinct) != 1:
+        raise ValueError(f"the bounds of loop {node.var} differ between iterations that run together: {distinct}")
+    return distinct.pop()
+
+
+def _condition_code(condition: Condition) -> CodeType:
+    return compile(str(condition), "<condition>", "eval")

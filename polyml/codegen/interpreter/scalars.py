@@ -1,0 +1,127 @@
+"""Typed values of statements, computed with NumPy scalars of exactly their types.
+
+A Python int (PYINT) is a Python int that must stay in 64 bits; every other value is a NumPy scalar, PYFLOAT a float64
+and PYBOOL a NumPy bool. Floating results are IEEE's; an integer divided by zero is 0.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from polyml.dtypes import PYINT, DType
+from polyml.errors import PolymlOverflowError
+from polyml.frontend import syntax
+from polyml.frontend.elementwise_functions import MATH_NAMES
+from polyml.numpy_dtypes import numpy_dtype
+
+_COMPARE = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def typed(value, dtype: DType):
+    """The value, which must have the type already: only Python's numbers and NumPy's are made into one another."""
+    if dtype == PYINT:
+        if not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{value!r} is not of type {dtype}")
+        return python_int(value)
+    if isinstance(value, (bool, float)):
+        value = np.bool_(value) if isinstance(value, bool) else np.float64(value)
+    if not isinstance(value, np.generic) or value.dtype != numpy_dtype(dtype):
+        raise TypeError(f"{value!r} is not of type {dtype}")
+    return value
+
+
+def python_int(value) -> int:
+    """The number as a Python int. PolymlOverflowError outside 64 bits."""
+    value = int(value)
+    if not -(2**63) <= value < 2**63:
+        raise PolymlOverflowError(f"the Python int {value} leaves 64 bits")
+    return value
+
+
+def cast(value, to: DType):
+    """NumPy's astype; a Python int must fit an integer type, as in NumPy 2."""
+    if to == PYINT:
+        if isinstance(value, np.generic) and not np.isfinite(value):
+            raise PolymlOverflowError(f"{value} has no value as a Python int")
+        return python_int(value)
+    if isinstance(value, int) and to.is_integer:
+        limits = np.iinfo(to.numpy_name)
+        if not limits.min <= value <= limits.max:
+            raise PolymlOverflowError(f"the Python int {value} does not fit {to}")
+        return numpy_dtype(to).type(value)
+    number = np.int64(value) if isinstance(value, int) else value
+    return number.astype(numpy_dtype(to))
+
+
+def constant(node: syntax.Const):
+    if node.dtype == PYINT:
+        return python_int(node.value)
+    if isinstance(node.value, int) and node.dtype.is_integer:
+        return cast(node.value, node.dtype)
+    return numpy_dtype(node.dtype).type(node.value)
+
+
+def unary(op: str, value):
+    if op == "not":
+        return np.bool_(not value)
+    return {"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](value)
+
+
+def binary(op: str, a, b):
+    """Python's rules: // and % floor, min and max keep the first operand unless the second is better."""
+    if op == "min":
+        return b if b < a else a
+    if op == "max":
+        return b if b > a else a
+    if isinstance(a, int) and isinstance(b, int):
+        return _python_integers(op, a, b)
+    return _NUMPY[op](a, b)
+
+
+def compare(op: str, a, b) -> np.bool_:
+    return np.bool_(_COMPARE[op](a, b))
+
+
+def call(function: str, module: str, args: list):
+    function, _, part = function.partition(".")
+    if part:  # of a function of complex numbers, whose arguments are parts too
+        numbers = [np.complex128(complex(*pair)) for pair in zip(args[::2], args[1::2])]
+        return getattr(call(function, module, numbers), part)
+    if module == "builtins":
+        return abs(*args) if function == "abs" else binary("**", *args)
+    if module == "math":
+        return _math(function, args)
+    return getattr(np, {"pow": "power"}.get(function, function))(*args)
+
+
+_NUMPY = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
+
+
+def _python_integers(op: str, a: int, b: int):
+    if op == "/":
+        return np.float64(a) / np.float64(b)
+    if op in ("//", "%") and b == 0:
+        return 0
+    if op in ("**", "<<") and b > 64 and a not in (-1, 0, 1):
+        raise PolymlOverflowError(f"the Python int {a} {op} {b} leaves 64 bits")
+    return _NUMPY[op](a, b)
+
+
+def _math(function: str, args: list):
+    """math's function where it has a value, else what IEEE says: NumPy's."""
+    known = getattr(math, MATH_NAMES.get(function, function), None)
+    if known is not None:
+        try:
+            return known(*args)
+        except (ValueError, OverflowError):
+            pass
+    return getattr(np, {"pow": "power"}.get(function, function))(*args)

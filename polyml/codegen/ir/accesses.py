@@ -1,0 +1,59 @@
+"""Subscripts and affine values of a statement as integer expressions of its iterators."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml.codegen.astgen.build import condition_expression, integer_expression
+from polyml.codegen.ir.linexpr import Condition, Lin
+from polyml.model.core.scop import Access, Statement
+
+
+class AccessTable:
+    """Remembers the integer form of every access and affine value of one SCoP."""
+
+    def __init__(self, context: isl.Set):
+        self._context = context
+        self._known: dict[int, tuple[object, Lin]] = {}
+
+    def subscripts(self, access: Access) -> tuple[Lin, ...]:
+        """One expression of the statement's iterators per dimension."""
+        return tuple(self.affine(s) for s in access.subscripts)
+
+    def affine(self, value: isl.PwAff) -> Lin:
+        """{ S[i,j] -> [(e)] } as an expression of i and j."""
+        hit = self._known.get(id(value))
+        if hit is None:
+            hit = self._known[id(value)] = (value, integer_expression(as_parameters(value)))
+        return hit[1]
+
+    def condition(self, violated: isl.Set) -> Condition:
+        return condition_expression(violated, self._context)
+
+
+_TUPLE = re.compile(r"(?:[A-Za-z_]\w*)?\[([^\[\]]*)\] -> \[")
+_PARAMETERS = re.compile(r"^\[([^\]]*)\] -> \{")
+
+
+def as_parameters(value: isl.PwAff) -> isl.PwAff:
+    """{ S[i,j] -> [(e)] } with i and j as parameters: [i, j] -> { [(e)] }."""
+    return _as_parameters(str(value))
+
+
+@lru_cache(maxsize=4096)
+def _as_parameters(text: str) -> isl.PwAff:
+    header = _PARAMETERS.match(text)
+    names = header.group(1).split(", ") if header else []
+    body = text[text.index("{") :]
+    found = _TUPLE.search(body)
+    if found and found.group(1):
+        names += found.group(1).split(", ")
+    body = _TUPLE.sub("[", body)
+    return isl.PwAff(f"[{', '.join(n for n in names if n)}] -> {body}")
+
+
+def reads_and_write(statement: Statement) -> tuple[Access, ...]:
+    return (*statement.reads, statement.write)

@@ -1,0 +1,114 @@
+"""Where arrays lie in the memory that is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from polyml.codegen.ir.program import Program, Window, loops
+from polyml.errors import ConfigError
+from polyml.frontend.syntax import ArrayType
+from polyml.model.core.scop import Array, Role, Scop
+from polyml.polyhedra import value_at
+
+_COPY_GAP, _COPY_ALIGNMENT = 127, 64  # bytes, as the compiled kernel has them
+
+
+@dataclass(frozen=True)
+class Placed:
+    """address: of the first element. strides: bytes between neighbours, per dimension. size_bytes: from the first element to
+    behind the last one. copies: one for each thread where each has its own, so many bytes apart.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size_bytes: int
+    copies: int = 1
+    apart_bytes: int = 0
+
+    @property
+    def element_bytes(self) -> int:
+        return min(self.strides, default=self.size_bytes)
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size_bytes + (self.copies - 1) * self.apart_bytes
+
+
+def placed(
+    program: Program, sizes: Mapping[str, int], alignment: int = 64, addresses: Mapping[str, int] | None = None, threads: int = 1
+) -> dict[str, Placed]:
+    """Every array in memory, row by row: the arguments in their order, then results and local arrays, each behind the one
+    before at a multiple of `alignment`, but those with given addresses there. So many threads have their own of some.
+
+    sizes: of the program's parameters. An argument's memory is that of an array made for these sizes, not a part of another.
+    """
+    known = {**sizes, program.threads: threads} if program.threads else sizes
+    own = {array for loop in loops(program.body) for array in loop.private}
+    return _placed(program.scop, program.windows, known, alignment, addresses or {}, dict.fromkeys(own, threads))
+
+
+def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], scop: Scop) -> None:
+    """Raise ConfigError for addresses of arrays that are not there, that split an element, or where arrays lie in one another. places:
+    with these addresses.
+    """
+    known = [array.name for array in _in_order(scop)]
+    for name, address in addresses.items():
+        if name not in places:
+            raise ConfigError(f"there is no array {name} to begin at {address:,}", notes=[f"expected one of {', '.join(known)}"])
+        if address % scop.arrays[name].element.size_bytes:
+            size = scop.arrays[name].element.size_bytes
+            raise ConfigError(f"{name} cannot begin at {address:,}", notes=[f"expected a multiple of {size}, the bytes of an element"])
+    order = sorted((name for name in places if places[name].size_bytes), key=lambda name: places[name].address)
+    for one, other in pairwise(order):
+        if places[one].end > places[other].address:
+            notes = [f"{one} has the bytes from {places[one].address:,} to {places[one].end - 1:,}, {other} begins at {places[other].address:,}"]
+            raise ConfigError(f"{one} and {other} would lie in one another", notes=notes)
+
+
+def placed_whole(scop: Scop, sizes: Mapping[str, int], alignment: int = 64) -> dict[str, Placed]:
+    """As `placed` where local arrays have memory for all of their elements."""
+    return _placed(scop, {}, sizes, alignment, {}, {})
+
+
+def _placed(
+    scop: Scop, windows: Mapping[str, Window], sizes: Mapping[str, int], alignment: int, addresses: Mapping[str, int],
+    copies: Mapping[str, int],
+) -> dict[str, Placed]:  # fmt: skip
+    found: dict[str, Placed] = {}
+    end = 0
+    for array in _in_order(scop):
+        shape = _shape(windows.get(array.name), array, sizes)
+        strides = [array.element.size_bytes * prod(shape[dim + 1 :]) for dim in range(len(shape))]
+        if array.pairs:  # both parts of a number are neighbours
+            part, *others = shape
+            rows = [array.element.size_bytes * part * prod(others[dim + 1 :]) for dim in range(len(others))]
+            strides = [array.element.size_bytes, *rows]
+        address = addresses.get(array.name, -(-end // alignment) * alignment)
+        size_bytes = array.element.size_bytes * prod(shape)
+        apart_bytes = size_bytes + _COPY_GAP & -_COPY_ALIGNMENT
+        found[array.name] = Placed(address, shape, tuple(strides), size_bytes, copies.get(array.name, 1), apart_bytes)
+        end = max(end, found[array.name].end)
+    return found
+
+
+def in_memory(array: Array) -> bool:
+    """Whether its elements are in memory; the kernel's own scalars are in registers."""
+    return array.role is not Role.LOCAL or bool(array.shape)
+
+
+def _in_order(scop: Scop) -> list[Array]:
+    arrays = {a.source_name or a.name: a for a in scop.arrays.values() if a.role is Role.ARGUMENT}
+    given = [arrays[p] for p, kind in zip(scop.params, scop.types) if isinstance(kind, ArrayType) and p in arrays]
+    others = [a for a in scop.arrays.values() if a.role is not Role.ARGUMENT and in_memory(a)]
+    return [*given, *others]
+
+
+def _shape(window: Window | None, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    shape = [value_at(extent, sizes) for extent in array.shape]
+    if window is not None:
+        shape = [extent if length is None else length for extent, length in zip(shape, window.lengths)]
+    return tuple(shape)

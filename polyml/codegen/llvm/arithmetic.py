@@ -1,0 +1,463 @@
+"""Expressions of statements -> LLVM instructions, on one number or on a vector of lanes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polyml.codegen.llvm.builder import Function
+from polyml.dtypes import BF16, BOOL, F32, F64, I64, U32, DType
+from polyml.frontend.elementwise_functions import MATH_NAMES
+
+
+@dataclass(frozen=True)
+class Val:
+    """An SSA value of element type dtype; lanes 1 is a plain number."""
+
+    ssa: str
+    dtype: DType
+    lanes: int = 1
+
+    @property
+    def type(self) -> str:
+        return vector_type(register_type(self.dtype), self.lanes)
+
+
+def register_type(dtype: DType) -> str:
+    """The LLVM type of a value: bool is i1 in registers, bfloat16 its bits."""
+    if dtype.kind == "b":
+        return "i1"
+    if dtype == BF16:
+        return "i16"
+    return {64: "double", 32: "float", 16: "half"}[dtype.bits] if dtype.is_float else f"i{dtype.bits}"
+
+
+def memory_type(dtype: DType) -> str:
+    """The LLVM type of an element in memory: bool is one byte."""
+    return "i8" if dtype.kind == "b" else register_type(dtype)
+
+
+def vector_type(element: str, lanes: int) -> str:
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def name_suffix(kind: str) -> str:
+    """How intrinsics name a type: f64, f32, f16, i32."""
+    return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
+
+
+def literal(value: object, dtype: DType) -> str:
+    """value as an LLVM constant of dtype."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.is_float:
+        number = float(value)
+        if dtype == BF16:
+            return str(struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
+        if dtype.bits == 16:
+            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
+        if dtype.bits == 32:  # LLVM writes a float as the double of the same value
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    wrapped = int(value) & ((1 << dtype.bits) - 1)
+    return str(wrapped - (1 << dtype.bits) if wrapped >> (dtype.bits - 1) else wrapped)
+
+
+_FLOAT_COMPARE = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
+_SIGNED_COMPARE = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
+_UNSIGNED_COMPARE = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
+
+# one LLVM intrinsic, also on vectors; correctly rounded
+_INTRINSICS = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "rint": "nearbyint",
+    "copysign": "copysign",
+    "fabs": "fabs",
+}
+# the C library's function of the same meaning, one lane at a time; `elementary` has the others
+_LIBM = ("erf", "fmod")
+
+
+class Arithmetic:
+    """Instructions of one function. Equal operations on equal values inside one region are emitted once.
+
+    flags: fast-math flags of every floating operation ("", "contract ", "fast ").
+    declared: the module's external functions, filled as they are used.
+    fused: whether llvm.fmuladd rounds once, as on processors that have such an instruction.
+    """
+
+    def __init__(self, function: Function, flags: str, declared: dict[str, str], fused: bool):
+        self._function, self._flags, self._declared, self.fused = function, flags, declared, fused
+        self._seen: dict[str, str] = {}
+        self._compared: dict[str, tuple[str, Val, Val]] = {}  # by name, comparisons of integers
+
+    def forget(self) -> None:
+        """Start a region: values of the last one need not dominate it."""
+        self._seen.clear()
+
+    def once(self, operation: str) -> str:
+        """The name of a pure operation's result."""
+        known = self._seen.get(operation)
+        if known is None:
+            known = self._seen[operation] = self._function.emit(operation)
+        return known
+
+    def where_any(self, condition: Val, value: Val, otherwise: Callable[[], Val]) -> Val:
+        """The value, but where the condition holds in any lane what `otherwise` emits, behind a branch."""
+        fn, kind = self._function, vector_type("i1", condition.lanes)
+        found = condition.ssa
+        if condition.lanes > 1:
+            found = self.call(f"llvm.vector.reduce.or.v{condition.lanes}i1", "i1", [(kind, condition.ssa)])
+        usual, seldom, after = fn.current, fn.block("seldom"), fn.block("after")
+        fn.branch(found, seldom, after)
+        fn.current, before = seldom, dict(self._seen)
+        other = otherwise()
+        self._seen = before  # what the branch computed does not reach what follows it
+        fn.jump(after)
+        seldom, fn.current = fn.current, after
+        result = fn.name()
+        after.phis.append(
+            f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]"
+        )
+        return Val(result, value.dtype, value.lanes)
+
+    def splat(self, value: Val, lanes: int) -> Val:
+        """The number in every lane."""
+        if value.lanes == lanes:
+            return value
+        element = register_type(value.dtype)
+        if not value.ssa.startswith("%"):
+            lane = f"{element} {value.ssa}"
+            return Val(f"<{', '.join([lane] * lanes)}>", value.dtype, lanes)
+        kind = vector_type(element, lanes)
+        first = self.once(f"insertelement {kind} poison, {element} {value.ssa}, i32 0")
+        every = self.once(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return Val(every, value.dtype, lanes)
+
+    def together(self, *values: Val) -> tuple[Val, ...]:
+        lanes = max(v.lanes for v in values)
+        return tuple(self.splat(v, lanes) for v in values)
+
+    def call(self, name: str, result: str, args: list[tuple[str, str]]) -> str:
+        self._declared.setdefault(name, f"declare {result} @{name}({', '.join(t for t, _ in args)})")
+        return self.once(f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
+
+    def intrinsic(self, stem: str, *values: Val) -> Val:
+        values = self.together(*values)
+        head = values[0]
+        suffix = name_suffix(register_type(head.dtype))
+        suffix = suffix if head.lanes == 1 else f"v{head.lanes}{suffix}"
+        ssa = self.call(f"llvm.{stem}.{suffix}", head.type, [(v.type, v.ssa) for v in values])
+        return Val(ssa, head.dtype, head.lanes)
+
+    def select(self, condition: Val, then: Val, orelse: Val) -> Val:
+        if then == orelse:
+            return then
+        op, *sides = self._compared.get(condition.ssa, ("",))
+        condition, then, orelse = self.together(condition, then, orelse)
+        if sides in ([then, orelse], [orelse, then]):  # LLVM does not see an extreme in a select of lanes
+            least = (op in ("<", "<=")) == (sides[0] == then)
+            return self.intrinsic(f"{'s' if then.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", then, orelse)
+        ssa = self.once(f"select {condition.type} {condition.ssa}, {then.type} {then.ssa}, {orelse.type} {orelse.ssa}")
+        return Val(ssa, then.dtype, then.lanes)
+
+    def compare(self, op: str, left: Val, right: Val) -> Val:
+        left, right = self.together(left, right)
+        if left.dtype.is_float:
+            ssa = self.once(f"fcmp {_FLOAT_COMPARE[op]} {left.type} {left.ssa}, {right.ssa}")
+        else:
+            table = _SIGNED_COMPARE if left.dtype.kind == "i" else _UNSIGNED_COMPARE
+            ssa = self.once(f"icmp {table[op]} {left.type} {left.ssa}, {right.ssa}")
+            if left.dtype.is_integer and op not in ("==", "!="):
+                self._compared[ssa] = op, left, right
+        return Val(ssa, BOOL, left.lanes)
+
+    def truth(self, value: Val) -> Val:
+        """value != 0."""
+        if value.dtype.kind == "b":
+            return value
+        return self.compare("!=", value, Val(literal(0, value.dtype), value.dtype))
+
+    def logical(self, op: str, left: Val, right: Val) -> Val:
+        """op: "and" "or" "xor" on integers or truth values."""
+        left, right = self.together(left, right)
+        return Val(self.once(f"{op} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+
+    def invert(self, value: Val) -> Val:
+        ones = Val("true" if value.dtype.kind == "b" else "-1", value.dtype)
+        return self.logical("xor", value, ones)
+
+    def plain(self, op: str, left: Val, right: Val) -> Val:
+        """+ - * on wrapping integers or floats, / on floats, & | ^ on integers."""
+        left, right = self.together(left, right)
+        if left.dtype.is_float:
+            name = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op]
+            return Val(self.once(f"{name} {self._flags}{left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+        if left.dtype.kind == "b":  # NumPy: + is or, * is and on booleans
+            name = {"+": "or", "*": "and", "&": "and", "|": "or", "^": "xor"}[op]
+        else:
+            name = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}[op]
+        return Val(self.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+
+    def negate(self, value: Val) -> Val:
+        if value.dtype.is_float:
+            return Val(self.once(f"fneg {self._flags}{value.type} {value.ssa}"), value.dtype, value.lanes)
+        return self.plain("-", Val("0", value.dtype), value)
+
+    def shift(self, op: str, left: Val, right: Val) -> Val:
+        """<< and >> as NumPy defines them: a shift by the width or more gives 0, or the sign for a signed >>."""
+        left, right = self.together(left, right)
+        width = Val(str(left.dtype.bits), left.dtype)
+        inside = self._unsigned_below(right, width)
+        safe = self.select(inside, right, Val("0", left.dtype))
+        name = "shl" if op == "<<" else "ashr" if left.dtype.kind == "i" else "lshr"
+        shifted = Val(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+        outside: Val = Val("0", left.dtype)
+        if name == "ashr":
+            outside = self.select(self.compare("<", left, outside), Val("-1", left.dtype), outside)
+        return self.select(inside, shifted, outside)
+
+    def _unsigned_below(self, left: Val, right: Val) -> Val:
+        left, right = self.together(left, right)
+        return Val(self.once(f"icmp ult {left.type} {left.ssa}, {right.ssa}"), BOOL, left.lanes)
+
+    def floor_divide(self, left: Val, right: Val, remainder: bool) -> Val:
+        """// and % as NumPy's: they floor; integers divided by zero give 0."""
+        if left.dtype.is_float:
+            return self._float_floor_divide(left, right, remainder)
+        left, right = self.together(left, right)
+        zero, one = Val("0", left.dtype), Val("1", left.dtype)
+        by_zero = self.compare("==", right, zero)
+        if left.dtype.kind == "u":
+            safe = self.select(by_zero, one, right)
+            name = "urem" if remainder else "udiv"
+            quotient = Val(self.once(f"{name} {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+            return self.select(by_zero, zero, quotient)
+        least = Val(literal(1 << (left.dtype.bits - 1), left.dtype), left.dtype)
+        leaves = self.logical("and", self.compare("==", left, least), self.compare("==", right, Val("-1", left.dtype)))
+        safe = self.select(self.logical("or", by_zero, leaves), one, right)
+        quotient = Val(self.once(f"sdiv {left.type} {left.ssa}, {safe.ssa}"), left.dtype, left.lanes)
+        rest = self.plain("-", left, self.plain("*", quotient, safe))
+        opposite = self.compare("<", self.logical("xor", rest, safe), zero)
+        adjust = self.logical("and", self.compare("!=", rest, zero), opposite)
+        if remainder:
+            result = self.select(adjust, self.plain("+", rest, safe), rest)
+            return self.select(self.logical("or", by_zero, leaves), zero, result)
+        result = self.select(adjust, self.plain("-", quotient, one), quotient)
+        return self.select(by_zero, zero, result)
+
+    def _float_floor_divide(self, left: Val, right: Val, remainder: bool) -> Val:
+        """NumPy's npy_divmod: the remainder is exact (fmod) and takes the divisor's sign."""
+        left, right = self.together(left, right)
+        zero = Val(literal(0, left.dtype), left.dtype)
+        rest = self.library("fmod", left, right)
+        negative_zero_safe = self.compare("!=", rest, zero)
+        differs = self.logical("xor", self.compare("<", right, zero), self.compare("<", rest, zero))
+        adjust = self.logical("and", negative_zero_safe, differs)
+        moved = self.select(adjust, self.plain("+", rest, right), rest)
+        if remainder:
+            signed_zero = self.intrinsic("copysign", zero if left.lanes == 1 else self.splat(zero, left.lanes), right)
+            result = self.select(negative_zero_safe, moved, signed_zero)
+            return self.select(self.compare("==", right, zero), rest, result)
+        quotient = self.plain("/", self.plain("-", left, rest), right)
+        quotient = self.select(adjust, self.plain("-", quotient, Val(literal(1, left.dtype), left.dtype)), quotient)
+        floor = self.intrinsic("floor", quotient)
+        half = Val(literal(0.5, left.dtype), left.dtype)
+        up = self.compare(">", self.plain("-", quotient, floor), half)
+        rounded = self.select(up, self.plain("+", floor, Val(literal(1, left.dtype), left.dtype)), floor)
+        whole = self.plain("/", left, right)
+        signed_zero = self.intrinsic("copysign", self.splat(zero, left.lanes), whole)
+        result = self.select(self.compare("!=", quotient, zero), rounded, signed_zero)
+        return self.select(self.compare("==", right, zero), whole, result)
+
+    def minimum(self, op: str, left: Val, right: Val) -> Val:
+        """Python's min and max: the first operand unless the second is strictly smaller (greater)."""
+        return self.select(self.compare("<" if op == "min" else ">", right, left), right, left)
+
+    def convert(self, value: Val, to: DType) -> Val:
+        """NumPy's astype."""
+        source = value.dtype
+        if BF16 in (source, to) and source != to:
+            return self._upper_half(self.convert(value, F32)) if to == BF16 else self.convert(self._extended(value), to)
+        if register_type(source) == register_type(to) and (source.kind == to.kind or source.bits != 8):
+            return Val(value.ssa, to, value.lanes)
+        if to.kind == "b":
+            return self.truth(value)
+        if source.kind == "b":
+            name = "uitofp" if to.is_float else "zext"
+            return self._conversion(name, value, to)
+        if source.bits == 64 and to.bits == 16 and source.is_float and to.is_float:
+            return self.convert(self._rounded_to_odd(value), to)
+        if source.is_float and to.is_float:
+            return self._conversion("fpext" if to.bits > source.bits else "fptrunc", value, to)
+        if to.is_float:
+            return self._conversion("sitofp" if source.kind == "i" else "uitofp", value, to)
+        if not source.is_float:
+            if to.bits < source.bits:
+                return self._conversion("trunc", value, to)
+            if to.bits == source.bits:
+                return Val(value.ssa, to, value.lanes)
+            return self._conversion("sext" if source.kind == "i" else "zext", value, to)
+        return self._float_to_integer(value, to)
+
+    def _extended(self, value: Val) -> Val:
+        """A bfloat16, which is the upper half of a float, as that float."""
+        bits = self._conversion("zext", value, U32)
+        return self._conversion("bitcast", self._moved("shl", bits), F32)
+
+    def _upper_half(self, value: Val) -> Val:
+        """A float as the nearest bfloat16, the even one of two; of a NaN only the sign is kept."""
+        bits = self._conversion("bitcast", value, U32)
+        high = self._moved("lshr", bits)
+        below_half, last, sign, nan = (Val(str(n), U32) for n in (0x7FFF, 1, 0x8000, 0x7FC0))
+        more = self.plain("+", self.logical("and", high, last), below_half)
+        nearest = self._moved("lshr", self.plain("+", bits, more))
+        odd = self.logical("or", self.logical("and", high, sign), nan)
+        return self._conversion("trunc", self.select(self.compare("!=", value, value), odd, nearest), BF16)
+
+    def _moved(self, shift: str, bits: Val) -> Val:
+        """By half a word."""
+        by = self.splat(Val("16", U32), bits.lanes)
+        return Val(self.once(f"{shift} {bits.type} {bits.ssa}, {by.ssa}"), U32, bits.lanes)
+
+    def _rounded_to_odd(self, value: Val) -> Val:
+        """A double as a float whose last bit tells whether bits were cut off: rounding it again is as rounding once."""
+        lanes = value.lanes
+        integers = vector_type("i64", lanes)
+        bits = self.once(f"bitcast {value.type} {value.ssa} to {integers}")
+        mask, low, one = (self.splat(Val(str(n), I64), lanes).ssa for n in (~((1 << 29) - 1), (1 << 29) - 1, 1 << 29))
+        cut = self.once(f"and {integers} {bits}, {low}")
+        kept = self.once(f"and {integers} {bits}, {mask}")
+        zero = "0" if lanes == 1 else "zeroinitializer"
+        some = self.once(f"icmp ne {integers} {cut}, {zero}")
+        odd = self.once(f"or {integers} {kept}, {one}")
+        chosen = self.once(f"select {vector_type('i1', lanes)} {some}, {integers} {odd}, {integers} {kept}")
+        return self._conversion("fptrunc", Val(self.once(f"bitcast {integers} {chosen} to {value.type}"), value.dtype, lanes), F32)
+
+    def _float_to_integer(self, value: Val, to: DType) -> Val:
+        """As C compilers do it for NumPy: through a signed type that is wide enough, then cut."""
+        if to.bits == 64 and to.kind == "i":
+            return self._conversion("fptosi", value, to)
+        if to.bits == 64:
+            half = Val(literal(2.0**63, value.dtype), value.dtype)
+            low = self._conversion("fptosi", value, to)
+            high = self._conversion("fptosi", self.plain("-", value, half), to)
+            high = self.logical("xor", high, Val(literal(1 << 63, to), to))
+            return self.select(self.compare("<", value, half), low, high)
+        wide = DType("wide", "i", 64 if to.kind == "u" and to.bits == 32 else 32)
+        return self.convert(self._conversion("fptosi", value, wide), to)
+
+    def _conversion(self, name: str, value: Val, to: DType) -> Val:
+        target = vector_type(register_type(to), value.lanes)
+        return Val(self.once(f"{name} {value.type} {value.ssa} to {target}"), to, value.lanes)
+
+    def element(self, value: Val, lane: int) -> Val:
+        if value.lanes == 1:
+            return value
+        return Val(self.once(f"extractelement {value.type} {value.ssa}, i32 {lane}"), value.dtype)
+
+    def vector(self, numbers: list[Val]) -> Val:
+        """One vector of the numbers, lane by lane."""
+        lanes, element = len(numbers), register_type(numbers[0].dtype)
+        kind = vector_type(element, lanes)
+        built = "poison"
+        for lane, number in enumerate(numbers):
+            built = self.once(f"insertelement {kind} {built}, {element} {number.ssa}, i32 {lane}")
+        return Val(built, numbers[0].dtype, lanes)
+
+    def library(self, name: str, *values: Val) -> Val:
+        """A function of the C library on every lane."""
+        values = self.together(*values)
+        lanes, dtype = values[0].lanes, values[0].dtype
+        symbol = name if dtype.bits == 64 else name + "f"
+        kind = register_type(dtype)
+        numbers = []
+        for lane in range(lanes):
+            args = [(kind, self.element(v, lane).ssa) for v in values]
+            numbers.append(Val(self.call(symbol, kind, args), dtype))
+        return numbers[0] if lanes == 1 else self.vector(numbers)
+
+    def _part_of_complex(self, name: str, part: str, values: list[Val]) -> Val:
+        """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
+        both = "{double, double}"
+        numbers = []
+        for lane in range(values[0].lanes):
+            made = self.call(f"c{name}", both, [("double", self.element(v, lane).ssa) for v in values])
+            numbers.append(Val(self.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
+        return numbers[0] if values[0].lanes == 1 else self.vector(numbers)
+
+    def function(self, name: str, values: list[Val]) -> Val:
+        """A call of the language (syntax.Call) on values already converted to one type."""
+        first = values[0]
+        name, _, part = name.partition(".")
+        if part:
+            return self._part_of_complex(MATH_NAMES.get(name, name), part, values)
+        if name in _INTRINSICS and first.dtype.is_float:
+            return self.intrinsic(_INTRINSICS[name], *values)
+        if name in _LIBM and first.dtype.is_float:
+            return self.library(name, *values)
+        return getattr(self, f"_call_{name}")(*values)
+
+    def _call_abs(self, value: Val) -> Val:
+        if value.dtype.is_float:
+            return self.intrinsic("fabs", value)
+        if value.dtype.kind != "i":
+            return value
+        return self.select(self.compare("<", value, Val("0", value.dtype)), self.negate(value), value)
+
+    _call_fabs = _call_abs
+
+    def _call_square(self, value: Val) -> Val:
+        return self.plain("*", value, value)
+
+    def _call_reciprocal(self, value: Val) -> Val:
+        one = Val(literal(1, value.dtype), value.dtype)
+        return self.plain("/", one, value) if value.dtype.is_float else self.floor_divide(one, value, False)
+
+    def _call_sign(self, value: Val) -> Val:
+        zero = Val(literal(0, value.dtype), value.dtype)
+        one, minus = Val(literal(1, value.dtype), value.dtype), Val(literal(-1, value.dtype), value.dtype)
+        result = self.select(self.compare(">", value, zero), one, zero)
+        if value.dtype.kind == "i" or value.dtype.is_float:
+            result = self.select(self.compare("<", value, zero), minus, result)
+        return self.select(self.compare("!=", value, value), value, result) if value.dtype.is_float else result
+
+    def _call_isnan(self, value: Val) -> Val:
+        return self.compare("!=", value, value) if value.dtype.is_float else Val("false", BOOL)
+
+    def _call_isinf(self, value: Val) -> Val:
+        if not value.dtype.is_float:
+            return Val("false", BOOL)
+        return self.compare("==", self.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+
+    def _call_isfinite(self, value: Val) -> Val:
+        if not value.dtype.is_float:
+            return Val("true", BOOL)
+        return self.compare("<", self.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+
+    def _extreme(self, op: str, left: Val, right: Val, nan_wins: bool) -> Val:
+        """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
+
+        Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
+        """
+        if not left.dtype.is_float:
+            return self.select(self.compare(op + "=", left, right), left, right)
+        better = self.compare(op if nan_wins else op + "=", left, right)
+        odd = left if nan_wins else right
+        return self.select(self.logical("or", better, self.compare("!=", odd, odd)), left, right)
+
+    def _call_minimum(self, left: Val, right: Val) -> Val:
+        return self._extreme("<", left, right, True)
+
+    def _call_maximum(self, left: Val, right: Val) -> Val:
+        return self._extreme(">", left, right, True)
+
+    def _call_fmin(self, left: Val, right: Val) -> Val:
+        return self._extreme("<", left, right, False)
+
+    def _call_fmax(self, left: Val, right: Val) -> Val:
+        return self._extreme(">", left, right, False)

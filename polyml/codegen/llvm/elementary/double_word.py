@@ -1,0 +1,310 @@
+"""What all elementary functions are made of: exact sums and products, reductions, polynomials, on lanes or numbers.
+
+Arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980), with multiply-adds.
+Constants whose product with a small integer must be exact are short, so that it is exact in two roundings too. Sums
+and products with their errors are those of Dekker, "A floating-point technique for extending the available
+precision" (1971), and Knuth, "The Art of Computer Programming", volume 2. Fast-math flags do not apply here.
+
+All polynomials of this package interpolate their function at Chebyshev's points of the interval; the number of
+coefficients is the least that leaves a seventh of a unit in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polyml.codegen.llvm.arithmetic import Arithmetic, Val, literal, register_type, vector_type
+from polyml.dtypes import F32, F64, I32, I64, DType
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a floating type needs.
+
+    ln2, pi: in two parts; the first of ln2 is so short that its product with an exponent is exact; pi has its quarters.
+    least, most: exp is 0 below and infinite above. exp: (e**r - 1 - r) / r**2 in r, ascending, |r| < 0.35. inverse_root: the bits
+    from which half those of x are taken for about 1 / sqrt(x); inverse_cube_root: a third, for x**(-1/3), and
+    cube_root the terms of (1 - e)**(-1/3) after 1, divided by e, of each step that improves it.
+    """
+
+    integer: DType
+    mantissa: int  # bits of it that are stored
+    bias: int
+    ln2: tuple[float, float]
+    pi: tuple[tuple[float, float], ...]
+    least: float
+    most: float
+    inverse_root: int
+    inverse_cube_root: int
+    cube_root: tuple[tuple[float, ...], ...]
+    exp: tuple[float, ...]
+
+
+def _quarters(first: str, third: str) -> tuple[tuple[float, float], ...]:
+    """Multiples of pi / 4 from 0 to 4, each in two parts, from the odd ones."""
+    one, three = (tuple(map(float.fromhex, text.split())) for text in (first, third))
+    return (0.0, 0.0), one, (2 * one[0], 2 * one[1]), three, (4 * one[0], 4 * one[1])
+
+
+FORMATS = {
+    F64: Format(
+        I64, 52, 1023, (float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c76730p-45")),
+        _quarters("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55", "0x1.2d97c7f3321d2p+1 0x1.a79394c9e8a0ap-54"),
+        -746.0, 710.0, 0x5FE6EB50C7B537A9, 0x553EE940, ((1 / 3, 2 / 9, 14 / 81), (1 / 3,)),
+        (0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333325544, 0.0013888888888883327,
+         0.00019841269876864356, 2.4801587327007187e-05, 2.755725283351691e-06, 2.75572718102198e-07,
+         2.5106274733573296e-08, 2.0915442297780116e-09),
+    ),
+    F32: Format(
+        I32, 23, 127, (float.fromhex("0x1.62e4p-1"), float.fromhex("0x1.7f7d1cf79abcap-20")),
+        _quarters("0x1.921fb6p-1 -0x1.777a5cp-26", "0x1.2d97c8p+1 -0x1.99bc5b961b1adp-28"), -104.0, 89.0,
+        0x5F3759DF, 0x54A1F600, ((1 / 3, 2 / 9, 14 / 81),),
+        (0.5, 0.16666573381900845, 0.04166655011030512, 0.008363773874405574, 0.0013926926614021907),
+    ),
+}  # fmt: skip
+
+
+class Steps:
+    """Operations without fast-math flags, on as many lanes as the argument has."""
+
+    def __init__(self, arithmetic: Arithmetic, value: Val):
+        self._math, self._dtype, self._lanes = arithmetic, value.dtype, value.lanes
+        self.format = FORMATS[value.dtype]
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    def in_double(self, *values: Val) -> tuple[Steps, list[Val]]:
+        """The same operations on float64, and the values as such."""
+        wide = [self._math.convert(v, F64) for v in values]
+        return Steps(self._math, wide[0]), wide
+
+    def rounded_to(self, value: Val) -> Val:
+        """A float64 as one of these numbers."""
+        return self._math.convert(value, self._dtype)
+
+    def narrowed(self, integer: Val) -> Val:
+        """A small integer of float64's steps as one of these."""
+        return self._math.convert(integer, self.format.integer)
+
+    def number(self, value: float) -> Val:
+        return self._math.splat(Val(literal(value, self._dtype), self._dtype), self._lanes)
+
+    def integer(self, value: int) -> Val:
+        dtype = self.format.integer
+        return self._math.splat(Val(literal(value, dtype), dtype), self._lanes)
+
+    def op(self, name: str, left: Val, right: Val) -> Val:
+        return Val(self._math.once(f"{name} {left.type} {left.ssa}, {right.ssa}"), left.dtype, left.lanes)
+
+    def muladd(self, a: Val, b: Val, c: Val) -> Val:
+        """a * b + c, in one rounding where the processor can."""
+        return self._math.intrinsic("fmuladd", a, b, c)
+
+    def intrinsic(self, name: str, value: Val) -> Val:
+        return self._math.intrinsic(name, value)
+
+    def bits(self, value: Val) -> Val:
+        return self._cast(value, self.format.integer)
+
+    def of_bits(self, value: Val) -> Val:
+        return self._cast(value, self._dtype)
+
+    def _cast(self, value: Val, to: DType) -> Val:
+        target = vector_type(register_type(to), self._lanes)
+        return Val(self._math.once(f"bitcast {value.type} {value.ssa} to {target}"), to, self._lanes)
+
+    def least(self, limit: float, value: Val) -> Val:
+        """min(limit, value), NaN where value is."""
+        bound = self.number(limit)
+        return self.select(self.compare("<", bound, value), bound, value)
+
+    def most(self, limit: float, value: Val) -> Val:
+        bound = self.number(limit)
+        return self.select(self.compare(">", bound, value), bound, value)
+
+    def compare(self, op: str, left: Val, right: Val) -> Val:
+        return self._math.compare(op, left, right)
+
+    def select(self, condition: Val, then: Val, orelse: Val) -> Val:
+        return self._math.select(condition, then, orelse)
+
+    def absolute(self, value: Val) -> Val:
+        return self._math.intrinsic("fabs", value)
+
+    def negative(self, value: Val) -> Val:
+        return Val(self._math.once(f"fneg {value.type} {value.ssa}"), value.dtype, value.lanes)
+
+    def with_sign(self, value: Val, sign: Val) -> Val:
+        return self._math.intrinsic("copysign", value, sign)
+
+    def fast_sum(self, large: Val, small: Val) -> tuple[Val, Val]:
+        """The sum of two numbers and its error, where the first one is 0 or not the smaller one."""
+        total = self.op("fadd", large, small)
+        return total, self.op("fsub", small, self.op("fsub", total, large))
+
+    def exact_sum(self, a: Val, b: Val) -> tuple[Val, Val]:
+        """The sum of any two numbers and its error."""
+        total = self.op("fadd", a, b)
+        part = self.op("fsub", total, a)
+        rest = self.op("fsub", a, self.op("fsub", total, part))
+        return total, self.op("fadd", rest, self.op("fsub", b, part))
+
+    def exact_product(self, a: Val, b: Val) -> tuple[Val, Val]:
+        """The product and its error; where multiply-adds round twice, by products of halves."""
+        product = self.op("fmul", a, b)
+        if self._math.fused:
+            return product, self.muladd(a, b, self.negative(product))
+        (a_high, a_low), (b_high, b_low) = self._halves(a), self._halves(b)
+        error = self.op("fsub", self.op("fmul", a_high, b_high), product)
+        error = self.op("fadd", error, self.op("fmul", a_high, b_low))
+        error = self.op("fadd", error, self.op("fmul", a_low, b_high))
+        return product, self.op("fadd", error, self.op("fmul", a_low, b_low))
+
+    def _halves(self, value: Val) -> tuple[Val, Val]:
+        high = self.shortened(value, self.format.mantissa // 2 + 1)
+        return high, self.op("fsub", value, high)
+
+    def shortened(self, value: Val, zeros: int) -> Val:
+        """The number with its last bits cleared."""
+        return self.of_bits(self.op("and", self.bits(value), self.integer(-(1 << zeros))))
+
+    def left_of(self, whole: Val, a: Val, b: Val) -> Val:
+        """whole - a * b for a product close to it, with the product's error."""
+        if self._math.fused:
+            return self.muladd(self.negative(a), b, whole)
+        product, error = self.exact_product(a, b)
+        return self.op("fsub", self.op("fsub", whole, product), error)
+
+    def product_and(self, a: Val, b: Val, c: Val) -> Val:
+        """a * b + c where the product is the larger one, in about one rounding."""
+        if self._math.fused:
+            return self.muladd(a, b, c)
+        product, error = self.exact_product(a, b)
+        return self.op("fadd", product, self.op("fadd", error, c))
+
+    def half_inverse_root(self, value: Val) -> Val:
+        """1 / sqrt(value) / 2 to four parts in a hundred: what turns the rest of a root into its correction."""
+        bits = self.op("lshr", self.bits(value), self.integer(1))
+        own = self.format
+        return self.of_bits(self.op("sub", self.integer(own.inverse_root - (1 << own.mantissa)), bits))
+
+    def inverse_cube_root(self, value: Val) -> Val:
+        """value**(-1/3) of a positive normal number to four parts in a hundred, from its first 32 bits."""
+        bits, shift = self.bits(value), self.format.integer.bits - 32
+        if shift:
+            third = self.op("lshr", self.op("mul", self.op("lshr", bits, self.integer(32)), self.integer(0x55555556)),
+                            self.integer(32))  # fmt: skip
+            return self.of_bits(self.op("shl", self.op("sub", self.integer(self.format.inverse_cube_root), third),
+                                        self.integer(32)))  # fmt: skip
+        third = self._math.convert(self.op("fmul", self._math.convert(bits, F32), self.number(1 / 3)), bits.dtype)
+        return self.of_bits(self.op("sub", self.integer(self.format.inverse_cube_root), third))
+
+    def sign(self, of: int) -> Val:
+        """The sign bit of 1 or -1."""
+        return self.integer(0 if of > 0 else 1 << (self._dtype.bits - 1))
+
+    def signs(self, value: Val) -> Val:
+        """The sign bits of numbers."""
+        return self.op("and", self.bits(value), self.integer(1 << (self._dtype.bits - 1)))
+
+    def flipped(self, value: Val, signs: Val) -> Val:
+        """The number, negative where the sign bit is set."""
+        return self.of_bits(self.op("xor", self.bits(value), signs))
+
+    def plain(self, op: str, left: Val, right: Val) -> Val:
+        """The language's own operation, with its fast-math flags."""
+        return self._math.plain(op, left, right)
+
+    def either(self, first: Val, second: Val) -> Val:
+        return self._math.logical("or", first, second)
+
+    def both(self, first: Val, second: Val) -> Val:
+        return self._math.logical("and", first, second)
+
+    def choice(self, condition: Val, then: float, orelse: float) -> Val:
+        return self.select(condition, self.number(then), self.number(orelse))
+
+    def is_normal(self, value: Val) -> Val:
+        """Whether a number is positive, finite and not subnormal."""
+        return self.is_between(2.0 ** (1 - self.format.bias), value, math.inf)
+
+    def is_between(self, least: float, value: Val, limit: float) -> Val:
+        above = self.compare(">=", value, self.number(least))
+        return self.both(above, self.compare("<", value, self.number(limit)))
+
+    def unless(self, seldom: Val, result: Val, other: Callable[[], Val]) -> Val:
+        """The result, but the other one in lanes where the condition holds: behind a branch."""
+        return self._math.where_any(seldom, result, lambda: self.select(seldom, other(), result))
+
+    def from_library(self, seldom: Val, name: str, result: Val, x: Val) -> Val:
+        """The result, but that of the C library where the condition holds."""
+
+        def call() -> Val:
+            return self._math.library(name, self.select(seldom, x, self.number(0.0)))
+
+        return self.unless(seldom, result, call)
+
+    def where(self, usual: Val, result: Val, other: Callable[[], Val]) -> Val:
+        """The result where the condition holds, the other one elsewhere: behind a branch."""
+        return self.unless(self._math.invert(usual), result, other)
+
+    def angle(self, quarters: Callable[[int], Val], high: Val, low: Val) -> Val:
+        """base + high + low, where base is 0 or the larger one; `quarters` gives its part of that number."""
+        total, error = self.fast_sum(quarters(0), high)
+        return self.op("fadd", total, self.op("fadd", error, self.op("fadd", quarters(1), low)))
+
+    def rounded(self, value: Val, factor: float) -> tuple[Val, Val]:
+        """The integer next to value * factor, as a number and as an integer. It must be small."""
+        shift = self.number(1.5 * 2.0**self.format.mantissa)
+        shifted = self.muladd(value, self.number(factor), shift)
+        return self.op("fsub", shifted, shift), self.op("sub", self.bits(shifted), self.bits(shift))
+
+    def as_number(self, exponent: Val) -> Val:
+        """A small integer as a number."""
+        shift = self.number(1.5 * 2.0**self.format.mantissa)
+        return self.op("fsub", self.of_bits(self.op("add", exponent, self.bits(shift))), shift)
+
+    def polynomial(self, coefficients: tuple[float, ...], x: Val) -> Val:
+        """Ascending coefficients, by halves: as many operations side by side as Estrin's scheme has."""
+        terms, power = [self.number(c) for c in coefficients], x
+        while len(terms) > 1:
+            pairs = [self.muladd(b, power, a) for a, b in zip(terms[::2], terms[1::2])]
+            terms = pairs + terms[len(pairs) * 2 :]
+            power = self.op("fmul", power, power) if len(terms) > 1 else power
+        return terms[0]
+
+    def power_of_two(self, exponent: Val) -> Val:
+        """2 ** exponent for a normal result."""
+        biased = self.op("add", exponent, self.integer(self.format.bias))
+        return self.of_bits(self.op("shl", biased, self.integer(self.format.mantissa)))
+
+    def scaled(self, value: Val, exponent: Val) -> Val:
+        """value * 2 ** exponent, in two steps so that neither factor leaves the format."""
+        half = self.op("ashr", exponent, self.integer(1))
+        first = self.op("fmul", value, self.power_of_two(half))
+        return self.op("fmul", first, self.power_of_two(self.op("sub", exponent, half)))
+
+    def reduced(self, x: Val) -> tuple[Val, Val]:
+        """(r, n) with x = n * ln 2 + r and r small."""
+        times, exponent = self.rounded(x, 1 / math.log(2))
+        high, low = self.format.ln2
+        r = self.muladd(times, self.number(-high), x)
+        return self.muladd(times, self.number(-low), r), exponent
+
+    def reduced_exactly(self, x: Val) -> tuple[Val, Val, Val]:
+        """(r, rest, n) with x = n * ln 2 + r + rest."""
+        times, exponent = self.rounded(x, 1 / math.log(2))
+        high, low = self.format.ln2
+        first = self.muladd(times, self.number(-high), x)
+        r = self.muladd(times, self.number(-low), first)
+        return r, self.muladd(times, self.number(-low), self.op("fsub", first, r)), exponent
+
+    def exponential(self, r: Val, rest: Val | None = None) -> tuple[Val, Val]:
+        """e**(r + rest) of a small r and a rest of its rounding, as the sum of a number near it and a small one."""
+        near, lost = self.fast_sum(self.number(1.0), r)
+        lost = lost if rest is None else self.op("fadd", lost, rest)
+        return near, self.muladd(self.op("fmul", r, r), self.polynomial(self.format.exp, r), lost)

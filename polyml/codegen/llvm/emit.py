@@ -1,0 +1,281 @@
+"""Program -> LLVM text.
+
+The kernel is `i64 @polyml_kernel(ptr slots)`; slots holds the thread count, then for each argument its words (see `SlotMap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polyml import polyhedra
+from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
+from polyml.codegen.llvm.arithmetic import memory_type
+from polyml.codegen.llvm.builder import Unit
+from polyml.codegen.llvm.function import UNHURRIED, Body, Module
+from polyml.codegen.llvm.outline import Share, trips
+from polyml.codegen.llvm.registers import Place
+from polyml.model.core.call_interface import Status
+from polyml.model.core.scop import Array, ScalarResult
+
+ENTRY = "polyml_kernel"  # the symbol of the compiled function
+ARRAY_GAP = 128  # bytes that vectors may read past the end of a local array, and a line apart from the next one
+SPARED_LIMIT = 2**39  # bytes of an array that Python would make and the kernel does without
+SHARES = 4  # of a short loop, for each thread
+SHORT_DEPTH = 2  # of the loops inside one
+PARALLEL_WORK = 100_000  # instances below which starting the threads costs more than it gains
+
+
+def emit(
+    program: Program,
+    *,
+    fp: str,
+    aliased: bool,
+    layouts: tuple[str, ...],
+    fused: bool,
+    threads: bool = True,
+    finished: Callable[[Unit], None] = lambda unit: None,
+) -> tuple[Unit, ...]:
+    """The functions of one kernel, the kernel itself first.
+
+    aliased: arguments may overlap, so nothing is kept in registers across statements.
+    layouts: per array argument "C", "F" or "A": which stride is known to be one element.
+    fused: whether the processor multiplies and adds in one rounding. threads: whether parallel loops run on several.
+    finished: gets each function as soon as it is whole, the kernel last.
+    """
+    module = Module(program, fp, aliased, layouts, fused, threads, finished)
+    kernel = Kernel(module)
+    kernel.define()
+    kernel.finish()
+    *shares, last = module.units
+    return last, *shares
+
+
+class Kernel(Body):
+    """The kernel's own function: checks, memory of local arrays, the loops, results."""
+
+    def __init__(self, module: Module):
+        super().__init__(module, ENTRY, "i64 @{}(ptr noalias %slots)")
+        self.slots_pointer = "%slots"
+        self._local: dict[str, str] = {}
+
+    @property
+    def can_fork(self) -> bool:
+        return self.module.threads
+
+    def base(self, array: str) -> str:
+        return self._local[array] if array in self._local else super().base(array)
+
+    def define(self) -> None:
+        fn, module = self.fn, self.module
+        self.overflow = fn.emit("alloca i8")
+        fn.do(f"store i8 0, ptr {self.overflow}")
+        self.environment_block = fn.current
+        start = fn.block("checked")
+        fn.jump(start)
+        fn.current = start
+        self.scopes[0].entry = fn.blocks[0]
+        extremes = {p.name for p in self.scop.parameters if p.extreme}
+        self._check_sizes()
+        late = [not extremes.isdisjoint(polyhedra.used_parameters(check.violated)) for check in self.scop.checks]
+        self._check(late, False)
+        self._allocate_scalars()
+        if extremes:
+            self._find(extremes)
+            self._check(late, True)
+        block = self._allocate()
+        ready = fn.block("ready")
+        fn.jump(ready)
+        fn.current = ready
+        self.scopes[0].entry = ready  # addresses of local arrays are known from here on
+        self.nodes(module.program.body)
+        self.flush()
+        if block is not None:
+            fn.do(f"call void @polyml_release(ptr {block})")
+        self._results()
+        flag = fn.emit(f"load i8, ptr {self.overflow}")
+        fn.current.terminator = f"ret i64 {fn.emit(f'sext i8 {flag} to i64')}"
+        if not self.repeats:
+            fn.attributes = UNHURRIED
+
+    def _check_sizes(self) -> None:
+        """Sizes small enough for all that is computed with them, before anything is: memory has none that are not, but arrays
+        without elements do, and those whose elements are one.
+        """
+        sizes = [p.name for p in self.scop.parameters if p.is_size]
+        together = "0"
+        for name in sizes:
+            together = self.fn.emit(f"or i64 {together}, {self.integer(var(name))}")
+        if sizes:
+            limit = min(self.module.ranges.of(var(name))[1] for name in sizes)  # a power of 2
+            self._stop_if(self.fn.emit(f"icmp uge i64 {together}, {limit}"), Status.TOO_GREAT_A_SIZE)
+
+    def _check(self, late: list[bool], now: bool) -> None:
+        """The checks at entry, those first that ask for sizes alone."""
+        for number, (check, is_late) in enumerate(zip(self.scop.checks, late)):
+            if is_late == now:
+                self._stop_if(self.condition(self.module.table.condition(check.violated), self.fn.current), number + 1)
+
+    def _find(self, extremes: set[str]) -> None:
+        """Run what comes before the checks, which then know these names."""
+        self.nodes(self.module.program.before)
+        self.flush()
+        found = self.fn.block("found")
+        self.fn.jump(found)
+        self.fn.current = self.scopes[0].entry = found
+        for name in sorted(extremes):
+            self.names[name] = (self.memory.load(Place(name, ())).ssa, 0)
+
+    def _stop_if(self, test: str, status: int) -> None:
+        fn = self.fn
+        stop, go = fn.block("stop"), fn.block("go")
+        fn.branch(test, stop, go)
+        stop.terminator = f"ret i64 {int(status)}"
+        fn.current = go
+
+    def _allocate_scalars(self) -> None:
+        for array in self.module.owned:
+            if not array.shape:
+                self._local[array.name] = self.fn.emit(f"alloca {memory_type(array.element)}", self.fn.blocks[0])
+
+    def _allocate(self) -> str | None:
+        """One block of memory for the arrays the kernel owns; gives what has to be released."""
+        fn, total = self.fn, "0"
+        for array in (*self.scop.spared, *(a for a in self.module.owned if a.loc and a.name in self.module.program.windows)):
+            whole = self.size_bytes(array, whole=True)
+            self._stop_if(fn.emit(f"icmp ugt i64 {whole}, {SPARED_LIMIT}"), Status.TOO_LARGE_TO_SPARE)
+        starts: dict[str, str] = {}
+        for array in self.module.owned:
+            if not array.shape:
+                continue
+            starts[array.name] = total
+            total = self.total(total, self.whole_lines(self._needed_bytes(array), ARRAY_GAP))
+        if not starts:
+            return None
+        self.declared["polyml_acquire"] = "declare ptr @polyml_acquire(i64)"
+        self.declared["polyml_release"] = "declare void @polyml_release(ptr)"
+        block = fn.emit(f"call ptr @polyml_acquire(i64 {total})")
+        self._stop_if(fn.emit(f"icmp eq ptr {block}, null"), Status.OUT_OF_MEMORY)
+        for name, start in starts.items():
+            self._local[name] = fn.emit(f"getelementptr i8, ptr {block}, i64 {start}")
+        return block
+
+    def _needed_bytes(self, array: Array) -> str:
+        """For all threads where each has its own. An array of the source that NumPy cannot have ends the call."""
+        if array.loc is not None and array.name not in self.module.program.windows:
+            whole = self.size_bytes(array, whole=True)
+            self._stop_if(self.fn.emit(f"icmp slt i64 {whole}, 0"), Status.TOO_LARGE_AN_ARRAY)
+            return whole
+        if array.name in self.module.private:
+            return self.product(self.share_bytes(array.name), self.word(0))
+        return self.size_bytes(array)
+
+    def _results(self) -> None:
+        slot = self.module.slots.first_result
+        for result in self.scop.results:
+            if not isinstance(result, ScalarResult):
+                continue
+            element = self.scop.arrays[result.array].element
+            value = self.memory.load(Place(result.array, ()))
+            kind = value.type
+            address = self.fn.emit(f"getelementptr i64, ptr %slots, i64 {slot}")
+            ssa = value.ssa
+            if element.kind == "b" or (element.is_integer and element.bits < 64):
+                ssa = self.fn.emit(f"{'sext' if element.kind == 'i' else 'zext'} {kind} {ssa} to i64")
+                kind = "i64"
+            self.fn.do(f"store {kind} {ssa}, ptr {address}")
+            slot += 1
+
+    def fork(self, node: Loop) -> None:
+        """Run the iterations on the pool if they are many. A short loop inside another one is there a second time for when they
+        are few, since it would be called often.
+        """
+        fn = self.fn
+        enough = fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
+        if not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
+            self._share_out(node, enough)
+            self.math.forget()
+            return
+        many, few, after = fn.block("many"), fn.block("few"), fn.block("after")
+        fn.branch(enough, many, few)
+        for block, run in ((many, lambda: self._share_out(node, None)), (few, lambda: self.loop(node))):
+            fn.current = block
+            run()
+            self.flush()
+            fn.jump(after)
+            self.math.forget()
+        fn.current = after
+
+    def _share_out(self, node: Loop, enough: str | None) -> None:
+        """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
+        fn, module = self.fn, self.module
+        ends = {loop.last for loop in self.path if isinstance(loop, Loop)}  # which may be known outside all loops
+        outer = [n for n, (_, depth) in self.names.items() if depth > 0 or n in ends]
+        arrays = sorted(self._local)
+        words = [("ptr", "%slots"), ("i64", "0"), ("ptr", self.overflow)]
+        words += [("ptr", self._local[a]) for a in arrays]
+        words += [("i64", self.names[n][0]) for n in outer]
+        entry = fn.blocks[0]
+        environment = fn.emit(f"alloca [{len(words)} x i64], align 64", entry)
+        for index, (kind, ssa) in enumerate(words):
+            address = fn.emit(f"getelementptr i64, ptr {environment}, i64 {index}")
+            fn.do(f"store {kind} {ssa}, ptr {address}")
+        name = f"{ENTRY}.parallel{len(module.units) + 1}"
+        share = Share(module, name, node, self.path, arrays, outer)
+        share.define()
+        share.finish()
+        threads = self.word(0)
+        if enough is not None:
+            threads = fn.emit(f"select i1 {enough}, i64 {threads}, i64 1")
+        shares = fn.emit(f"mul i64 {threads}, {SHARES}") if is_short(self.module.program, node) else threads
+        self.declared[name] = f"declare hidden void @{name}(ptr, i64, i64)"
+        self.declared["polyml_parallel"] = "declare void @polyml_parallel(ptr, ptr, i64, i64)"
+        fn.do(f"call void @polyml_parallel(ptr @{name}, ptr {environment}, i64 {shares}, i64 {threads})")
+
+
+def is_short(program: Program, node: Loop) -> bool:
+    """Whether more shares than threads cost little: loops of a level or two, and nothing of a share's own."""
+    if not node.last or node.private or sum(isinstance(n, Loop) for n in _longest_path(node.body)) > SHORT_DEPTH:
+        return False
+    return not any(program.thread in e.names for instance in instances(node.body) for e in instance.point)
+
+
+def work(body: Body, node: Loop) -> str:
+    """About how many instances the loop runs: the product of the trip counts on its longest path."""
+    lower, upper = body.bounds(node)
+    total = trips(body, node, lower, upper)
+    fn = body.fn
+    middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}
+    for inner in _longest_path(node.body):
+        if not isinstance(inner, Loop):
+            total = fn.emit(f"mul i64 {total}, {inner.count * getattr(inner, 'lanes', 1)}")
+            continue
+        low = [e.substitute(middle) for e in inner.lower]
+        high = [e.substitute(middle) for e in inner.upper]
+        trip = extremum("min", high) - extremum("max", low) + inner.step
+        middle[inner.var] = _middle(low, high)
+        count = body.integer(extremum("max", [Lin((), inner.step), trip]))
+        if inner.step > 1:
+            count = fn.emit(f"sdiv i64 {count}, {inner.step}")
+        total = fn.emit(f"mul i64 {total}, {count}")
+    return total
+
+
+def _middle(lower: Sequence[Lin], upper: Sequence[Lin]) -> Lin:
+    return floor_div(extremum("max", lower) + extremum("min", upper), 2)
+
+
+def _longest_path(nodes: tuple[Node, ...]) -> list[Loop | Jam | Unroll]:
+    """The deepest chain of loops below, and of what runs together: of those as deep as each other, one without masks."""
+    best: list[Loop | Jam | Unroll] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            continue
+        below = _longest_path(node.body)
+        path = below if isinstance(node, Guard) else [node, *below]
+        best = max(best, path, key=_depth)  # the first of equal ones
+    return best
+
+
+def _depth(path: list[Loop | Jam | Unroll]) -> tuple[int, bool]:
+    return len(path), not any(isinstance(n, Jam) and n.limit is not None for n in path)

@@ -1,0 +1,284 @@
+"""What places mean in memory: loads and stores of one element, of lanes side by side or apart, under a mask, of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from polyml.codegen.ir.linexpr import Lin, const
+from polyml.codegen.llvm.arithmetic import Val, memory_type, name_suffix, vector_type
+from polyml.codegen.llvm.registers import MOST_APART, Place
+from polyml.codegen.llvm.statements import Copy
+from polyml.dtypes import I64, DType
+from polyml.model.core.scop import Gather
+
+if TYPE_CHECKING:
+    from polyml.codegen.llvm.function import Body
+
+
+class Memory:
+    """The memory of one function's arrays. Nothing here knows of registers that hold elements: see `Body.load`."""
+
+    def __init__(self, body: "Body"):
+        self._body, self._fn, self._math = body, body.fn, body.math
+
+    def _alignment(self, array: str) -> int:
+        return 1 if self._body.module.slots.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
+
+    def contiguous(self, place: Place) -> int:
+        """1 or -1 when neighbouring lanes are neighbours in memory (forwards, backwards), else 0."""
+        steps = self._body.module.slots.strides(place.array)
+        moving = [(s, t) for s, t in zip(place.strides, steps) if s]
+        if len(moving) != 1:
+            return 0
+        lane_step, stride = moving[0]
+        return lane_step if stride == self._body.scop.arrays[place.array].element.size_bytes and abs(lane_step) == 1 else 0
+
+    def _apart(self, place: Place) -> int:
+        """How many elements neighbouring lanes are apart in a row of memory, where it is a few; else 0."""
+        size_bytes = self._body.scop.arrays[place.array].element.size_bytes
+        moving = [(s, t) for s, t in zip(place.strides, self._body.module.slots.strides(place.array)) if s]
+        (step, stride), *others = moving
+        return step if not others and stride == size_bytes and 2 <= step <= MOST_APART else 0
+
+    def _loaded_apart(self, place: Place, apart: int) -> str:
+        """Lanes a few elements apart: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
+        kind, total = memory_type(self._body.scop.arrays[place.array].element), apart * place.lanes
+        last = const(apart * (place.lanes - 1)) if place.last is None else place.last * apart
+        bits, address = Mask(self._body, total, last).bits, self._body.pointer(place.array, place.subscripts)
+        row = self._masked_load(address, kind, total, self._alignment(place.array), bits)
+        order = ", ".join(f"i32 {apart * lane}" for lane in range(place.lanes))
+        wide = vector_type(kind, total)
+        return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{place.lanes} x i32> <{order}>")
+
+    def is_pair(self, place: Place) -> bool:
+        """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
+        array = self._body.scop.arrays[place.array]
+        if not array.pairs or place.lanes == 1 or not place.subscripts[0].is_const or place.part is not None:
+            return False
+        moving = [(s, t) for s, t in zip(place.strides, self._body.module.slots.strides(place.array)) if s]
+        return moving == [(1, 2 * array.element.size_bytes)]
+
+    def other_part(self, place: Place) -> Place:
+        first, *rest = place.subscripts
+        return replace(place, subscripts=(const(1 - first.const), *rest))
+
+    def loaded_pairs(self, place: Place) -> dict[Place, Val]:
+        """Both parts of complex numbers side by side, by one load and two shuffles."""
+        first, second = self._in_order(place)
+        element, lanes = self._body.scop.arrays[place.array].element, place.lanes
+        kind, align, mask = memory_type(element), self._alignment(place.array), self._mask(place)
+        address, wide = self._body.pointer(place.array, first.subscripts), vector_type(kind, 2 * lanes)
+        if mask is None:
+            both = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
+        else:
+            both = self._masked_load(address, kind, 2 * lanes, align, mask.doubled())
+        parts = {}
+        for one, start in ((first, 0), (second, 1)):
+            order = ", ".join(f"i32 {start + 2 * lane}" for lane in range(lanes))
+            ssa = self._fn.emit(f"shufflevector {wide} {both}, {wide} poison, <{lanes} x i32> <{order}>")
+            parts[one] = Val(ssa, element, lanes)
+        return parts
+
+    def _in_order(self, place: Place) -> tuple[Place, Place]:
+        other = self.other_part(place)
+        return (place, other) if place.subscripts[0].const == 0 else (other, place)
+
+    def store_pairs(self, parts: dict[Place, Val]) -> None:
+        """Both parts of complex numbers side by side, by one shuffle and one store."""
+        first, second = self._in_order(next(iter(parts)))
+        element, lanes = self._body.scop.arrays[first.array].element, first.lanes
+        kind, align, mask = memory_type(element), self._alignment(first.array), self._mask(first)
+        address = self._body.pointer(first.array, first.subscripts)
+        narrow, wide = vector_type(kind, lanes), vector_type(kind, 2 * lanes)
+        order = ", ".join(f"i32 {lane}, i32 {lanes + lane}" for lane in range(lanes))
+        values = ", ".join(f"{narrow} {self._math.splat(parts[one], lanes).ssa}" for one in (first, second))
+        both = self._fn.emit(f"shufflevector {values}, <{2 * lanes} x i32> <{order}>")
+        if mask is None:
+            self._fn.do(f"store {wide} {both}, ptr {address}, align {align}")
+        else:
+            self._masked_store(both, address, kind, 2 * lanes, align, mask.doubled())
+
+    def _mask(self, place: Place) -> "Mask | None":
+        return None if place.last is None else Mask(self._body, place.lanes, place.last)
+
+    def load(self, place: Place) -> Val:
+        mask = self._mask(place)
+        element = self._body.scop.arrays[place.array].element
+        kind, align = memory_type(element), self._alignment(place.array)
+        if place.lanes == 1:
+            address = self._body.pointer(place.array, place.subscripts)
+            return self._from_memory(self._fn.emit(f"load {kind}, ptr {address}, align {align}"), element, 1)
+        if self.is_pair(place):
+            return self.loaded_pairs(place)[place]
+        direction = self.contiguous(place)
+        wide = vector_type(kind, place.lanes)
+        if direction == 1:
+            address = self._body.pointer(place.array, place.subscripts)
+            if mask is None:
+                loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
+            else:
+                loaded = self._masked_load(address, kind, place.lanes, align, mask.bits)
+            return self._from_memory(loaded, element, place.lanes)
+        if apart := self._apart(place):
+            return self._from_memory(self._loaded_apart(place, apart), element, place.lanes)
+        if direction == -1:
+            address = self._body.pointer(place.array, self._lane(place, place.lanes - 1))
+            if mask is None:
+                loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
+            else:
+                loaded = self._masked_load(address, kind, place.lanes, align, mask.turned())
+            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
+            turned = self._fn.emit(
+                f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>"
+            )
+            return self._from_memory(turned, element, place.lanes)
+        numbers = []
+        for lane in range(place.lanes):
+            address = self._lane_pointer(place, lane, mask)
+            loaded = self._fn.emit(f"load {kind}, ptr {address}, align {align}")
+            numbers.append(self._from_memory(loaded, element, 1))
+        return self._math.vector(numbers)
+
+    def gather(self, e: Gather, indices: list[Val], copy: Copy) -> Val:
+        """The elements at indices that were computed: one number, or one per lane."""
+        array = self._body.scop.arrays[e.array]
+        kind, align = memory_type(array.element), self._alignment(e.array)
+        offset = self._body.values.constant(0, I64)
+        for index, extent, stride in zip(indices, array.shape, self._body.module.slots.strides(e.array)):
+            step = str(stride) if isinstance(stride, int) else self._body.stride(stride)
+            inside = self._no_further(index, Val(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
+            moved = self._math.plain("*", *self._math.together(inside, Val(step, I64)))
+            offset = self._math.plain("+", *self._math.together(offset, moved))
+        base, lanes = self._body.base(e.array), offset.lanes
+        addresses = self._fn.emit(f"getelementptr i8, ptr {base}, {offset.type} {offset.ssa}")
+        if lanes == 1:
+            return self._from_memory(self._fn.emit(f"load {kind}, ptr {addresses}, align {align}"), array.element, 1)
+        wide = vector_type(kind, lanes)
+        mask = "splat (i1 true)" if copy.last is None else self._body.lanes_up_to(copy.last, lanes)
+        name = f"llvm.masked.gather.v{lanes}{name_suffix(kind)}.v{lanes}p0"
+        self._body.declared.setdefault(name, f"declare {wide} @{name}(<{lanes} x ptr>, <{lanes} x i1>, {wide})")
+        loaded = self._fn.emit(
+            f"call {wide} @{name}(<{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask}, {wide} zeroinitializer)"
+        )
+        return self._from_memory(loaded, array.element, lanes)
+
+    def _no_further(self, index: Val, last: Val) -> Val:
+        """The index, or the last one: index arrays that another thread changes meanwhile do harm to nobody's memory."""
+        index, last = self._math.together(index, last)
+        name = "llvm.umin.i64" if index.lanes == 1 else f"llvm.umin.v{index.lanes}i64"
+        self._body.declared.setdefault(name, f"declare {index.type} @{name}({index.type}, {index.type})")
+        nearest = self._math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})")
+        return Val(nearest, I64, index.lanes)
+
+    def _lane_pointer(self, place: Place, lane: int, mask: "Mask | None") -> str:
+        """The address of one lane; lanes beyond the mask read its last valid one."""
+        if mask is None:
+            return self._body.pointer(place.array, self._lane(place, lane))
+        first = self._body.pointer(place.array, place.subscripts)
+        index = mask.clamped(lane)
+        offset = None
+        for lane_step, stride in zip(place.strides, self._body.module.slots.strides(place.array)):
+            if not lane_step:
+                continue
+            step = str(stride) if isinstance(stride, int) else self._body.stride(stride)
+            moved = self._math.once(f"mul i64 {index}, {step}")
+            if lane_step != 1:
+                moved = self._math.once(f"mul i64 {moved}, {lane_step}")
+            offset = moved if offset is None else self._math.once(f"add i64 {offset}, {moved}")
+        return self._math.once(f"getelementptr i8, ptr {first}, i64 {offset}")
+
+    def _lane(self, place: Place, lane: int) -> tuple[Lin, ...]:
+        return tuple(e + s * lane for e, s in zip(place.subscripts, place.strides))
+
+    def _masked_load(self, address: str, kind: str, lanes: int, align: int, bits: str) -> str:
+        wide = vector_type(kind, lanes)
+        name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
+        self._body.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
+        return self._fn.emit(
+            f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)"
+        )
+
+    def _masked_store(self, ssa: str, address: str, kind: str, lanes: int, align: int, bits: str) -> None:
+        wide = vector_type(kind, lanes)
+        name = f"llvm.masked.store.v{lanes}{name_suffix(kind)}.p0"
+        self._body.declared.setdefault(name, f"declare void @{name}({wide}, ptr, <{lanes} x i1>)")
+        self._fn.do(f"call void @{name}({wide} {ssa}, ptr align {align} {address}, <{lanes} x i1> {bits})")
+
+    def _from_memory(self, ssa: str, element: DType, lanes: int) -> Val:
+        if element.kind == "b":
+            ssa = self._fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
+        return Val(ssa, element, lanes)
+
+    def store(self, place: Place, value: Val) -> None:
+        mask = self._mask(place)
+        element = self._body.scop.arrays[place.array].element
+        kind, align = memory_type(element), self._alignment(place.array)
+        value = self._math.splat(value, place.lanes)
+        ssa = value.ssa
+        if element.kind == "b":
+            ssa = self._fn.emit(f"zext {value.type} {ssa} to {vector_type('i8', place.lanes)}")
+        if place.lanes == 1:
+            self._fn.do(f"store {kind} {ssa}, ptr {self._body.pointer(place.array, place.subscripts)}, align {align}")
+            return
+        wide, direction = vector_type(kind, place.lanes), self.contiguous(place)
+        if direction == -1:
+            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
+            ssa = self._fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{place.lanes} x i32> <{order}>")
+            address = self._body.pointer(place.array, self._lane(place, place.lanes - 1))
+            if mask is None:
+                self._fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            else:
+                self._masked_store(ssa, address, kind, place.lanes, align, mask.turned())
+        elif direction == 1 and mask is None:
+            self._fn.do(f"store {wide} {ssa}, ptr {self._body.pointer(place.array, place.subscripts)}, align {align}")
+        elif direction == 1:
+            self._masked_store(ssa, self._body.pointer(place.array, place.subscripts), kind, place.lanes, align, mask.bits)
+        elif mask is None:
+            for lane in range(place.lanes):
+                number = self._fn.emit(f"extractelement {wide} {ssa}, i32 {lane}")
+                address = self._body.pointer(place.array, self._lane(place, lane))
+                self._fn.do(f"store {kind} {number}, ptr {address}, align {align}")
+        else:
+            self._scatter(place, wide, kind, ssa, align, mask)
+
+    def _scatter(self, place: Place, wide: str, kind: str, ssa: str, align: int, mask: "Mask") -> None:
+        lanes = place.lanes
+        addresses = "poison"
+        for lane in range(lanes):
+            pointer = self._lane_pointer(place, lane, mask)
+            addresses = self._fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
+        name = f"llvm.masked.scatter.v{lanes}{name_suffix(kind)}.v{lanes}p0"
+        self._body.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
+        self._fn.do(
+            f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})"
+        )
+
+
+class Mask:
+    """Which lanes of a remainder happen: those up to index `last`."""
+
+    def __init__(self, body: "Body", lanes: int, last: Lin):
+        self._body, self.lanes = body, lanes
+        self.last = body.integer(last)
+        self.bits = body.lanes_up_to(last, lanes)
+
+    def doubled(self) -> str:
+        """The same of lanes that have two elements each."""
+        order = ", ".join(f"i32 {lane}, i32 {lane}" for lane in range(self.lanes))
+        kind = f"<{self.lanes} x i1>"
+        return self._body.math.once(f"shufflevector {kind} {self.bits}, {kind} poison, <{2 * self.lanes} x i32> <{order}>")
+
+    def turned(self) -> str:
+        """The same of lanes that lie the other way around: the last ones happen."""
+        math = self._body.math
+        first = math.once(f"sub i64 {self.lanes - 1}, {self.last}")
+        limit = math.splat(Val(first, I64), self.lanes)
+        index = f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>"
+        return math.once(f"icmp sge <{self.lanes} x i64> {index}, {limit.ssa}")
+
+    def clamped(self, lane: int) -> str:
+        """min(lane, the last lane that happens)."""
+        name = "llvm.smin.i64"
+        self._body.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
+        return self._body.math.once(f"call i64 @{name}(i64 {lane}, i64 {self.last})")

@@ -1,0 +1,128 @@
+"""The code that runs one share of a parallel loop, as a function that the pool's threads call."""
+
+from __future__ import annotations
+
+from polyml.codegen.ir.linexpr import var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
+from polyml.codegen.llvm.function import Body, Module, Scope
+
+
+class Share(Body):
+    """One share of a parallel loop: `void f(ptr environment, i64 share, i64 shares)`, of which a thread runs one or several.
+
+    environment: slots, the next iteration to take, the overflow flag, local arrays, outer loop variables.
+    """
+
+    thread = "%share"
+
+    def __init__(self, module: Module, name: str, node: Loop, path: list[Loop | Guard], arrays: list[str], outer: list[str]):
+        super().__init__(module, name, "hidden void @{}(ptr noalias %environment, i64 %share, i64 %shares)")
+        self._node = node
+        self.path = list(path)
+        self.slots_pointer = self._word(0, "ptr")
+        self.overflow = self._word(2, "ptr")
+        self._local = {a: self._word(3 + i, "ptr") for i, a in enumerate(arrays)}
+        for i, name in enumerate(outer):
+            self.names[name] = (self._word(3 + len(arrays) + i, "i64"), 0)
+        for array in node.private:
+            offset = self.fn.emit(f"mul i64 %share, {self.share_bytes(array)}")
+            self._local[array] = self.fn.emit(f"getelementptr i8, ptr {self._local[array]}, i64 {offset}")
+
+    def _word(self, index: int, kind: str) -> str:
+        address = self.fn.emit(f"getelementptr i64, ptr %environment, i64 {index}")
+        return self.fn.emit(f"load {kind}, ptr {address}")
+
+    def base(self, array: str) -> str:
+        return self._local[array] if array in self._local else super().base(array)
+
+    def define(self) -> None:
+        fn, node = self.fn, self._node
+        start = fn.block("start")
+        fn.jump(start)
+        fn.current = start
+        self.module.ranges.enter(node)
+        lower, upper = self.ends(node)
+        if node.last:
+            self._even(lower, upper)
+        elif is_uneven(node):
+            self._dynamic(lower, trips(self, node, lower, upper))
+        else:
+            self.counted(node, *equal_part(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares")))
+        fn.current.terminator = "ret void"
+
+    def _even(self, lower: str, upper: str) -> None:
+        fn, node = self.fn, self._node
+        first, last = even_part(self, node, lower, upper, ("%share", "%shares"))
+        share = fn.block("share")
+        fn.jump(share)
+        fn.current = share
+        self.scopes.append(Scope(share))
+        self.names[node.last] = (last, len(self.scopes) - 1)
+        self.counted(node, first, last)
+
+    def _dynamic(self, lower: str, trips: str) -> None:
+        """Take the next iteration from a shared counter: iterations differ in length."""
+        fn, node = self.fn, self._node
+        take, run, done = fn.block("take"), fn.block("run"), fn.block("done")
+        fn.jump(take)
+        fn.current = take
+        counter = fn.emit("getelementptr i64, ptr %environment, i64 1")
+        index = fn.emit(f"atomicrmw add ptr {counter}, i64 1 monotonic")
+        fn.branch(fn.emit(f"icmp slt i64 {index}, {trips}"), run, done)
+        fn.current = run
+        start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {index}, {node.step}')}")
+        self.counted(node, start, start)
+        fn.jump(take)
+        fn.current = done
+
+
+def trips(body: Body, node: Loop, lower: str, upper: str) -> str:
+    """How many iterations the loop has; 0 or less where none."""
+    step, fn = node.step, body.fn
+    reach = fn.emit(f"add i64 {fn.emit(f'sub i64 {upper}, {lower}')}, {step}")
+    return reach if step == 1 else fn.emit(f"sdiv i64 {reach}, {step}")
+
+
+def even_part(body: Body, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
+    """The first and the last iteration of a share (its number, how many there are) of a loop with `last`: as many as the others',
+    in multiples of those that run together.
+    """
+    fn, (number, shares) = body.fn, share
+    multiple = max((inner.step for inner in loops(node.body) if var(node.var) in inner.lower), default=1)
+    total = fn.emit(f"sub i64 {upper}, {lower}")
+    units = fn.emit(f"sdiv i64 {fn.emit(f'add i64 {total}, {multiple}')}, {multiple}")
+    ends = []
+    for each in (number, fn.emit(f"add i64 {number}, 1")):
+        unit = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {each}, {units}')}, {shares}")
+        ends.append(fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {unit}, {multiple}')}"))
+    body.declared.setdefault("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+    return ends[0], fn.emit(f"call i64 @llvm.smin.i64(i64 {fn.emit(f'sub i64 {ends[1]}, 1')}, i64 {upper})")
+
+
+def equal_part(body: Body, node: Loop, lower: str, count: str, share: tuple[str, str]) -> tuple[str, str]:
+    """The first and the last iteration of a share of `count` iterations, of which all take equally long."""
+    fn, (number, shares) = body.fn, share
+    first = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {number}, {count}')}, {shares}")
+    next_share = fn.emit(f"add i64 {number}, 1")
+    past = fn.emit(f"sdiv i64 {fn.emit(f'mul i64 {next_share}, {count}')}, {shares}")
+    start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {first}, {node.step}')}")
+    last = fn.emit(f"sub i64 {past}, 1")
+    return start, fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {last}, {node.step}')}")
+
+
+def is_uneven(node: Loop) -> bool:
+    """Whether iterations differ in length: more than the loop's own point loop depends on its variable."""
+    count = 0
+    for inner in loops(node.body):
+        if any(node.var in e.names for e in (*inner.lower, *inner.upper)):
+            count += 1
+    return count > 1 or _guarded_by(node.body, node.var)
+
+
+def _guarded_by(nodes: tuple[Node, ...], name: str) -> bool:
+    for n in nodes:
+        if isinstance(n, Guard) and name in n.condition.names:
+            return True
+        if not isinstance(n, Instance) and _guarded_by(n.body, name):
+            return True
+    return False

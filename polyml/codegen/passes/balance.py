@@ -1,0 +1,99 @@
+"""Threads share the iterations of a parallel loop over tiles evenly, whatever the tile's size is.
+
+    parallel it by 288: for i in max(it, lo) ... min(it + 287, hi)
+        ->  parallel it by 288 in lo ... hi: for i in it ... min(it + 287, last0)
+
+Tiles then begin where a thread's share does, and the last one of a share ends with it. This is done where nothing but the
+loops over single iterations knows where tiles begin; where these go over different ranges, each keeps its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, every, with_body
+
+
+def with_even_shares(program: Program) -> Program:
+    taken = {p.name for p in program.scop.parameters}
+    names = (name for n in count() if (name := f"last{n}") not in taken)
+    return replace(program, body=tuple(_shared(node, names) for node in program.body))
+
+
+def _shared(node: Node, names: Iterator[str]) -> Node:
+    if isinstance(node, Instance):
+        return node
+    if not (isinstance(node, Loop) and node.parallel):
+        return with_body(node, tuple(_shared(n, names) for n in node.body))
+    ranges = _ranges(node) if node.role == "tile" and node.step > 1 else []
+    if not ranges:
+        return node
+    last = next(names)
+    lower, upper = ranges[0] if len(ranges) == 1 else _around(node, ranges)
+    body = tuple(_ending(n, node, last, keep=len(ranges) > 1) for n in node.body)
+    return replace(node, lower=lower, upper=upper, last=last, body=body)
+
+
+Bounds = tuple[Lin, ...]
+
+
+def _ranges(tile: Loop) -> list[tuple[Bounds, Bounds]]:
+    """What the loops over single iterations run over in all tiles together, none where more than they know the tile."""
+    ranges: dict[tuple[Bounds, Bounds], None] = {}
+    inside: set[str] = {tile.var}
+    for node in every(tile.body):
+        if isinstance(node, Instance):
+            if any(tile.var in e.names for e in node.point):
+                return []
+        elif isinstance(node, Guard):
+            if tile.var in node.condition.names:
+                return []
+        elif isinstance(node, Loop):
+            inside.add(node.var)
+            if not any(tile.var in e.names for e in (*node.lower, *node.upper)):
+                continue
+            low, high = _ends(tile)
+            lower, upper = _without(node.lower, low), _without(node.upper, high)
+            if node.step != 1 or low not in node.lower or high not in node.upper:
+                return []
+            ends = upper if {*tile.upper} <= {*upper} else (_reached(tile), *upper)
+            ranges[tuple(dict.fromkeys((*tile.lower, *lower))), ends] = None
+        else:
+            return []
+    names = frozenset().union(*(e.names for whole in ranges for side in whole for e in side))
+    return [] if names & inside else list(ranges)
+
+
+def _ends(tile: Loop) -> tuple[Lin, Lin]:
+    """The first and the last iteration of a tile."""
+    return var(tile.var), var(tile.var) + (tile.step - 1)
+
+
+def _reached(tile: Loop) -> Lin:
+    """The last iteration of the last tile."""
+    first = extremum("max", tile.lower)
+    return first + floor_div(extremum("min", tile.upper) - first, tile.step) * tile.step + (tile.step - 1)
+
+
+def _around(tile: Loop, ranges: list[tuple[Bounds, Bounds]]) -> tuple[Bounds, Bounds]:
+    """Bounds around all the ranges."""
+    return tile.lower, (extremum("max", [extremum("min", upper) for _, upper in ranges]),)
+
+
+def _without(bounds: Bounds, bound: Lin) -> Bounds:
+    return tuple(e for e in bounds if e != bound)
+
+
+def _ending(node: Node, tile: Loop, last: str, keep: bool) -> Node:
+    """The node with the loops over the tile's iterations ending with the share. keep: also where they ended before."""
+    if isinstance(node, Instance):
+        return node
+    body = tuple(_ending(n, tile, last, keep) for n in node.body)
+    if isinstance(node, Loop) and var(tile.var) in node.lower:
+        low, high = _ends(tile)
+        lower, upper = (_without(node.lower, low), _without(node.upper, high)) if keep else ((), ())
+        return replace(node, lower=(low, *lower), upper=(high, var(last), *upper), body=body)
+    return with_body(node, body)

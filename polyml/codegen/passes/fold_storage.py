@@ -1,0 +1,183 @@
+"""Local arrays of which only what lies near an outer loop's variable is in use have memory for that part: a ring of rows.
+
+        for c by 64: for i in c ... c + 63: T[i, :] = ...                T: 66 rows, row i at i % 66, not all N
+                     for i in c - 1 ... c + 62: B[i, :] = T[i - 1, :] + T[i + 1, :]
+
+Of every access the index stays in c + low ... c + high (or N - c + low ..., as the loop goes), proved on the finished loops. So
+an element i is touched in the iterations i - high <= c <= i - low alone, and elements that lie high - low + 1 or more apart never
+in the same one: all that touches the one comes before all that touches the other, whatever is written and read there, and they may
+share memory. (Lefebvre and Feautrier, "Automatic storage management for parallel programs", Parallel Computing 24, 1998: the
+modulus of a dimension.)
+
+The last dimension stays whole, as vectors run along it, and so does what lanes run along. The order inside an iteration of the
+loop does not matter, so threads may share it. Where iterations run on several threads or together, nothing is contracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+import islpy as isl
+
+from polyml.codegen.analysis.access_conflicts import QUESTION_OPERATIONS, ConflictTest, Touch, compares, jam_range, loop_range
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import Lin, const, var
+from polyml.codegen.ir.program import Guard, Jam, Loop, Node, Program, Window, every, loops, with_paths
+from polyml.codegen.presburger.loop_facts import NotAffine, isl_text
+from polyml.model.core.scop import Array, Role
+from polyml.polyhedra import BudgetExceeded, budget, extremes, without_sizes
+
+_Use = tuple[Touch, tuple[Node, ...]]  # what is touched, and the nodes around it
+
+
+def with_rings(program: Program, arrays: Iterable[Array]) -> Program:
+    """The program with windows of those of the arrays. For finished loops: what changes their order afterwards is not proved."""
+    candidates = {a.name: a for a in arrays if _may_be_ring(program, a)}
+    if not candidates:
+        return program
+    tests = ConflictTest(program.scop, AccessTable(program.scop.context))
+    found: dict[str, Window] = {}
+    notes: list[str] = []
+    for name, uses in _uses(program, candidates).items():
+        loop = _around_all(name, uses)
+        if loop is None or sum(node is loop for node in every(program.body)) > 1:
+            continue
+        window = _ring(tests, program.scop.checked, candidates[name], loop, uses)
+        if window is not None:
+            found[name] = window
+            notes.append(_note(candidates[name], window, name in program.windows))
+    return replace(program, windows={**program.windows, **found}, notes=(*program.notes, *notes)) if found else program
+
+
+def _note(array: Array, window: Window, is_private: bool) -> str:
+    length = window.lengths[window.ring]
+    what = "row" if window.ring == len(array.shape) - 2 else "plane"
+    whose = " and thread" if is_private else ""
+    return f"{array.source_name or array.name}: {length} {what}{'s' * (length > 1)} at a time{whose} in memory"
+
+
+def _may_be_ring(program: Program, array: Array) -> bool:
+    if array.role is not Role.LOCAL or len(array.shape) < 2 or any(r.array == array.name for r in program.scop.results):
+        return False
+    return array.name not in program.windows or any(array.name in loop.private for loop in loops(program.body))
+
+
+def _uses(program: Program, names: dict[str, Array]) -> dict[str, list[_Use]]:
+    found: dict[str, list[_Use]] = {}
+    for instance, path in with_paths(program.body):
+        statement = program.scop.statements[instance.statement]
+        for access in (*statement.reads, statement.write):
+            if access.array in names:
+                found.setdefault(access.array, []).append(((access, instance), path))
+    return found
+
+
+def _around_all(name: str, uses: Sequence[_Use]) -> Loop | None:
+    """The outermost loop, but for one whose threads have arrays of their own, if it is around all uses and runs in order."""
+    outermost = [_loops(path) for _, path in uses]
+    if all(found and found[0].parallel and name in found[0].private for found in outermost):
+        if any(found[0] is not outermost[0][0] for found in outermost):
+            return None
+        outermost = [found[1:] for found in outermost]
+    if not all(outermost):
+        return None
+    loop = outermost[0][0]
+    return loop if not loop.parallel and all(found[0] is loop for found in outermost) else None
+
+
+def _loops(path: Sequence[Node]) -> list[Loop]:
+    """The loops of a path before anything that runs iterations together."""
+    plain = takewhile(lambda node: isinstance(node, Guard | Loop), path)
+    return [node for node in plain if isinstance(node, Loop)]
+
+
+def _ring(tests: ConflictTest, context: isl.Set, array: Array, loop: Loop, uses: Sequence[_Use]) -> Window | None:
+    """The window of the first dimension that keeps near what moves with the loop."""
+    for dim in range(len(array.shape) - 1):
+        places = [(tests.subscripts(touch)[dim], path) for touch, path in uses]
+        found = (_reach([(e - middle, path) for e, path in places], context) for middle in _middles(loop, places))
+        length = next((n for n in found if n is not None), None)
+        if length is not None and not any(_lanes_along(tests, use, dim) for use in uses):
+            lengths = [None] * len(array.shape)
+            lengths[dim] = length
+            return Window((const(0),) * len(array.shape), tuple(lengths), ring=dim)
+    return None
+
+
+def _middles(loop: Loop, places: Sequence[tuple[Lin, tuple[Node, ...]]]) -> Iterator[Lin]:
+    """Expressions that rise, or fall, with the loop alone, and that indices may keep near to."""
+    yield var(loop.var)
+    for e, path in places:
+        others = {node.var for node in path if not isinstance(node, Guard)} - {loop.var}
+        if e.coefficient(loop.var) and not e.names & others and e - e.const != var(loop.var):
+            yield e - e.const
+            return
+
+
+def _reach(offsets: Sequence[tuple[Lin, tuple[Node, ...]]], context: isl.Set) -> int | None:
+    """How many neighbouring numbers the expressions inside their nodes stay in; None where no number is known."""
+    known: dict[str, tuple[int, int] | None] = {}
+    low = high = None
+    for offset, path in offsets:
+        text = _values(offset - offset.const, path)
+        if text not in known:
+            known[text] = _limits(text, context)
+        if known[text] is None:
+            return None
+        least, greatest = (limit + offset.const for limit in known[text])
+        low, high = (least, greatest) if low is None else (min(low, least), max(high, greatest))
+    return high - low + 1
+
+
+def _limits(text: str, context: isl.Set) -> tuple[int, int] | None:
+    """The least and the greatest of a set of numbers, whatever the sizes."""
+    try:
+        with budget(QUESTION_OPERATIONS):
+            return extremes(without_sizes(isl.Set(text).intersect_params(context)))
+    except BudgetExceeded:
+        return None
+
+
+def _values(e: Lin, path: Sequence[Node]) -> str:
+    """[names] -> { [e] } inside the nodes; all numbers where e is not affine."""
+    names, facts = set(e.names), []
+    for node in reversed(path):
+        if isinstance(node, Guard) or node.var in names or isinstance(node, Loop) and node.last in names:
+            for text, used in _facts(node):
+                facts.append(text)
+                names |= used
+    try:
+        here = [f"value = {isl_text(e, {})}", *facts]
+    except NotAffine:
+        here = ["true"]
+    return f"[{', '.join(sorted(names))}] -> {{ [value] : {' and '.join(here)} }}"
+
+
+def _facts(node: Node) -> Iterator[tuple[str, frozenset[str]]]:
+    """What holds inside a node, each as text with its names; what is not affine is left out, which only assumes less."""
+    for expression, sign in _signs(node):
+        try:
+            yield f"{isl_text(expression, {})} {sign} 0", expression.names
+        except NotAffine:
+            continue
+
+
+def _signs(node: Node) -> Iterator[tuple[Lin, str]]:
+    """Expressions that are zero, or not negative, inside a node."""
+    if isinstance(node, Guard):
+        yield from ((c.expr, ">=" if c.op == ">=" else "=") for c in compares(node.condition))
+        return
+    ranges = [loop_range(node) if isinstance(node, Loop) else jam_range(node)]
+    if isinstance(node, Loop) and node.last:
+        ranges.append(replace(ranges[0], var=node.last, low=()))
+    for each in ranges:
+        yield from ((var(each.var) - low, ">=") for low in each.low)
+        yield from ((high - var(each.var), ">=") for high in each.high)
+
+
+def _lanes_along(tests: ConflictTest, use: _Use, dim: int) -> bool:
+    touch, path = use
+    moving = tests.subscripts(touch)[dim].names
+    return any(isinstance(node, Jam) and node.lanes > 1 and node.var in moving for node in path)

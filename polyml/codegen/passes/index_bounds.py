@@ -1,0 +1,106 @@
+"""The least and the greatest element of index arrays, found before anything is written.
+
+    columns_min = 2**62
+    for i: for j: columns_min = min(columns_min, columns[i, j])
+
+They are parameters of the checks at entry: a call with an element that is no index runs as plain Python, and the kernel
+itself gathers without a test for each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import const, var
+from polyml.codegen.ir.program import Instance, Loop, Node, Program
+from polyml.dtypes import BOOL, I64, U64
+from polyml.frontend import syntax
+from polyml.model.core.call_interface import EXTREMES_OF_NOTHING, Parameter
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Access, Array, Load, Role, Scop, Statement, Value
+
+
+def with_extremes(program: Program) -> Program:
+    """The program with loops that find the parameters which are extremes, in `before`."""
+    scop = program.scop
+    wanted = [p for p in scop.parameters if p.extreme]
+    if not wanted:
+        return program
+    statements = {s.name: s for p in wanted for s in (_start(p), _step(p, scop.arrays[p.array]))}
+    scalars = {p.name: Array(name=p.name, element=I64, shape=(), role=Role.LOCAL) for p in wanted}
+    before: list[Node] = [Instance(_start(p).name, ()) for p in wanted]
+    for name in dict.fromkeys(p.array for p in wanted):
+        before.append(_loops(scop, name, [p for p in wanted if p.array == name]))
+    return replace(
+        program,
+        scop=replace(scop, arrays={**scop.arrays, **scalars}, statements={**scop.statements, **statements}),
+        before=tuple(before),
+        reductions=program.reductions | {n: r for n, r in _reductions(wanted)},
+    )
+
+
+def _start(parameter: Parameter) -> Statement:
+    name = f"start_{parameter.name}"
+    return Statement(
+        name=name,
+        iterators=(),
+        domain=isl.Set(f"{{ {name}[] }}"),
+        write=_scalar(name, (), parameter.name),
+        reads=(),
+        value=syntax.Const(EXTREMES_OF_NOTHING[parameter.extreme], dtype=I64),
+    )
+
+
+def _step(parameter: Parameter, array: Array) -> Statement:
+    name = f"find_{parameter.name}"
+    iterators = tuple(f"i{d}" for d in range(len(array.shape)))
+    space = f"{name}[{', '.join(iterators)}]"
+    subscripts = tuple(isl.PwAff(f"{{ {space} -> [({i})] }}") for i in iterators)
+    relation = polyhedra.relation(subscripts[0].get_domain_space(), array.name, subscripts)
+    accumulator = _scalar(name, iterators, parameter.name)
+    return Statement(
+        name=name,
+        iterators=iterators,
+        domain=isl.Set(f"{{ {space} }}"),
+        write=accumulator,
+        reads=(accumulator, Access(array=array.name, relation=relation, subscripts=subscripts)),
+        value=syntax.Binary(parameter.extreme, Load(0, I64), _number(Load(1, array.element)), dtype=I64),
+    )
+
+
+def _number(element: Load) -> Value:
+    """The element as a number of 64 bits with a sign, the greatest one in place of greater ones."""
+    if element.dtype == I64:
+        return element
+    number = syntax.Cast(element, I64, True, dtype=I64)
+    if element.dtype != U64:
+        return number
+    fits = syntax.Compare(">=", number, syntax.Const(0, dtype=I64), dtype=BOOL)
+    return syntax.IfExp(fits, number, syntax.Const(2**63 - 1, dtype=I64), dtype=I64)
+
+
+def _scalar(statement: str, iterators: tuple[str, ...], name: str) -> Access:
+    return Access(array=name, relation=isl.Map(f"{{ {statement}[{', '.join(iterators)}] -> {name}[] }}"), subscripts=())
+
+
+def _reductions(parameters: list[Parameter]) -> Iterator[tuple[str, Reduction]]:
+    for p in parameters:
+        yield f"find_{p.name}", Reduction(f"find_{p.name}", p.name, p.extreme, 0)
+
+
+def _loops(scop: Scop, array: str, parameters: list[Parameter]) -> Node:
+    """One pass over the array for all its extremes."""
+    table = AccessTable(scop.context)
+    taken = {p.name for p in scop.parameters}
+    stem = next(stem for n in count() if not any(t.startswith(stem := f"find{n}_") for t in taken))
+    names = [f"{stem}{d}" for d in range(len(scop.arrays[array].shape))]
+    body: tuple[Node, ...] = tuple(Instance(f"find_{p.name}", tuple(map(var, names))) for p in parameters)
+    for name, extent in zip(reversed(names), reversed(scop.arrays[array].shape)):
+        body = (Loop(name, (const(0),), (table.affine(extent) - 1,), 1, body),)
+    return body[0]

@@ -1,0 +1,48 @@
+"""What a copy holds of an element: itself, or what a statement makes of it with numbers that never change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyml.frontend import syntax
+from polyml.model.core.nest import children, map_leaves, subvalues, with_children
+from polyml.model.core.scop import Load, ScalarArg, Statement, Value
+
+
+def with_numbers_in(statement: Statement, read: int) -> Value:
+    """The largest part of the statement's value in which an element of an array meets numbers only that never change, and
+    that has its type; the element itself where it is read several times.
+    """
+    path = _path_to(statement.value, read)
+    if sum(isinstance(v, Load) and v.access == read for v in subvalues(statement.value)) != 1:
+        return path[-1]
+    found = path[-1]
+    for value in reversed(path[:-1]):
+        if not isinstance(value, syntax.Binary) or value.op not in ("*", "+", "-") or not value.dtype.is_float or value.dtype != path[-1].dtype:
+            break
+        other = value.left if value.right is found else value.right
+        if any(not isinstance(leaf, (ScalarArg, syntax.Const, syntax.Cast)) for leaf in subvalues(other)):
+            break
+        found = value
+    return found
+
+
+def _path_to(value: Value, read: int) -> list[Value]:
+    """From the value down to the load of a read; [] where it is not there."""
+    if isinstance(value, Load):
+        return [value] if value.access == read else []
+    for operand in children(value):
+        if below := _path_to(operand, read):
+            return [value, *below]
+    return []
+
+
+def alone(value: Value) -> Value:
+    """The value with the element as its only read, the first."""
+    return map_leaves(value, lambda v: replace(v, access=0) if isinstance(v, Load) else v)
+
+
+def replaced(value: Value, part: Value, by: Value) -> Value:
+    if value is part:
+        return by
+    return with_children(value, tuple(replaced(operand, part, by) for operand in children(value)))

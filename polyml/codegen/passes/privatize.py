@@ -1,0 +1,89 @@
+"""Local arrays that live within one iteration of a parallel loop, or of one over tiles, need memory for that iteration alone.
+
+        parallel it: for i in the strip: T[i, :] = ...; B[i, :] = T[i, :]      T: a strip for each thread, not all rows
+        kt: for k in the slab: V[k, :] = A[k, :]; ... V[k, i] ...              V: a slab, not all rows
+
+This keeps temporaries in the cache, and untouched memory untouched. (Array contraction to a tile: Lewis, Lin and Snyder,
+"The implementation and evaluation of fusion and contraction in array languages", PLDI 1998.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from polyml.codegen.analysis.access_conflicts import Around, ConflictTest, Touch
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import Lin, const, var
+from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, instances, with_body, with_paths
+from polyml.model.core.scop import Array, Role
+
+
+def with_private_arrays(program: Program) -> Program:
+    """The program with windows of such arrays, which are named in its outermost parallel loops."""
+    outermost = list(_outermost(program.body, ()))
+    touched: dict[str, set[int]] = {}
+    for position, (node, _) in enumerate(outermost):
+        for name in _arrays(program, (node,)):
+            touched.setdefault(name, set()).add(position)
+    tests = ConflictTest(program.scop, AccessTable(program.scop.context))
+    marked: dict[int, Loop] = {}
+    windows = dict(program.windows)
+    for position, (node, guards) in enumerate(outermost):
+        if not isinstance(node, Loop) or not (node.parallel or node.role == "tile"):
+            continue
+        own = [a for a in sorted(_arrays(program, (node,))) if touched[a] == {position} and _may_be_private(program, a)]
+        first = {a: _first(program, tests, a, node, guards) for a in own}
+        found = tuple(a for a in own if first[a] is not None)
+        if found:
+            marked[id(node)] = replace(node, private=(*node.private, *found)) if node.parallel else node
+            windows |= {a: _strip(program.scop.arrays[a], first[a], node.step) for a in found}
+    return replace(program, body=_replaced(program.body, marked), windows=windows) if marked else program
+
+
+def _strip(array: Array, first: Lin, length: int) -> Window:
+    """The part of the array that one iteration of a loop touches."""
+    rest = len(array.shape) - 1
+    return Window((first, *[const(0)] * rest), (length, *[None] * rest))
+
+
+def _outermost(nodes: tuple[Node, ...], guards: tuple[Guard, ...]) -> Iterator[tuple[Loop | Instance, tuple[Guard, ...]]]:
+    """The loops (and instances) that no loop is around, each with the guards around it."""
+    for node in nodes:
+        if isinstance(node, Guard):
+            yield from _outermost(node.body, (*guards, node))
+        else:
+            yield node, guards
+
+
+def _arrays(program: Program, nodes: tuple[Node, ...]) -> set[str]:
+    statements = (program.scop.statements[instance.statement] for instance in instances(nodes))
+    return {access.array for s in statements for access in (*s.reads, s.write)}
+
+
+def _may_be_private(program: Program, name: str) -> bool:
+    array = program.scop.arrays[name]
+    is_own = array.role is Role.LOCAL and not any(r.array == name for r in program.scop.results)
+    return is_own and bool(array.shape) and name not in program.windows
+
+
+def _first(program: Program, tests: ConflictTest, name: str, loop: Loop, guards: tuple[Guard, ...]) -> Lin | None:
+    """The first index of those that an iteration of the loop touches, no more than the loop's step; None where that is not so."""
+    touches = list(_touches(program, name, loop.body, (*guards, loop)))
+    shifts = dict.fromkeys((0, *(tests.subscripts(touch)[0].const for touch, _ in touches)))
+    firsts = (var(loop.var) + shift for shift in shifts)
+    return next((f for f in firsts if all(tests.stays_within(t, around, (f,), (loop.step,)) for t, around in touches)), None)
+
+
+def _touches(
+    program: Program, name: str, nodes: tuple[Node, ...], around: tuple[Around, ...]
+) -> Iterator[tuple[Touch, tuple[Around, ...]]]:
+    for instance, path in with_paths(nodes, around):
+        statement = program.scop.statements[instance.statement]
+        yield from (((a, instance), path) for a in (*statement.reads, statement.write) if a.array == name)
+
+
+def _replaced(nodes: tuple[Node, ...], marked: dict[int, Loop]) -> tuple[Node, ...]:
+    return tuple(
+        with_body(n, _replaced(n.body, marked)) if isinstance(n, Guard) else marked.get(id(n), n) for n in nodes
+    )

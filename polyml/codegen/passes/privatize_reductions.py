@@ -1,0 +1,177 @@
+"""Threads update results of their own, which are joined behind the loop.
+
+    parallel i: for j: x[j] += ...      ->      for t in range(threads): x_partial[t, :] = 0
+                                                parallel i: for j: x_partial[thread, j] += ...
+                                                for j: for t in range(threads): x[j] += x_partial[t, j]
+
+Which arrays these are the schedule says, and it is proved there that the loop does nothing else with them (reductions by
+privatisation: Jin, Yang and Agrawal, "Shared memory parallelization of data mining algorithms", TKDE 2005). A result
+depends on how many threads there are, not on which is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.linexpr import const, var
+from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops, with_body
+from polyml.dtypes import DType
+from polyml.frontend import syntax
+from polyml.model.core.reductions import Reduction, identity
+from polyml.model.core.scop import Access, Array, Load, Role, Statement, Value
+
+APART_BYTES = 128  # between results of two threads, so that no cache line holds elements of both
+
+
+def with_partial_results(program: Program) -> Program:
+    """The program with an array for each thread's results, and the loops that begin and join them."""
+    if not any(loop.partial for loop in loops(program.body)):
+        return program
+    return _Maker(program).program()
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """array: of all threads' results of `whole`. begin, join: statements for one element of one thread."""
+
+    whole: Array
+    array: Array
+    begin: Statement
+    join: Statement
+
+
+class _Maker:
+    def __init__(self, program: Program):
+        self._given = program
+        self._table = AccessTable(program.scop.context)
+        scop = program.scop
+        self._taken = {*scop.arrays, *scop.statements, *scop.params, *(p.name for p in scop.parameters)}
+        self._taken |= {i for s in scop.statements.values() for i in s.iterators}
+        self._taken |= {name for loop in loops(program.body) for name in (loop.var, loop.last)}
+        self._thread, self._threads = self._free("thread"), self._free("threads")
+        self._partials: dict[tuple[str, str], _Partial] = {}
+        self._statements: dict[str, Statement] = {}
+        self._reductions: dict[str, Reduction] = {}
+
+    def program(self) -> Program:
+        body, scop = self._nodes(self._given.body), self._given.scop
+        arrays = {p.array.name: p.array for p in self._partials.values()}
+        scop = replace(scop, arrays={**scop.arrays, **arrays}, statements={**scop.statements, **self._statements})
+        reductions = {**self._given.reductions, **self._reductions}
+        return replace(self._given, scop=scop, body=body, reductions=reductions, thread=self._thread, threads=self._threads)
+
+    def _free(self, stem: str) -> str:
+        """A name that nothing has yet."""
+        name = next(name for name in chain((stem,), (f"{stem}{n}" for n in count())) if name not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def _nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(made for node in nodes for made in self._node(node))
+
+    def _node(self, node: Node) -> Iterator[Node]:
+        if isinstance(node, Instance):
+            yield node
+        elif not isinstance(node, Loop) or not node.partial:
+            yield with_body(node, self._nodes(node.body))
+        else:
+            operators = {name: self._operator(node, name) for name in node.partial}  # none in a piece without updates
+            partials = [self._partial(name, operator) for name, operator in operators.items() if operator is not None]
+            yield from (self._over(p, p.begin, threads_first=True) for p in partials)
+            moved = {p.whole.name: p for p in partials}
+            yield replace(node, partial=(), body=tuple(self._redirected(n, moved) for n in node.body))
+            yield from (self._over(p, p.join, threads_first=False) for p in partials)
+
+    def _operator(self, loop: Loop, array: str) -> str | None:
+        names = (instance.statement for instance in instances(loop.body))
+        found = (r for r in map(self._given.reductions.get, names) if r is not None and r.array == array)
+        return next((r.operator for r in found), None)
+
+    def _partial(self, name: str, operator: str) -> _Partial:
+        if (name, operator) not in self._partials:
+            whole = self._given.scop.arrays[name]
+            array = replace(whole, name=self._free(f"{name}_partial"), shape=self._shape(whole), role=Role.LOCAL, pairs=False)
+            begin, join = (self._free(f"{word}_{array.name}") for word in ("begin", "join"))
+            element = whole.element
+            nothing = syntax.Const(identity(operator, element), dtype=element)
+            self._statements[begin] = self._element(begin, whole, array, nothing)
+            self._statements[join] = self._element(join, whole, array, _joined(operator, element), joins=True)
+            self._reductions[join] = Reduction(join, name, operator, 0)
+            self._partials[name, operator] = _Partial(whole, array, self._statements[begin], self._statements[join])
+        return self._partials[name, operator]
+
+    def _shape(self, whole: Array) -> tuple[isl.PwAff, ...]:
+        """[threads, ...], rows in steps that keep threads apart."""
+        threads = isl.PwAff(f"[{self._threads}] -> {{ [] -> [({self._threads})] }}")
+        step = isl.Val(max(1, APART_BYTES // whole.element.size_bytes))
+        if not whole.shape:
+            return threads, isl.PwAff(f"{{ [] -> [({step.to_python()})] }}")
+        *outer, last = whole.shape
+        return (threads, *outer, last.scale_down_val(step).ceil().scale_val(step))
+
+    def _element(self, name: str, whole: Array, array: Array, value: Value, joins: bool = False) -> Statement:
+        """What begins one element of one thread, or joins it to everyone's."""
+        indices = tuple(f"i{d}" for d in range(len(whole.shape)))
+        iterators = (*indices, "t")
+        space = f"{name}[{', '.join(iterators)}]"
+        *own, thread = (isl.PwAff(f"{{ {space} -> [({i})] }}") for i in iterators)
+        mine = _access(array.name, (thread, *(own or [thread.sub(thread)])))
+        relation = isl.Map(f"{{ {space} -> {whole.name}[{', '.join(indices)}] }}")
+        everyone = Access(array=whole.name, relation=relation, subscripts=tuple(own))
+        write, reads = (everyone, (everyone, mine)) if joins else (mine, ())
+        return Statement(name=name, iterators=iterators, domain=isl.Set(f"{{ {space} }}"), write=write, reads=reads, value=value)
+
+    def _over(self, partial: _Partial, statement: Statement, threads_first: bool) -> Node:
+        """The statement for every element of every thread."""
+        names = [f"{statement.name}_{iterator}" for iterator in statement.iterators]
+        extents = [self._table.affine(extent) for extent in (*partial.whole.shape, partial.array.shape[0])]
+        order = list(zip(names, extents))
+        order = [order[-1], *order[:-1]] if threads_first else order
+        inside: Node = Instance(statement.name, tuple(map(var, names)))
+        for name, extent in reversed(order):
+            inside = Loop(name, (const(0),), (extent - 1,), 1, (inside,))
+        return inside
+
+    def _redirected(self, node: Node, moved: dict[str, _Partial]) -> Node:
+        """The node with every update of the arrays made to the thread's own."""
+        if not isinstance(node, Instance):
+            return with_body(node, tuple(self._redirected(n, moved) for n in node.body))
+        partial = moved.get(self._given.scop.statements[node.statement].write.array)
+        if partial is None:
+            return node
+        return Instance(self._own(node.statement, partial), (*node.point, var(self._thread)))
+
+    def _own(self, name: str, partial: _Partial) -> str:
+        """The statement that updates the thread's own element."""
+        made = f"{name}_of_{partial.array.name}"
+        if made not in self._statements:
+            statement, reduction = self._given.scop.statements[name], self._given.reductions[name]
+            iterators = (*statement.iterators, self._thread)
+            space = f"{made}[{', '.join(iterators)}]"
+            onto = isl.MultiAff(f"{{ {space} -> {name}[{', '.join(statement.iterators)}] }}")
+            thread = isl.PwAff(f"{{ {space} -> [({self._thread})] }}")
+            own = [e.pullback_multi_aff(onto) for e in statement.write.subscripts] or [thread.sub(thread)]
+            access = replace(_access(partial.array.name, (thread, *own)), may=statement.write.may)
+            reads = tuple(access if n == reduction.access else read for n, read in enumerate(statement.reads))
+            self._statements[made] = replace(statement, name=made, iterators=iterators, write=access, reads=reads)
+            self._reductions[made] = replace(reduction, statement=made, array=partial.array.name)
+        return made
+
+
+def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
+    relation = polyhedra.relation(subscripts[0].get_domain_space(), array, subscripts)
+    return Access(array=array, relation=relation, subscripts=subscripts)
+
+
+def _joined(operator: str, element: DType) -> Value:
+    """The element and a thread's result, by the operator."""
+    both = (Load(0, element), Load(1, element))
+    if operator in ("minimum", "maximum", "fmin", "fmax"):
+        return syntax.Call(operator, both, "numpy", dtype=element)
+    return syntax.Binary(operator, *both, dtype=element)

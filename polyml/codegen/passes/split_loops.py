@@ -1,0 +1,208 @@
+"""Innermost loops are cut where a subscript bends, so that vectors run along each part.
+
+    for j in 0 ... m - 1: B[j] = A[j - 1 if j >= 1 else m - 1]   ->   for j in 0 ... 0: B[j] = A[m - 1]
+                                                                      for j in 1 ... m - 1: B[j] = A[j - 1]
+
+Wrapped (`%`, negative) and reflected subscripts are of several affine pieces, or divide; on each side of a bend there is one, which
+the statement there has. The order of iterations stays. (Index-set splitting of a finished loop: Griebl, Feautrier and Lengauer,
+"Index set splitting", IJPP 28, 2000.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import filterfalse
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.astgen.build import integer_expression
+from polyml.codegen.ir.linexpr import Lin, var
+from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Access, Statement
+
+MOST = 3  # cuts of a loop
+MOST_TURNS = 4  # values of a division that are told apart
+
+
+def with_cuts(program: Program) -> Program:
+    """The program with innermost loops cut at the bends of their subscripts. For loops of single iterations."""
+    if not any(map(_bends, program.scop.statements.values())):
+        return program
+    cutter = _Cutter(dict(program.scop.statements), dict(program.reductions), dict(program.ahead))
+    body = cutter.nodes(program.body)
+    return replace(
+        program,
+        scop=replace(program.scop, statements=cutter.statements),
+        body=body,
+        reductions=cutter.reductions,
+        ahead=cutter.ahead,
+    )
+
+
+def _bends(statement: Statement) -> bool:
+    """Whether a subscript does, of a statement of the model: what code generation adds has none to cut at."""
+    subscripts = [e for access in (*statement.reads, statement.write) for e in access.subscripts]
+    if all(map(polyhedra.is_affine, subscripts)):
+        return False
+    space = statement.domain.get_space()
+    return all(space.has_equal_tuples(e.get_domain_space()) for e in subscripts)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """value: of the loop's variable from which on the statement's dimension `dim` is at least `bend`, of parameters."""
+
+    value: Lin
+    statement: str
+    dim: int
+    bend: Lin
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    statements: dict[str, Statement]
+    reductions: dict[str, Reduction]
+    ahead: dict[str, dict[int, tuple[str, int]]]
+
+    def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(made for node in nodes for made in self._node(node))
+
+    def _node(self, node: Node) -> tuple[Node, ...]:
+        if isinstance(node, Instance):
+            return (node,)
+        if not isinstance(node, Loop) or not all(isinstance(n, Instance) for n in node.body):
+            return (with_body(node, self.nodes(node.body)),)
+        if node.step != 1 or node.role == "tile" or node.parallel or node.asked.together:
+            return (node,)
+        return self._parts(node)
+
+    def _parts(self, loop: Loop) -> tuple[Node, ...]:
+        cuts: dict[Lin, list[_Cut]] = {}
+        for instance in loop.body:
+            for cut in self._cuts(loop.var, instance):
+                cuts.setdefault(cut.value, []).append(cut)
+        if not 0 < len(cuts) <= MOST:
+            return (loop,)
+        values = sorted(cuts, key=lambda value: (not value.is_const, value.const))
+        parts = []
+        for k in range(len(values) + 1):  # in whatever order the values are, the parts are all of the loop's range in its order
+            lower = (*loop.lower, *values[:k])
+            upper = (*loop.upper, *(value - 1 for value in values[k : k + 1]))
+            from_here = [cut for value in values[:k] for cut in cuts[value]]
+            before = [cut for value in values[k : k + 1] for cut in cuts[value]]
+            body = tuple(self._specialised(n, from_here, before) for n in loop.body)
+            parts.append(replace(loop, lower=lower, upper=upper, body=body))
+        return tuple(parts)
+
+    def _cuts(self, name: str, instance: Instance) -> Iterator[_Cut]:
+        statement = self.statements[instance.statement]
+        if not _bends(statement):
+            return
+        for dim, e in enumerate(instance.point):
+            if e.coefficient(name) != 1:
+                continue
+            rest = e - var(name)
+            for bend in _bends_along(statement, dim):
+                yield _Cut(bend - rest, statement.name, dim, bend)
+
+    def _specialised(self, instance: Instance, from_here: list[_Cut], before: list[_Cut]) -> Instance:
+        """The instance of a statement with the subscripts that it has there."""
+        statement = self.statements[instance.statement]
+        known = statement.domain
+        for cuts, part in ((from_here, _from), (before, _before)):
+            for cut in cuts:
+                if cut.statement == statement.name:
+                    known = part(known, cut.dim, cut.bend)
+        if known.is_empty():
+            return instance
+        reads = tuple(_straight(a, known) for a in statement.reads)
+        write = _straight(statement.write, known)
+        if reads == statement.reads and write == statement.write:
+            return instance
+        name = next(n for k in range(len(self.statements) + 1) if (n := f"{statement.name}_{k}") not in self.statements)
+        self.statements[name] = replace(statement, name=name, domain=known, reads=reads, write=write)
+        if statement.name in self.reductions:
+            self.reductions[name] = replace(self.reductions[statement.name], statement=name)
+        if statement.name in self.ahead:
+            self.ahead[name] = self.ahead[statement.name]
+        return Instance(name, instance.point)
+
+
+def _bends_along(statement: Statement, dim: int) -> list[Lin]:
+    """Where, along a dimension of the statement, its subscripts change their form; of parameters alone."""
+    found: dict[Lin, None] = {}
+    for access in (*statement.reads, statement.write):
+        for subscript in filterfalse(polyhedra.is_affine, access.subscripts):
+            for piece in _straight_parts(subscript, statement.domain):
+                found.update(dict.fromkeys(_ends(piece, dim)))
+    inside = (b for b in found if not _before(statement.domain, dim, b).is_empty())
+    return [b for b in inside if not _from(statement.domain, dim, b).is_empty()]
+
+
+def _straight_parts(subscript: isl.PwAff, domain: isl.Set) -> Iterator[isl.Set]:
+    """The parts of the domain on which the subscript is one affine expression, where they are few."""
+    for part, aff in subscript.intersect_domain(domain).get_pieces():
+        yield from _by_turns(part, polyhedra.divisions(aff))
+
+
+def _by_turns(part: isl.Set, divisions: list[isl.Aff]) -> Iterator[isl.Set]:
+    """The part by the values of the divisions."""
+    if not divisions:
+        yield part
+        return
+    first, *others = divisions
+    values = polyhedra.without_sizes(isl.Map.from_aff(first).intersect_domain(part).range())
+    if values.is_empty():
+        return
+    limits = polyhedra.extremes(values)
+    if limits is not None and limits[1] - limits[0] < MOST_TURNS:
+        for value in range(limits[0], limits[1] + 1):
+            here = first.to_pw_aff().eq_set(isl.PwAff(f"{{ {_space(part)} -> [({value})] }}"))
+            yield from _by_turns(part.intersect(here), others)
+
+
+def _ends(part: isl.Set, dim: int) -> Iterator[Lin]:
+    """The first value of a dimension in the part, and the first behind it, where these are one affine expression each."""
+    if part.is_empty():
+        return
+    alone = polyhedra.along(part, dim)
+    for end, beyond in ((alone.dim_min(0), 0), (alone.dim_max(0), 1)):
+        if end.n_piece() == 1:
+            value = integer_expression(end)
+            if all(isinstance(atom, str) for atom, _ in value.terms):
+                yield value + beyond
+
+
+def _from(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().ge_set(_on(domain, bend)))
+
+
+def _before(domain: isl.Set, dim: int, bend: Lin) -> isl.Set:
+    return domain.intersect(polyhedra.dimension(domain, dim).to_pw_aff().lt_set(_on(domain, bend)))
+
+
+def _on(domain: isl.Set, value: Lin) -> isl.PwAff:
+    """{ S[i] -> [(value)] }"""
+    return isl.PwAff(f"[{', '.join(sorted(value.names))}] -> {{ {_space(domain)} -> [({value})] }}")
+
+
+def _space(domain: isl.Set) -> str:
+    names = ", ".join(f"i{k}" for k in range(polyhedra.dimensions(domain)))
+    return f"{domain.get_tuple_name()}[{names}]"
+
+
+def _straight(access: Access, known: isl.Set) -> Access:
+    """The access with subscripts that are affine on the instances known, where they are."""
+    subscripts = tuple(e if polyhedra.is_affine(e) else _affine(e, known) for e in access.subscripts)
+    return access if all(a is b for a, b in zip(subscripts, access.subscripts)) else replace(access, subscripts=subscripts)
+
+
+def _affine(subscript: isl.PwAff, known: isl.Set) -> isl.PwAff:
+    hull = isl.Map.from_basic_map(isl.Map.from_pw_aff(subscript).intersect_domain(known).affine_hull())
+    if not hull.is_single_valued():
+        return subscript
+    found = isl.PwMultiAff.from_map(hull).get_pw_aff(0)
+    return found if polyhedra.is_affine(found) else subscript

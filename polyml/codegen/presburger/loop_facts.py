@@ -1,0 +1,141 @@
+"""What is asked of two touches in loops: facts about their iterations, as systems of integers and as isl's text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from polyml.codegen.ir.linexpr import Choice, Extremum, FloorDiv, Lin
+from polyml.codegen.presburger.omega_test import Row, System
+
+SHARED, FIRST, SECOND = range(3)  # whose iteration an expression is of: of both touches, of the first, of the second one
+
+
+class NotAffine(Exception):
+    """An expression that isl text cannot state."""
+
+
+def isl_text(e: Lin, rename: Mapping[str, str]) -> str:
+    """e in isl's syntax, names replaced."""
+    parts = [f"{c}*{_atom_text(a, rename)}" for a, c in e.terms]
+    return " + ".join([*parts, str(e.const)])
+
+
+def _atom_text(atom, rename: Mapping[str, str]) -> str:
+    if isinstance(atom, str):
+        return rename.get(atom, atom)
+    if isinstance(atom, FloorDiv):
+        return f"floor(({isl_text(atom.operand, rename)})/{atom.divisor})"
+    if isinstance(atom, Extremum):
+        inner = isl_text(atom.operands[0], rename)
+        for operand in atom.operands[1:]:
+            inner = f"{atom.op}({inner}, {isl_text(operand, rename)})"
+        return f"({inner})"
+    raise NotAffine
+
+
+@dataclass(frozen=True)
+class Fact:
+    """left op right, each an expression and whose iteration it is of. op: ">=", "==", or "mod": their difference is a multiple
+    of `step`.
+    """
+
+    op: str
+    left: tuple[Lin, int]
+    right: tuple[Lin, int] = (Lin(), SHARED)
+    step: int = 0
+
+    @property
+    def names(self) -> frozenset[str]:
+        return self.left[0].names | self.right[0].names
+
+
+@dataclass(frozen=True)
+class Sides:
+    """moving: loops of which each touch has an iteration of its own, whose difference is asked for; first, second: those of one
+    touch alone.
+    """
+
+    moving: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+
+    def renamed(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+        """By side, what isl's text calls the loops' variables."""
+        first = {name: f"{name}_1" for name in (*self.moving, *self.first)}
+        return {}, first, {name: f"{name}_2" for name in (*self.moving, *self.second)}
+
+    def terms(self) -> tuple[dict[str, dict], dict[str, dict], dict[str, dict]]:
+        """By side, what systems have for them: difference number k is called k."""
+        first = {name: {(name, FIRST): 1} for name in (*self.moving, *self.first)}
+        second: dict[str, dict] = {name: {(name, FIRST): 1, k: 1} for k, name in enumerate(self.moving)}
+        return {}, first, second | {name: {(name, SECOND): 1} for name in self.second}
+
+
+def fact_text(fact: Fact, renamed: tuple[Mapping[str, str], ...]) -> str:
+    left, right = (isl_text(e, renamed[side]) for e, side in (fact.left, fact.right))
+    if fact.op == "mod":
+        return f"({left} - ({right})) mod {fact.step} = 0"
+    return f"{left} {'=' if fact.op == '==' else '>='} {right}"
+
+
+class Alternatives(Exception):
+    """What holds in one of several cases is no system."""
+
+
+class Systems:
+    """Facts as systems. is_complete: whether they say as much; those with alternatives are left out."""
+
+    def __init__(self, sides: Sides):
+        self._terms = sides.terms()
+        self._equal: list[Row] = []
+        self._least: list[Row] = []
+        self._quotients: set[Hashable] = set()
+        self.is_complete = True
+
+    def system(self) -> System:
+        return System(tuple(self._equal), tuple(self._least))
+
+    def add(self, fact: Fact) -> None:
+        try:
+            if fact.op == ">=":
+                rows = self._with(*fact.left, 1, [({}, 0)], 1)
+                self._least += self._with(*fact.right, -1, rows, 1)
+                return
+            (row,) = self._with(*fact.right, -1, self._with(*fact.left, 1, [({}, 0)], 0), 0)
+            if fact.op == "mod":
+                row[0]["mod", frozenset(row[0].items()), row[1], fact.step] = fact.step
+            self._equal.append(row)
+        except Alternatives:
+            self.is_complete = False
+
+    def _with(self, e: Lin, side: int, factor: int, rows: list[Row], sense: int) -> list[Row]:
+        """The rows with factor * e added to each. sense: 1 for rows that are at least 0, 0 for those that are 0: a minimum in
+        the former is each of its operands.
+        """
+        terms = self._terms[side]
+        for atom, c in e.terms:
+            c *= factor
+            if isinstance(atom, Extremum):
+                if sense == 0 or (atom.op == "min") != (c > 0):
+                    raise Alternatives
+                copies = [self._with(operand, side, c, [(dict(t), k) for t, k in rows], sense) for operand in atom.operands]
+                rows = [row for copy in copies for row in copy]
+                continue
+            if isinstance(atom, Choice):
+                raise Alternatives
+            value = terms.get(atom) if isinstance(atom, str) else {self._quotient(atom, side): 1}
+            for row, _ in rows:
+                for name, each in ((atom, 1),) if value is None else value.items():
+                    row[name] = row.get(name, 0) + c * each
+        return [({n: c for n, c in t.items() if c}, k + factor * e.const) for t, k in rows]
+
+    def _quotient(self, atom: FloorDiv, side: int) -> Hashable:
+        """The name of floor(operand / divisor), and what that is between."""
+        ((terms, constant),) = self._with(atom.operand, side, 1, [({}, 0)], 0)
+        name = ("//", frozenset(terms.items()), constant, atom.divisor)
+        if name not in self._quotients:
+            self._quotients.add(name)
+            self._least.append(({**terms, name: -atom.divisor}, constant))
+            self._least.append(({**{n: -c for n, c in terms.items()}, name: atom.divisor}, atom.divisor - 1 - constant))
+        return name

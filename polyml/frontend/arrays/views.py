@@ -1,0 +1,334 @@
+"""Arrays as functions from a point to the element there: views, broadcasting, and what subscripts make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
+from polyml.frontend import syntax, traversal
+from polyml.frontend.arrays.shapes import Extent, Linear, cut, dimensions, divided
+from polyml.frontend.syntax import Expr
+from polyml.source import Loc
+
+Point = tuple[Expr, ...]
+Need = Callable[[Expr, str, "Loc | None"], None]  # (condition, what does not hold otherwise, where)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """An array that need not be in memory.
+
+    at(point): the element; a Subscript where `storage` names the array that holds it, which may then be assigned.
+    whole: it is that array itself; `A[:]` is a view of it. perhaps: the array in memory that it may turn out to be itself.
+    """
+
+    shape: tuple[Extent, ...]
+    at: Callable[[Point], Expr]
+    storage: str | None = None
+    whole: bool = False
+    perhaps: str | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def sample(self) -> Expr:
+        """An element, for its type."""
+        return self.at((syntax.Const(0),) * self.rank)
+
+
+def any_point(rank: int) -> Point:
+    """Names that stand for the indices of whichever element."""
+    return tuple(syntax.Name(f"_{dim}") for dim in range(rank))
+
+
+def stored(name: str, shape: tuple[Extent, ...]) -> Elements:
+    """All of an array in memory."""
+    return Elements(shape, lambda point: syntax.Subscript(name, point, inside=True), name, True)
+
+
+def broadcast_shape(shapes: Sequence[tuple[Extent, ...]], need: Need, loc: Loc | None) -> tuple[Extent, ...]:
+    """The shape of an elementwise operation.
+
+    Sizes that differ as text must be equal in every call; where they are not, plain Python decides what happens.
+    """
+    rank = max(map(len, shapes))
+    result: list[Extent] = []
+    for dim in range(rank):
+        sizes = [s[dim - rank + len(s)] for s in shapes if dim - rank + len(s) >= 0]
+        long = [size for size in sizes if not size.is_one]
+        chosen = min(long, key=lambda s: (not s.parts, not s.positive)) if long else sizes[0]
+        for size in long:
+            need_equal(size, chosen, "shapes that broadcast only where they are equal", need, loc)
+        result.append(chosen)
+    return tuple(result)
+
+
+def need_equal(one: Extent, other: Extent, otherwise: str, need: Need, loc: Loc | None) -> None:
+    """Two dimensions have one size; where that is not seen it is required as it stands, so that it is one parameter."""
+    if one.length != other.length:
+        need(syntax.Compare("==", one.length.expr, other.length.expr), otherwise, loc)
+
+
+def projected(point: Point, shape: tuple[Extent, ...]) -> Point:
+    """The point of an operand of this shape that a point of the result reads."""
+    own = point[len(point) - len(shape) :]
+    return tuple(syntax.Const(0) if extent.is_one else index for index, extent in zip(own, shape))
+
+
+def element(value: Expr | Elements, point: Point) -> Expr:
+    """The element of an operand, a number or an array, at a point of the result."""
+    return value.at(projected(point, value.shape)) if isinstance(value, Elements) else value
+
+
+def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) -> Elements:
+    """base[indices]: numbers, slices, None, ... and arrays of integers, fewer than there are dimensions perhaps."""
+    taken = _spread(base, indices, loc)
+    if any(isinstance(index, Elements) for index in taken):
+        return _gathered(base, taken, need, loc)
+    shape: list[Extent] = []
+    pick: list[Callable[[Point], Expr]] = []  # per dimension of base: its index at a point of the result
+    dim = 0
+    for index in taken:
+        if isinstance(index, syntax.NewAxis):
+            shape.append(Extent.constant(1))
+            continue
+        extent = base.shape[dim]
+        dim += 1
+        if isinstance(index, syntax.Slice):
+            part = cut(extent, index)
+            for condition, what in part.needs:
+                need(condition, what, loc)
+            pick.append(_along(len(shape), part.first, part.step))
+            shape.append(part.extent)
+            continue
+        fixed = _fixed(index, extent, need, loc)
+        pick.append(lambda point, fixed=fixed: fixed)
+    return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
+
+
+def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
+    """The dimensions of base that have an array as subscript."""
+    given = [i for i in _spread(base, indices, loc) if not isinstance(i, syntax.NewAxis)]
+    return [dim for dim, index in enumerate(given) if isinstance(index, Elements)]
+
+
+def _gathered(base: Elements, taken: Sequence, need: Need, loc: Loc | None) -> Elements:
+    """base[taken] with arrays among the indices: they and the numbers go together, and their dimensions stand where
+    they do, or first where something else is between them.
+    """
+    chosen = [k for k, index in enumerate(taken) if not isinstance(index, (syntax.Slice, syntax.NewAxis))]
+    together = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], need, loc)
+    side_by_side = chosen[-1] - chosen[0] == len(chosen) - 1
+    rest = [syntax.Slice(None, None) if k in chosen else index for k, index in enumerate(taken)]
+    plain = subscripted(Elements(base.shape, lambda point: point), rest, need, loc)  # what the other indices take
+    own = [len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen]  # dimensions of base
+    out = [k for k in range(len(taken)) if k not in chosen]  # dimensions of plain that stay
+    start = chosen[0] if side_by_side else 0
+    shape = [plain.shape[k] for k in out]
+    numbers = {
+        dim: _fixed(taken[k], base.shape[dim], need, loc) for k, dim in zip(chosen, own) if not isinstance(taken[k], Elements)
+    }
+
+    def at(point: Point) -> Expr:
+        among, others = point[start : start + len(together)], [*point[:start], *point[start + len(together) :]]
+        whole = [syntax.Const(0)] * len(taken)
+        for k, index in zip(out, others):
+            whole[k] = index
+        picked = list(plain.at(tuple(whole)))
+        for k, dim in zip(chosen, own):
+            picked[dim] = numbers[dim] if dim in numbers else element(taken[k], among)
+        return base.at(tuple(picked))
+
+    return Elements((*shape[:start], *together, *shape[start:]), at)
+
+
+def _spread(base: Elements, indices: Sequence, loc: Loc | None) -> list:
+    """The indices with ... written out and the missing ones added."""
+    given = [i for i in indices if not isinstance(i, (syntax.NewAxis, syntax.Dots))]
+    if len(given) > base.rank:
+        raise BoundsError(
+            f"an array of {dimensions(base.rank)} has {len(given)} subscripts",
+            loc=loc,
+            notes=["accepted: at most one subscript per dimension"],
+        )
+    dots = [p for p, i in enumerate(indices) if isinstance(i, syntax.Dots)]
+    if len(dots) > 1:
+        raise LanguageError("more than one ... in a subscript", loc=loc, notes=["accepted: one"])
+    missing = [syntax.Slice(None, None)] * (base.rank - len(given))
+    if not dots:
+        return [*indices, *missing]
+    return [*indices[: dots[0]], *missing, *indices[dots[0] + 1 :]]
+
+
+def _along(position: int, first: Linear, step: int) -> Callable[[Point], Expr]:
+    def index(point: Point) -> Expr:
+        return (Linear.of(point[position]) * step + first).expr
+
+    return index
+
+
+def _fixed(index: Expr, extent: Extent, need: Need, loc: Loc | None) -> Expr:
+    """A number as a subscript that is not negative; outside the array Python raises."""
+    value = Linear.of(index)
+    outside = "a subscript outside its array"
+    if value.is_constant and value.constant < 0:
+        value = extent.length + value.constant
+        need(syntax.Compare(">=", value.expr, syntax.Const(0)), outside, loc)
+        return value.expr
+    if not value.is_constant:
+        need(syntax.Compare(">=", value.expr, syntax.Const(0)), "a subscript that is negative", loc)
+    need(syntax.Compare("<", value.expr, extent.length.expr), outside, loc)
+    return value.expr
+
+
+def permuted(base: Elements, axes: Sequence[int]) -> Elements:
+    """Dimension k of the result is dimension axes[k] of the array."""
+    places = [axes.index(dim) for dim in range(base.rank)]
+    return Elements(
+        tuple(base.shape[axis] for axis in axes),
+        lambda point: base.at(tuple(point[place] for place in places)),
+        base.storage,
+    )
+
+
+def with_axis(base: Elements, axis: int) -> Elements:
+    """A dimension of size 1 at `axis`."""
+    shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
+    return Elements(shape, lambda point: base.at((*point[:axis], *point[axis + 1 :])), base.storage)
+
+
+def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int], loc: Loc | None) -> Elements:
+    """The same elements in another shape, in the order of rows. lengths: loop variable -> what it stays below."""
+    groups = list(_groups(base.shape, shape, loc))
+    made: list[Extent] = []
+    for old, new in groups:
+        merged = tuple(extent.known for extent in old if not extent.is_one)
+        whole = len(new) == 1 and len(merged) > 1
+        made += [Extent.constant(new[0].known, merged)] if whole else new
+
+    def at(point: Point) -> Expr:
+        picked: list[Expr] = []
+        rest = list(point)
+        for old, new in groups:
+            own, rest = rest[: len(new)], rest[len(new) :]
+            picked += _along_group(old, new, own, lengths)
+        return base.at(tuple(picked))
+
+    return Elements(tuple(made), at)
+
+
+def _groups(
+    old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None
+) -> Iterator[tuple[list[Extent], list[Extent]]]:
+    """Dimensions side by side that have as many elements: (the old ones, the new ones)."""
+    old, new = list(old), list(new)
+    while old or new:
+        if old and new and old[0].length == new[0].length:
+            yield [old.pop(0)], [new.pop(0)]
+            continue
+        mine, theirs = [], []
+        have = want = 1
+        while have != want or not (mine or theirs):
+            side = (mine, old) if (have <= want and old) or not new else (theirs, new)
+            if not side[1]:
+                raise PolymlValueError("the sizes of a reshape do not match", loc=loc, notes=["accepted: as many elements"])
+            extent = side[1].pop(0)
+            if extent.known is None:
+                raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])
+            side[0].append(extent)
+            if side[0] is mine:
+                have *= extent.known
+            else:
+                want *= extent.known
+        yield mine, theirs
+
+
+def _along_group(
+    old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]
+) -> list[Expr]:
+    """The indices along the old dimensions of a group, at a point of the new ones."""
+    if len(old) == 1 and len(new) == 1:
+        return list(point)
+    place = Linear((), 0)
+    for index, extent in zip(point, new):
+        place = place * extent.known + Linear.of(index)
+    picked: list[Expr] = []
+    for extent in reversed(old[1:]):
+        place, index = divided(place, extent.known, lengths)
+        picked.append(index.expr)
+    return [place.expr, *reversed(picked)] if old else []
+
+
+def elementwise(
+    operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None
+) -> Expr | Elements:
+    """make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
+
+    An element among the operands is read also where the shape is empty: outside its array, Python raises.
+    """
+    for operand in operands:
+        if not isinstance(operand, Elements):
+            need_inside(operand, need)
+    shape = broadcast_shape([o.shape for o in operands if isinstance(o, Elements)], need, loc)
+    if not shape:
+        return make(*(element(operand, ()) for operand in operands))
+    return Elements(shape, lambda point: make(*(element(operand, point) for operand in operands)))
+
+
+def stored_before(place: syntax.Subscript, read: syntax.Subscript, longest: Mapping[Expr, Linear]) -> bool:
+    """Whether a loop that stores to `place` may read an element that it has stored to in an earlier iteration.
+
+    longest: the loop variables, outermost first, each with what it stays below.
+    """
+    apart: dict[Expr, int] = {}  # by how much later a variable is when the element that is read is stored to
+    for own, other in zip(place.indices, read.indices):
+        here, there = Linear.of(own), Linear.of(other)
+        if _is_above(here, there, longest) or _is_above(there, here, longest):
+            return False
+        distance, moving = there - here, [(atom, c) for atom, c in here.terms if atom in longest]
+        if not distance.is_constant or len(moving) > 1:
+            return True
+        if not moving:
+            if distance.constant:
+                return False
+            continue
+        atom, step = moving[0]
+        if distance.constant % step or apart.get(atom, distance.constant // step) != distance.constant // step:
+            return False
+        apart[atom] = distance.constant // step
+    first = next((apart[atom] for atom in longest if apart.get(atom)), 0)
+    return first < 0
+
+
+def _is_above(one: Linear, other: Linear, longest: Mapping[Expr, Linear]) -> bool:
+    """Whether the one index is larger than the other in whatever iterations."""
+    low, high = (_extreme(one, longest, False), _extreme(other, longest, True))
+    gap = low - high
+    return gap.is_constant and gap.constant > 0
+
+
+def _extreme(index: Linear, longest: Mapping[Expr, Linear], most: bool) -> Linear:
+    """The smallest or the largest value of an index over the loops."""
+    total = Linear((), index.constant)
+    for atom, c in index.terms:
+        if atom not in longest:
+            total += Linear(((atom, c),))
+        elif (c > 0) is most:
+            total += (longest[atom] - 1) * c
+    return total
+
+
+def need_inside(number: Expr, need: Need) -> None:
+    """The elements that a number reads are there."""
+    outside = "a subscript outside its array"
+    for place in traversal.nodes(number):
+        if not isinstance(place, syntax.Subscript) or place.inside:
+            continue
+        for dim, index in enumerate(place.indices):
+            size = syntax.Shape(place.array, dim)
+            need(syntax.Compare("<", index, size), outside, place.loc)
+            if not (isinstance(index, syntax.Const) and index.value >= 0):
+                need(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, place.loc)

@@ -1,0 +1,111 @@
+"""Live ranges: each local number becomes one name per group of assignments that reach a common read.
+
+    x = A[i]                x = A[i]
+    B[i] = x       ->       B[i] = x
+    x = 0                   x.1 = 0
+    C[x] = 1                C[x.1] = 1
+
+So every name has one type, and unrelated uses of one name have no false dependences (Pugh and Wonnacott call the
+groups webs). A parameter is never assigned in the result: where the kernel does, a web that holds the argument's
+value starts with a copy of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from polyml.frontend import reaching_definitions, syntax, traversal
+from polyml.frontend.name_resolution import statements, unused
+from polyml.frontend.syntax import Stmt
+
+
+def split(kernel: syntax.Kernel) -> syntax.Kernel:
+    """The kernel with its local numbers split into webs."""
+    return _Splitter(kernel).kernel
+
+
+class _Splitter:
+    def __init__(self, kernel: syntax.Kernel):
+        self._flow = reaching_definitions.Flow(kernel.params)
+        self._parent: dict[reaching_definitions.Definition, reaching_definitions.Definition] = {}
+        self._collect(kernel.body, self._flow.start)
+        self._names = self._named(kernel)
+        arguments = {self._root(d): d for p in kernel.params for d in self._flow.start[p.name]}
+        copies = tuple(
+            syntax.Assign(
+                syntax.Name(self._names[root], loc=a.param.loc),
+                syntax.Name(a.param.name, loc=a.param.loc),
+                loc=a.param.loc,
+            )
+            for root, a in arguments.items()
+            if root in self._names
+        )
+        self.kernel = dataclasses.replace(kernel, body=(*copies, *self._renamed(kernel.body, self._flow.start)))
+
+    def _collect(self, body: Sequence[Stmt], state: reaching_definitions.Reaching) -> None:
+        for stmt in body:
+            for expr in traversal.expressions(stmt):
+                for node in traversal.nodes(expr):
+                    if isinstance(node, syntax.Name):
+                        self._unite(reaching_definitions.reaching(state, node.name))
+            match stmt:
+                case syntax.For():
+                    self._collect(stmt.body, self._flow.inside(stmt, state))
+                case syntax.If():
+                    self._collect(stmt.then, state)
+                    self._collect(stmt.orelse, state)
+            state = self._flow.after(stmt, state)
+
+    def _unite(self, definitions: frozenset[reaching_definitions.Definition]) -> None:
+        first, *rest = map(self._root, definitions)
+        for other in rest:
+            if other is not first:
+                self._parent[other] = first
+
+    def _root(self, definition: reaching_definitions.Definition) -> reaching_definitions.Definition:
+        while definition in self._parent:
+            definition = self._parent[definition]
+        return definition
+
+    def _named(self, kernel: syntax.Kernel) -> dict[reaching_definitions.Definition, str]:
+        """The name of each web that has an assignment, by its root."""
+        taken = {p.name for p in kernel.params}
+        for stmt in statements(kernel.body):
+            match stmt:
+                case syntax.For(var=name) | syntax.Alloc(name=name):
+                    taken.add(name)
+        named: dict[reaching_definitions.Definition, str] = {}
+        for stmt in statements(kernel.body):
+            if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name):
+                root = self._root(self._flow.assigned(stmt))
+                if root not in named:
+                    named[root] = unused(stmt.target.name, taken)
+        return named
+
+    def _renamed(self, body: Sequence[Stmt], state: reaching_definitions.Reaching) -> tuple[Stmt, ...]:
+        result = []
+        for stmt in body:
+            result.append(self._stmt(stmt, state))
+            state = self._flow.after(stmt, state)
+        return tuple(result)
+
+    def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
+        def new_name(node) -> str:
+            if not isinstance(node, syntax.Name):
+                return traversal.name_of(node)
+            root = self._root(next(iter(reaching_definitions.reaching(state, node.name))))
+            return self._names.get(root, node.name)
+
+        changed = traversal.map_reads(stmt, lambda expr: traversal.rename(expr, new_name))
+        match stmt:
+            case syntax.Assign(target=syntax.Name() as target):
+                name = self._names[self._root(self._flow.assigned(stmt))]
+                return dataclasses.replace(changed, target=dataclasses.replace(target, name=name))
+            case syntax.For():
+                return dataclasses.replace(changed, body=self._renamed(stmt.body, self._flow.inside(stmt, state)))
+            case syntax.If():
+                return dataclasses.replace(
+                    changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state)
+                )
+        return changed

@@ -1,0 +1,193 @@
+"""What a name may be read for, and a name of its own for each local array."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from polyml.errors import LanguageError, NotAffineError
+from polyml.frontend import reaching_definitions, syntax, traversal
+from polyml.frontend.syntax import Stmt
+
+
+def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """The statements with each local array renamed to a name of its own: T, T.1, T.2.
+
+    Raises LanguageError where a read may see no value, the variable of a loop that is over, or a loop variable where an
+    array is meant, and NotAffineError where it may see one of several arrays.
+    """
+    body = _stores(_held(body, {param.name for param in params}))
+    resolver = _Resolver(params, body)
+    return resolver.body(body, resolver.flow.start)
+
+
+def _held(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
+    """`T = zeros(N)` as `T.new = zeros(N); T = T.new` where other arrays are bound to T too: T is then a name like others."""
+    bound = {s.target.name for s in statements(body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and not s.in_place}
+    taken = {s.name for s in statements(body) if isinstance(s, syntax.Alloc)} | bound | parameters
+
+    def held(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in stmts:
+            match stmt:
+                case syntax.For():
+                    out.append(dataclasses.replace(stmt, body=held(stmt.body)))
+                case syntax.If():
+                    out.append(dataclasses.replace(stmt, then=held(stmt.then), orelse=held(stmt.orelse)))
+                case syntax.Alloc(name=name) if name in bound:
+                    own = unused(name, taken)
+                    out.append(dataclasses.replace(stmt, name=own))
+                    named = syntax.Name(own, loc=stmt.loc)
+                    out.append(syntax.Assign(syntax.Name(name, loc=stmt.loc), named, loc=stmt.loc))
+                case _:
+                    out.append(stmt)
+        return tuple(out)
+
+    return held(body)
+
+
+def _stores(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """`T += x` as `T[...] += x` where T is bound by allocations alone: it changes the array and binds nothing."""
+    arrays, others = set(), set()
+    for stmt in statements(body):
+        match stmt:
+            case syntax.Alloc(name=name):
+                arrays.add(name)
+            case syntax.Assign(target=syntax.Name(name=name), in_place=False) | syntax.For(var=name):
+                others.add(name)
+    own = arrays - others
+
+    def stored(stmt: Stmt) -> Stmt:
+        match stmt:
+            case syntax.For():
+                return dataclasses.replace(stmt, body=tuple(map(stored, stmt.body)))
+            case syntax.If():
+                then, orelse = tuple(map(stored, stmt.then)), tuple(map(stored, stmt.orelse))
+                return dataclasses.replace(stmt, then=then, orelse=orelse)
+            case syntax.Assign(target=syntax.Name(name=name) as target, in_place=True) if name in own:
+                return dataclasses.replace(stmt, target=syntax.Part(target, (syntax.Dots(),), loc=target.loc))
+        return stmt
+
+    return tuple(map(stored, body))
+
+
+class _Resolver:
+    def __init__(self, params: Sequence[syntax.Param], body: Sequence[Stmt]):
+        self.flow = reaching_definitions.Flow(params)
+        parameters = {param.name for param in params}
+        numbers = set()
+        for stmt in statements(body):
+            if isinstance(stmt, syntax.For):
+                _check_loop_variable(stmt, parameters)
+            match stmt:
+                case syntax.For(var=name) | syntax.Assign(target=syntax.Name(name=name)):
+                    numbers.add(name)
+        taken = parameters | numbers
+        self._array_names: dict[reaching_definitions.Assigned, str] = {}
+        for stmt in statements(body):
+            if isinstance(stmt, syntax.Alloc):
+                self._array_names[self.flow.assigned(stmt)] = unused(stmt.name, taken)
+
+    def body(self, stmts: Sequence[Stmt], state: reaching_definitions.Reaching) -> tuple[Stmt, ...]:
+        result = []
+        for stmt in stmts:
+            result.append(self._stmt(stmt, state))
+            state = self.flow.after(stmt, state)
+        return tuple(result)
+
+    def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
+        if isinstance(stmt, syntax.Return):
+            stmt = dataclasses.replace(stmt, values=tuple(self._returned(value, state) for value in stmt.values))
+        changed = traversal.map_reads(stmt, lambda expr: traversal.rename(expr, lambda node: self._name(node, state)))
+        match stmt:
+            case syntax.For():
+                return dataclasses.replace(changed, body=self.body(stmt.body, self.flow.inside(stmt, state)))
+            case syntax.If():
+                then, orelse = self.body(stmt.then, state), self.body(stmt.orelse, state)
+                return dataclasses.replace(changed, then=then, orelse=orelse)
+            case syntax.Alloc():
+                return dataclasses.replace(changed, name=self._array_names[self.flow.assigned(stmt)])
+        return changed
+
+    def _returned(self, value, state: reaching_definitions.Reaching):
+        if isinstance(value, syntax.Name) and _arrays(reaching_definitions.reaching(state, value.name)):
+            return syntax.ArrayName(value.name, loc=value.loc)
+        return value
+
+    def _name(self, node, state: reaching_definitions.Reaching) -> str:
+        name = traversal.name_of(node)
+        definitions = reaching_definitions.reaching(state, name)
+        _check_defined(name, node, definitions)
+        arrays = _arrays(definitions)
+        if not arrays:
+            if not isinstance(node, syntax.Name) and any(isinstance(d, reaching_definitions.LoopVariable) for d in definitions):
+                raise LanguageError(
+                    f"`{name}` is a number, not an array", loc=node.loc, notes=["accepted: a parameter, or a local array"]
+                )
+            return name
+        if len(definitions) > 1:
+            raise NotAffineError(
+                f"`{name}` may be one of {len(definitions)} arrays here",
+                loc=node.loc,
+                notes=["polyml compiles: a name for each array"], code="PML-F023"
+            )
+        return self._array_names[arrays[0]]
+
+
+def _check_loop_variable(loop: syntax.For, parameters: set[str]) -> None:
+    if loop.var in parameters:
+        raise LanguageError(
+            f"the loop variable `{loop.var}` is also a parameter", loc=loop.loc, notes=["accepted: another name"]
+        )
+
+
+def _check_defined(name: str, node, definitions: frozenset[reaching_definitions.Definition]) -> None:
+    if any(isinstance(d, reaching_definitions.LoopVariable) and d.over for d in definitions):
+        raise LanguageError(
+            f"the loop variable `{name}` is read after its loop",
+            loc=node.loc,
+            notes=["accepted: a local that is assigned before the loop and in it"],
+        )
+    if reaching_definitions.UNSET not in definitions:
+        return
+    if len(definitions) == 1:
+        raise LanguageError(
+            f"`{name}` is read before it is assigned",
+            loc=node.loc,
+            notes=["accepted: a parameter, or a local assigned before"],
+        )
+    lines = sorted({d.stmt.loc.line for d in definitions if isinstance(d, reaching_definitions.Assigned) and d.stmt.loc})
+    where = f" (line {', '.join(map(str, lines))})" if lines else ""
+    raise LanguageError(
+        f"`{name}` may be read before it is assigned",
+        loc=node.loc,
+        notes=[
+            f"it is assigned only in a branch, or in a loop that may not run{where}",
+            "accepted: a value assigned before that",
+        ],
+    )
+
+
+def _arrays(definitions: frozenset[reaching_definitions.Definition]) -> list[reaching_definitions.Assigned]:
+    return [d for d in definitions if isinstance(d, reaching_definitions.Assigned) and isinstance(d.stmt, syntax.Alloc)]
+
+
+def statements(stmts: Sequence[Stmt]) -> Iterator[Stmt]:
+    """Every statement, and those inside it."""
+    for stmt in stmts:
+        yield stmt
+        match stmt:
+            case syntax.For():
+                yield from statements(stmt.body)
+            case syntax.If():
+                yield from statements((*stmt.then, *stmt.orelse))
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, or name.1, name.2, ... if it is taken; takes it."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}.{number}"
+    taken.add(candidate)
+    return candidate

@@ -1,0 +1,135 @@
+"""Where a function's text is, and where in the file each node of its syntax tree stands."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+
+from polyml.errors import LanguageError
+from polyml.function_source import definition_of
+from polyml.source import Loc, Source
+
+FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+@dataclass(frozen=True)
+class Text:
+    """A function's source and its `def`, as Python's own parser gives it.
+
+    shift: what to add to a line number of `tree` to get the line of the file.
+    """
+
+    source: Source
+    tree: ast.FunctionDef
+    shift: int
+
+    def loc(self, node: ast.AST, end: ast.AST | None = None) -> Loc:
+        """The place of `node` (to the end of `end`): of a node on several lines, its part of the first one.
+
+        Python counts columns in bytes of UTF-8 from 0, a Loc in characters from 1.
+        """
+        line = node.lineno + self.shift
+        text = self.source.line(line)
+        start = _characters(text, node.col_offset)
+        last = end or node
+        same_line = last.end_lineno == node.lineno
+        stop = _characters(text, last.end_col_offset) if same_line else len(text.rstrip())
+        return Loc(self.source, line, start + 1, max(1, stop - start))
+
+
+def _characters(line: str, byte_offset: int) -> int:
+    return len(line.encode()[:byte_offset].decode(errors="ignore"))
+
+
+def text_of(function: FunctionType) -> Text:
+    """The text of a Python function. LanguageError where there is none to be had."""
+    if not isinstance(function, FunctionType):
+        raise LanguageError(
+            f"{_described(function)} is not a Python function", notes=["accepted: a function written with `def`"], code="PML-F060"
+        )
+    name = function.__name__
+    if name == "<lambda>":
+        raise LanguageError("a lambda cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060")
+    try:
+        found = definition_of(function)
+    except (OSError, TypeError) as problem:
+        raise LanguageError(
+            f"the source of `{name}` cannot be read: {problem}",
+            notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"], code="PML-F060"
+        ) from problem
+    tree = found.tree
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060")
+    if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
+        raise _stale(function)
+    source = Source(function.__code__.co_filename, found.first, tuple(line.rstrip("\r\n") for line in found.lines))
+    return Text(source, tree, found.shift)
+
+
+def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
+    """True if the text is the function's: inspect reads the file as it is now, not as it was when Python imported it.
+
+    Python compiles `np.sqrt(x)` in one of two ways, depending on whether the module imports `np`. So the function is
+    tried without imports, with those of the modules it uses, and last in the whole of its file.
+    """
+    code = function.__code__
+    modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]
+    file = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    return any(
+        _yields(make, code)
+        for make in (lambda: _module(tree, code, ()), lambda: _module(tree, code, modules), lambda: file)
+    )
+
+
+def _module(tree: ast.FunctionDef, code: CodeType, imports: Sequence[str]) -> ast.Module:
+    bare = copy.copy(tree)
+    bare.decorator_list = []
+    module = ast.parse("".join(f"import {name}\n" for name in imports))
+    if code.co_freevars:  # they are free only inside a function that has them
+        outer = ast.parse(f"def outer():\n    {' = '.join(code.co_freevars)} = None\n    pass").body[0]
+        outer.body[-1] = bare
+        bare = outer
+    module.body.append(bare)
+    return module
+
+
+def _yields(text: Callable[[], ast.Module | str], code: CodeType) -> bool:
+    try:
+        compiled = compile(text(), code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return any(_same(candidate, code) for candidate in _codes(compiled))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _same(one: CodeType, other: CodeType) -> bool:
+    return one.co_name == other.co_name and _content(one) == _content(other)
+
+
+def _content(code: CodeType) -> tuple:
+    constants = [repr(c) for c in code.co_consts if not isinstance(c, CodeType)]
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount
+
+
+def _stale(function: FunctionType) -> LanguageError:
+    code = function.__code__
+    return LanguageError(
+        f"the text at {code.co_filename}:{code.co_firstlineno} is not the function `{function.__name__}`",
+        notes=["the file has changed since it was imported: import it again"], code="PML-F060"
+    )
+
+
+def _described(value: object) -> str:
+    name = getattr(value, "__name__", None)
+    return f"`{name}`" if isinstance(name, str) else f"a {type(value).__name__}"

@@ -1,0 +1,452 @@
+"""A function that is not affine as a whole: what is stays in parts of its own, which can be compiled.
+
+    while change > 1e-6:                                   while change > 1e-6:
+        new[1:-1] = (old[:-2] + old[2:]) / 2        ->         old, new, change = _part0(new, old)
+        change = np.abs(new - old).max()
+        old, new = new, old
+    return np.linalg.norm(old)                             return np.linalg.norm(old)
+
+Python runs the statement that was refused, and a part is a function of the names that it reads, which returns those that
+are read later. A part that is refused in turn is taken apart in the same way.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import count
+from types import CellType, CodeType, FunctionType
+
+import numpy as np
+
+from polyml.errors import LanguageError
+from polyml.frontend import attributes
+from polyml.frontend.parsing.source_text import FUTURES, text_of
+from polyml.frontend.regions import live_variables
+from polyml.source import Loc, Source
+
+BULK = 256  # elements from which an array makes a part without loops worth a call
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.For, ast.If, ast.Pass)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)  # which run when they like
+_LEAVES = (
+    ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
+    ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *_SCOPES,
+)  # fmt: skip
+_VIEWS = {"T", "real", "imag", "reshape", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "view", "moveaxis", "flip", "expand_dims", "mT"}
+_WATCHED = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
+_parts: set[CodeType] = set()
+
+
+@dataclass(frozen=True)
+class Part:
+    """function: the statements of a part, or the value of a condition, on these lines of the file. loops: it has loops.
+
+    lifted: the same as a function of plain values. values: which those are, as (position of an argument of `function`, its
+    attribute or None for itself). wholes: (position of a value, number of subscripts it is read with at least): an array with more
+    dimensions than that takes part as a whole.
+    """
+
+    function: FunctionType
+    lifted: FunctionType
+    values: tuple[tuple[int, str | None], ...]
+    lines: tuple[int, int]
+    loops: bool
+    wholes: tuple[tuple[int, int], ...]
+
+    def given(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """What `lifted` takes."""
+        return tuple(arguments[k] if attr is None else attributes.read(arguments[k], attr) for k, attr in self.values)
+
+    def is_worth_it(self, values: Sequence[object]) -> bool:
+        """Whether a call does more than a few operations."""
+        return self.loops or any(
+            isinstance(values[k], np.ndarray) and values[k].ndim > taken and values[k].size >= BULK for k, taken in self.wholes
+        )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A function without its parts: by name, the parts that its code calls. own: the name by which it calls itself, if any."""
+
+    whole: FunctionType
+    code: CodeType
+    parts: dict[str, Part]
+    own: str | None = None
+
+    def calling(self, calls: Sequence[Callable]) -> FunctionType:
+        """The function with a call for each part, in their order, and of itself where it calls itself."""
+        cells = dict(zip(self.whole.__code__.co_freevars, self.whole.__closure__ or ()))
+        cells |= {name: _cell(call) for name, call in zip(self.parts, calls, strict=True)}
+        if self.own is not None:
+            cells[self.own] = CellType()
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        whole = self.whole
+        made = FunctionType(self.code, whole.__globals__, whole.__name__, whole.__defaults__, closure)
+        made.__kwdefaults__, made.__qualname__, made.__dict__ = whole.__kwdefaults__, whole.__qualname__, whole.__dict__
+        if self.own is not None:
+            cells[self.own].cell_contents = made
+        return made
+
+
+def apart(
+    function: FunctionType, refused: Collection[Loc], without: Set[tuple[int, int]] = frozenset(), own: str | None = None
+) -> Apart | None:
+    """The function and its parts, to none of which the statements at these places belong.
+
+    without: the lines of parts that stay as they are. own: the name by which the function finds the kernel that it became. None
+    where there is no part that can stand alone and the function does not call itself.
+    """
+    try:
+        text = text_of(function)
+    except LanguageError:
+        return None
+    tree = ast.increment_lineno(copy.deepcopy(text.tree), text.shift)
+    if _is_watched(tree):
+        return None
+    splitter = _Splitter(function, tree, tuple((at.line, at.column - 1) for at in refused), text.source, without)
+    own = own if own in live_variables.loaded(tree) and own not in splitter.bound_names else None
+    found = [stmt for stmt in tree.body if splitter.is_refused(stmt)]
+    if not (function.__code__ in _parts and (not found or any(isinstance(stmt, ast.Return) for stmt in found))):
+        tree.body = splitter.block(tree.body, {a.arg for a in _parameters(tree)})  # else it is in a function that is called
+    if not splitter.parts and own is None:
+        return None
+    tree.decorator_list, tree.returns = [], None
+    free = dict.fromkeys([*function.__code__.co_freevars, *splitter.parts, *([] if own is None else [own])])
+    code = _function(tree, function, function.__code__.co_filename, list(free))
+    return Apart(function, code, splitter.parts, own)
+
+
+def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
+    """The statements that read one of these parameters for itself before it may be bound anew, in order."""
+    try:
+        text = text_of(function)
+    except LanguageError:
+        return ()
+    lifter = attributes.Lifted(attributes.attributes(text.tree, set(function.__code__.co_varnames)))
+    tree = lifter.visit(copy.deepcopy(text.tree))
+    found: list[Loc] = []
+
+    def look(body: Sequence[ast.stmt], wanted: Set[str]) -> Set[str]:
+        for stmt in body:
+            inside = [getattr(stmt, name) for name in ("body", "orelse")] if isinstance(stmt, (ast.If, ast.For, ast.While)) else []
+            head = getattr(stmt, "test", None) or getattr(stmt, "iter", None) if inside else stmt
+            if head is not None and live_variables.loaded(head) & wanted:
+                found.append(text.loc(stmt))
+            for each in inside:
+                look(each, wanted)
+            wanted = wanted - set(_stored([stmt]))
+        return wanted
+
+    look(tree.body, names)
+    return tuple(found)
+
+
+def _is_watched(tree: ast.FunctionDef) -> bool:
+    """Whether the function may look at its own frame, or has names that mean something else outside their class."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    return bool(names & _WATCHED) or any(name.startswith("__") and not name.endswith("__") for name in names)
+
+
+def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
+    given = tree.args
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+
+
+@dataclass
+class _Splitter:
+    """at: lines and columns of what is refused."""
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    at: tuple[tuple[int, int], ...]
+    source: Source
+    without: Set[tuple[int, int]]
+    parts: dict[str, Part] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self._parameters = {a.arg for a in _parameters(self.tree)}
+        self._locals = self._parameters | set(_stored(self.tree.body))
+        self._names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | self._locals
+        self._live = live_variables.live_after(self.tree.body)
+        self._attributes = attributes.attributes(self.tree, self._names)
+        self._kept, self._shared = _kept(self.tree), _shared(self.tree)
+
+    @property
+    def bound_names(self) -> set[str]:
+        """The names that are the function's own, whatever binds them."""
+        return {*self.function.__code__.co_varnames, *self.function.__code__.co_cellvars} | self._kept
+
+    def block(self, body: Sequence[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+        """bound: the names that certainly have a value before."""
+        bound, made, run = set(bound), [], []
+        for stmt in body:
+            if self._may_be_in_a_part(stmt):
+                run.append(stmt)
+                continue
+            made += self._part(run, bound)
+            bound |= _certain(run)
+            run = []
+            made.append(self._taken_apart(stmt, bound))
+            bound |= _certain([stmt])
+        return [*made, *self._part(run, bound)]
+
+    def _may_be_in_a_part(self, stmt: ast.stmt) -> bool:
+        """Names that others see are not bound by a part, and those that others bind are not read by one."""
+        if self.is_refused(stmt) or not isinstance(stmt, _SIMPLE):
+            return False
+        if any(isinstance(node, _LEAVES) for node in ast.walk(stmt)):
+            return False
+        bound = set(_stored([stmt]))
+        return not bound & self._shared and not (bound | live_variables.loaded(stmt)) & (self._kept | {self.tree.name})
+
+    def is_refused(self, node: ast.stmt | ast.expr) -> bool:
+        first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        return any(first <= at < last for at in self.at)
+
+    def _taken_apart(self, stmt: ast.stmt, bound: set[str]) -> ast.stmt:
+        """A statement that stays, with parts inside it. What `try` may catch in the middle stays whole."""
+        if isinstance(stmt, ast.For):
+            stmt.body = self.block(stmt.body, bound | set(_stored([ast.Assign([stmt.target], stmt.iter)])))
+            stmt.orelse = self.block(stmt.orelse, bound)
+        elif isinstance(stmt, ast.While):
+            stmt.test = self._value(stmt.test, bound)
+            stmt.body = self.block(stmt.body, bound)
+            stmt.orelse = self.block(stmt.orelse, bound)
+        elif isinstance(stmt, ast.Return) and stmt.value is not None:
+            stmt.value = self._value(stmt.value, bound)
+        elif isinstance(stmt, ast.If):
+            stmt.test = self._value(stmt.test, bound)
+            stmt.body, stmt.orelse = (self.block(b, bound) for b in (stmt.body, stmt.orelse))
+        return stmt
+
+    def _part(self, body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+        """A call of the statements as a part; the statements where they cannot be one."""
+        if not body or not any(map(self._is_work, body)):
+            return body
+        reads, stored = _needed(body, set()) & self._locals, set(_stored(body))
+        out = stored & self._live[id(body[-1])]
+        reads |= out - _certain(body)
+        view = next((k for k, stmt in enumerate(body) if _binds_view(stmt) and set(_stored([stmt])) & out), None)
+        if view is not None:  # a part cannot return it, and Python binds it at once
+            before, stmt, behind = body[:view], body[view], body[view + 1 :]
+            known = bound | _certain(before)
+            return [*self._part(before, bound), stmt, *self._part(behind, known | _certain([stmt]))]
+        if not reads <= bound:
+            return body
+        first, last = place = body[0].lineno, body[-1].end_lineno
+        if place in self.without:
+            return body
+        names, results = sorted(reads), sorted(out)
+        call = self._call(self._lines(first, last), results, place, body, names)
+        if call is None:
+            return body
+        target = ast.Tuple([ast.Name(n, ast.Store()) for n in results], ast.Store())
+        stmt = ast.Assign([target if len(results) > 1 else target.elts[0]], call) if results else ast.Expr(call)
+        return [ast.fix_missing_locations(ast.copy_location(stmt, body[0]))]
+
+    def _is_work(self, stmt: ast.stmt) -> bool:
+        """Whether the statement may do more than count."""
+        if isinstance(stmt, ast.AugAssign) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.target, ast.Name):
+            return stmt.target.id in self._parameters
+        return any(isinstance(node, (ast.For, ast.BinOp, ast.Call, ast.Slice)) for node in ast.walk(stmt))
+
+    def _value(self, value: ast.expr, bound: set[str]) -> ast.expr:
+        """A call that computes a condition; the condition where it is no work."""
+        reads = {name for name, _ in _loaded([ast.Expr(value)])} & self._locals
+        is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
+        if not is_work or not reads <= bound or live_variables.loaded(value) & (self._kept | {self.tree.name}) or self.is_refused(value):
+            return value
+        if any(isinstance(node, _LEAVES) for node in ast.walk(value)):
+            return value
+        place = value.lineno, value.end_lineno
+        if place in self.without:
+            return value
+        names = sorted(reads)
+        lines = self._lines(value.lineno, value.end_lineno)
+        lines[-1] = lines[-1][: value.end_col_offset] + b")"
+        lines[0] = b" " * (value.col_offset - 8) + b"return (" + lines[0][value.col_offset :]
+        call = self._call(lines, [], place, [ast.copy_location(ast.Return(value), value)], names) if value.col_offset > 8 else None
+        return value if call is None else ast.fix_missing_locations(ast.copy_location(call, value))
+
+    def _lines(self, first: int, last: int) -> list[bytes]:
+        return [self.source.line(n).encode() for n in range(first, last + 1)]
+
+    def _call(
+        self, lines: list[bytes], results: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+    ) -> ast.Call | None:
+        """A call of a new part; None where it cannot be one. results: the names that it returns behind the lines."""
+        end = [f"{' ' * body[0].col_offset}return {', '.join(results)}"] if results else []
+        function = self._function(lines, end, place, body, names)
+        lifter = attributes.Lifted(self._attributes)
+        lifted_body = [lifter.visit(copy.deepcopy(stmt)) for stmt in body]
+        still_read = {name for stmt in lifted_body for name in live_variables.loaded(stmt)} | set(results)
+        kept = [n for n in names if n in still_read]
+        lifted = function
+        if lifter.used and function is not None:
+            new = list(lines)
+            for line, start, stop in attributes.places(body, self._attributes):
+                text = new[line - place[0]]
+                new[line - place[0]] = text[:start] + text[start:stop].replace(b".", b"_") + text[stop:]
+            lifted = self._function(new, end, place, lifted_body, [*kept, *sorted(lifter.used)])
+        if function is None or lifted is None:
+            return None
+        values = [(names.index(n), None) for n in (kept if lifter.used else names)]
+        for name in sorted(lifter.used):
+            base, attr = self._attributes[name]
+            values.append((names.index(base), attr))
+        name = next(n for k in count() if (n := f"_part{k}") not in self.parts and n not in self._names)
+        loops = any(isinstance(node, ast.For) for stmt in body for node in ast.walk(stmt))
+        taken, given = _subscripts_of(lifted_body), lifted.__code__.co_varnames
+        wholes = tuple((k, taken[given[k]]) for k in range(len(values)) if given[k] in taken)
+        self.parts[name] = Part(function, lifted, tuple(values), place, loops, wholes)
+        return ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in names], [])
+
+    def _function(
+        self, lines: list[bytes], end: list[str], place: tuple[int, int], body: Sequence[ast.stmt], names: list[str]
+    ) -> FunctionType | None:
+        header = f"def {self.tree.name}({', '.join(names)}):"
+        return self._made([header, *(line.decode() for line in lines), *end], place, body)
+
+    def _made(self, lines: list[str], place: tuple[int, int], body: Sequence[ast.stmt]) -> FunctionType | None:
+        """The function with this text, whose second line is the first one of the place; None where the text is not that of
+        the statements.
+        """
+        first, last = place
+        text = "\n" * (first - 2) + "\n".join(lines) + "\n"
+        try:
+            tree = ast.parse(text).body[0]
+        except (SyntaxError, IndexError):
+            return None
+        if [ast.dump(stmt) for stmt in tree.body[: len(body)]] != [ast.dump(stmt) for stmt in body] or first < 2:
+            return None
+        file = f"{self.function.__code__.co_filename} (lines {first} to {last})"
+        code = _function(tree, self.function, file, self.function.__code__.co_freevars)
+        cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or ()))
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        _parts.add(code)
+        closure = tuple(cells[name] for name in code.co_freevars)
+        return FunctionType(code, self.function.__globals__, self.function.__name__, None, closure)
+
+
+def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
+    """The code of the definition, with these names free."""
+    outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
+    outer.body[0].body = [tree]
+    flags = function.__code__.co_flags & FUTURES
+    compiled = compile(ast.fix_missing_locations(outer), file, "exec", flags=flags, dont_inherit=True)
+    (made,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
+    code = next(c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
+    named = {"co_qualname": function.__code__.co_qualname} if hasattr(code, "co_qualname") else {}  # since Python 3.11
+    return code.replace(co_firstlineno=max(1, tree.lineno), **named)
+
+
+def _cell(value: object):
+    return (lambda: value).__closure__[0]
+
+
+def _loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
+    for stmt in body:
+        for node in ast.walk(stmt):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                yield node.id, node
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                yield node.target.id, node.target
+
+
+def _stored(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for stmt in body:
+        for node in ast.walk(stmt):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def _within(node: ast.AST, body: Sequence[ast.stmt]) -> bool:
+    first, last = body[0], body[-1]
+    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and (node.end_lineno, node.end_col_offset) <= (
+        last.end_lineno,
+        last.end_col_offset,
+    )
+
+
+def _certain(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that have a value after the statements, whatever happens in them."""
+    found: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, ast.If):
+            found |= _certain(stmt.body) & _certain(stmt.orelse)
+        elif isinstance(stmt, ast.Assign):
+            found |= {name.id for target in stmt.targets for name in ast.walk(target) if _is_bound(name)}
+        elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
+            found.add(stmt.target.id)
+    return found
+
+
+def _binds_view(stmt: ast.stmt) -> bool:
+    """Whether the statement gives a name to a view of an array, as far as its text tells."""
+    if not isinstance(stmt, ast.Assign):
+        return False
+    match stmt.value:
+        case ast.Subscript(slice=index):
+            return any(isinstance(n, ast.Slice) or isinstance(n, ast.Constant) and n.value in (None, ...) for n in ast.walk(index))
+        case ast.Attribute(attr=attr) | ast.Call(func=ast.Attribute(attr=attr)):
+            return attr in _VIEWS
+    return False
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _kept(tree: ast.FunctionDef) -> set[str]:
+    """The names that others may bind or that may lose their value: those of `global`, `nonlocal` and `del`."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found |= set(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            found.add(node.id)
+    return found
+
+
+def _shared(tree: ast.FunctionDef) -> set[str]:
+    """The names that functions inside this one may read, whenever they are called."""
+    inside = [node for stmt in tree.body for node in ast.walk(stmt) if isinstance(node, _SCOPES)]
+    return {name for node in inside for name in live_variables.loaded(node)}
+
+
+def _needed(body: Sequence[ast.stmt], bound: set[str]) -> set[str]:
+    """The names that may be read before the statements give them a value."""
+    bound, needed = set(bound), set()
+    for stmt in body:
+        if isinstance(stmt, ast.For):
+            inside = bound | set(_stored([ast.Assign([stmt.target], stmt.iter)]))
+            needed |= {name for name, _ in _loaded([ast.Expr(stmt.iter)])} - bound
+            needed |= _needed(stmt.body, inside) | _needed(stmt.orelse, bound)
+        elif isinstance(stmt, ast.If):
+            needed |= {name for name, _ in _loaded([ast.Expr(stmt.test)])} - bound
+            needed |= _needed(stmt.body, bound) | _needed(stmt.orelse, bound)
+        else:
+            needed |= {name for name, _ in _loaded([stmt])} - bound
+        bound |= _certain([stmt])
+    return needed
+
+
+def _subscripts_of(body: Sequence[ast.stmt]) -> dict[str, int]:
+    """name -> the least number of numbers that it is subscripted with; 0 where it stands alone or is sliced."""
+    found: dict[str, int] = {}
+    bases: set[int] = set()
+    for stmt in body:
+        for node in ast.walk(stmt):
+            taken, base = 0, node
+            while isinstance(base, ast.Subscript):
+                indices = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+                taken += sum(not isinstance(i, ast.Slice) for i in indices)
+                base = base.value
+            if isinstance(base, ast.Name) and id(base) not in bases:
+                bases.add(id(base))
+                found[base.id] = min(found.get(base.id, taken), taken)
+    return found

@@ -1,0 +1,136 @@
+"""Typed expressions and the conversions between types, as Python and NumPy convert.
+
+Conversions are those of a weak number beside a NumPy scalar, of a number stored into an element, of float(x) and
+np.int8(x), and of a number that is held in a larger type than the one it has on this path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from polyml.dtypes import BOOL, F16, F32, F64, PYFLOAT, PYINT, DType
+from polyml.errors import PolymlOverflowError, PolymlTypeError
+from polyml.frontend.syntax import Cast, Compare, Const, Expr
+from polyml.frontend.types.promotion import embeds
+from polyml.frontend.types.type_sets import Kinds, exact, integer_range, is_weak, of_type, representation, rounded, spelled, storage
+from polyml.source import Loc
+
+
+@dataclass(frozen=True)
+class Value:
+    """expr: typed, of dtype storage(kinds). kinds: the types the value may have when the program runs.
+
+    No kinds: nothing is known yet, in the first passes over a loop; then expr is not typed.
+    """
+
+    expr: Expr
+    kinds: Kinds
+
+    @property
+    def known(self) -> bool:
+        return bool(self.kinds)
+
+    @property
+    def dtype(self) -> DType:
+        """The type that holds it."""
+        return self.expr.dtype
+
+    @property
+    def is_weak(self) -> bool:
+        """True if it is certainly a Python number."""
+        return is_weak(self.kinds)
+
+    @property
+    def is_weak_constant(self) -> bool:
+        return self.is_weak and isinstance(self.expr, Const)
+
+    def __str__(self) -> str:
+        return spelled(self.kinds)
+
+
+UNKNOWN = Value(Const(0), {})
+
+
+def constant(value: object, dtype: DType, loc: Loc | None) -> Value:
+    """A literal or captured number of type `dtype`."""
+    kinds = {dtype: (value,)} if dtype.weak else of_type(dtype)
+    return Value(Const(value, dtype=representation(dtype), loc=loc), kinds)
+
+
+def converted(value: Value, to: DType, *, implicit: bool = True) -> Expr:
+    """The value as an operand of type `to`, as NumPy converts in promotion, and as np.int8(x) does.
+
+    A Python int that `to` cannot hold is an error: found here for a constant, else a check of the Cast from PYINT.
+    """
+    expr, target = value.expr, representation(to)
+    if expr.dtype.is_complex and not target.is_complex and target != BOOL:
+        raise PolymlTypeError(
+            f"a complex number stands where {target.numpy_name} is needed",
+            loc=expr.loc,
+            notes=["accepted: z.real, z.imag or abs(z)"],
+        )
+    if isinstance(expr, Const) and (value.is_weak or embeds(expr.dtype, target)):
+        return _folded(expr, target)
+    if expr.dtype == target:
+        return expr
+    if target.is_integer and value.is_weak and PYFLOAT in value.kinds:  # NumPy takes int(x) of a Python float
+        expr = _cast(expr, PYINT, True)
+    if target.is_integer and PYINT in value.kinds and not embeds(expr.dtype, target) and not expr.dtype.is_float:
+        expr = _cast(expr, PYINT, True)  # an int that does not fit is an error, whatever holds it
+    return _cast(expr, target, implicit)
+
+
+def held(value: Value, to: DType) -> Expr:
+    """The value in a larger fixed type, or PYINT, that contains it (or, the reverse, back in its own)."""
+    expr = value.expr
+    if expr.dtype == to:
+        return expr
+    if value.is_weak_constant:
+        return dataclasses.replace(expr, value=exact(expr.value, to), dtype=to)
+    return _cast(expr, to, True)
+
+
+def narrowed(expr: Expr, kinds: Kinds) -> Value:
+    """A number held in some larger type, here known to be of these kinds."""
+    dtype = storage(kinds)
+    return Value(_cast(expr, dtype, True), kinds)
+
+
+def truth(expr: Expr) -> Expr:
+    """A typed number as a condition: it is true unless it is zero, so a NaN is true."""
+    if expr.dtype == BOOL:
+        return expr
+    if isinstance(expr, Const):
+        return Const(bool(expr.value), dtype=BOOL, loc=expr.loc)
+    zero = Const(0j if expr.dtype.is_complex else 0.0 if expr.dtype.is_float else 0, dtype=expr.dtype, loc=expr.loc)
+    return Compare("!=", expr, zero, dtype=BOOL, loc=expr.loc)
+
+
+def _cast(expr: Expr, to: DType, implicit: bool) -> Expr:
+    if expr.dtype == to:
+        return expr
+    if to == BOOL:
+        return truth(expr)
+    if to.part in (F32, F16) and expr.dtype == PYINT:  # NumPy goes through a double
+        expr = Cast(expr, F64, True, dtype=F64, loc=expr.loc)
+    return Cast(expr, to, implicit, dtype=to, loc=expr.loc)
+
+
+def _folded(expr: Const, to: DType) -> Const:
+    """A constant in another type: the conversion NumPy does at run time, done now."""
+    number = expr.value
+    try:
+        result = bool(number) if to == BOOL else int(number) if to.is_integer else rounded(number, to)
+        fits = not to.is_integer or to == PYINT or result in integer_range(to)
+    except (OverflowError, ValueError):
+        fits = False
+    if not fits:
+        limits = integer_range(to) if to.is_integer else None
+        accepted = f"an integer from {limits[0]} to {limits[-1]}" if limits else "a number"
+        raise PolymlOverflowError(
+            f"{number!r:.40} does not fit {to.numpy_name}",
+            loc=expr.loc,
+            notes=[f"accepted: {accepted}, the range of {to.numpy_name}"],
+        )
+    return dataclasses.replace(expr, value=result, dtype=to)

@@ -1,0 +1,133 @@
+"""The types a number may have when the program runs, and the one type in which the program holds it.
+
+One name may stand for a Python float on one path and for a NumPy scalar on another: `m = 0.0`, then `if A[i] > m: m =
+A[i]`. Which of them it is decides how NumPy promotes, so a number has a mapping of `Kinds`: each type it may have,
+and, for a Python number, the values it then may have, if they are known. The program holds it in one type that
+contains all of these values.
+"""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from polyml.dtypes import BF16, BOOL, C128, F32, F64, FIXED, HALVES, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, DType
+from polyml.frontend.types.promotion import embeds
+from polyml.numpy_dtypes import numpy_dtype
+
+# None: any value of the type.
+Known = tuple | None
+Kinds = Mapping[DType, Known]
+
+_MOST_KNOWN = 8  # so that a constant which changes in a loop ends as "any value"
+
+
+def of_type(dtype: DType) -> Kinds:
+    """Of any value of one type."""
+    return {dtype: None}
+
+
+def union(all_kinds: Iterable[Kinds]) -> Kinds:
+    """Of a number that is one of several."""
+    result: dict[DType, Known] = {}
+    for kinds in all_kinds:
+        for dtype, known in kinds.items():
+            result[dtype] = _merged(result[dtype], known) if dtype in result else known
+    return result
+
+
+def _merged(one: Known, other: Known) -> Known:
+    if one is None or other is None:
+        return None
+    distinct = {repr(value): value for value in (*one, *other)}  # 0.0 is not -0.0, a NaN is itself
+    return tuple(distinct.values()) if len(distinct) <= _MOST_KNOWN else None
+
+
+def is_weak(kinds: Kinds) -> bool:
+    """True of what is certainly a Python number."""
+    return all(dtype.weak for dtype in kinds)
+
+
+def storage(kinds: Kinds) -> DType | None:
+    """The smallest fixed type, or PYINT, that holds each of these values exactly; None if there is none.
+
+    >>> [storage({F32: None, PYFLOAT: (value,)}).name for value in (0.5, 0.1)]
+    ['f32', 'f64']
+    """
+    if is_weak(kinds):
+        candidates = [PYINT, F64, C128] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
+    else:
+        candidates = _by_preference(frozenset(kinds))
+    return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
+
+
+@lru_cache(maxsize=256)
+def _by_preference(kinds: frozenset[DType]) -> tuple[DType, ...]:
+    return tuple(sorted(FIXED, key=lambda d: (d not in kinds, d.is_complex, d.bits, d.is_float)))
+
+
+def holds(outer: DType, dtype: DType, known: Known) -> bool:
+    """True if `outer` holds each value of `dtype`, or each of those known, exactly."""
+    if known is not None and dtype != PYBOOL:
+        return all(exact(value, outer) is not None for value in known)
+    return embeds(representation(dtype), outer)
+
+
+def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
+    """True if a number of type `outer` may stand for each of these values: it is the same number, or the nearest one to
+    a Python float, or a Python int that will be checked.
+    """
+    if dtype.weak and (outer.is_complex or outer.is_float and not dtype.is_complex) or dtype == PYINT and outer.is_integer and known is None:
+        return True
+    if known is not None and outer.is_integer and not dtype.is_complex:
+        return all(float(value).is_integer() and int(value) in integer_range(outer) for value in known)
+    return holds(outer, dtype, known)
+
+
+def exact(value: object, to: DType) -> object | None:
+    """The Python number `value` as one of type `to` that equals it, or None."""
+    if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
+        return None
+    if to.is_integer:
+        return int(value) if to == PYINT or value in integer_range(to) else None
+    try:
+        result = rounded(value, to)
+    except OverflowError:
+        return None
+    return result if result == value or cmath.isnan(result) else None
+
+
+def rounded(value: object, to: DType) -> float | complex:
+    """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double, of
+    bfloat16 beyond 64 bits."""
+    if to.is_complex:
+        number = complex(value)
+        return complex(rounded(number.real, to.part), rounded(number.imag, to.part))
+    if to not in (F32, *HALVES):
+        return float(value)
+    if to == BF16 and isinstance(value, int) and value not in integer_range(PYINT):
+        raise OverflowError
+    with np.errstate(over="ignore"):
+        return float(numpy_dtype(to).type(value if to == BF16 else float(value)))
+
+
+def integer_range(dtype: DType) -> range:
+    """The values an integer type or bool holds; it may be too long for len()."""
+    if dtype.kind == "b":
+        return range(2)
+    low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+    return range(low, low + 2**dtype.bits)
+
+
+def representation(dtype: DType) -> DType:
+    """How the compiled program holds a type: Python's floats, complex numbers and bools as f64, c128 and bool."""
+    return {PYFLOAT: F64, PYCOMPLEX: C128, PYBOOL: BOOL}.get(dtype, dtype)
+
+
+def spelled(kinds: Iterable[DType]) -> str:
+    """ "float64", "a Python float", "a Python int or int32"."""
+    ordered = sorted(kinds, key=lambda d: (not d.weak, d.kind, d.bits))
+    return " or ".join(f"a Python {'bool' if d == PYBOOL else d.name}" if d.weak else d.numpy_name for d in ordered)

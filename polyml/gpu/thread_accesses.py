@@ -1,0 +1,207 @@
+"""What a thread loads and stores, as functions of the loops around: { T[host, grid, inside] -> A[e] }.
+
+    C[i, j] += A[i, k]*B[k, j], a thread for each (i, j), k inside:  C is loaded once, held in a register over k, stored once.
+
+An element that is the only one of its array that a thread uses in a launch is held in a register throughout; one of an array
+that the launch only reads, over the innermost loops that do not move it. All else is loaded and stored in every iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed, in_memory
+from polyml.gpu.coalescing import Piece
+from polyml.model.core.nest import subvalues
+from polyml.model.core.printer import access_text
+from polyml.model.core.scop import Access, Gather, Role, Scop
+from polyml.polyhedra import LinearRow
+from polyml.schedule.gpu.mapping import Nest, Run
+
+TIME = "T"  # the tuple of the loops' values
+
+
+@dataclass(frozen=True)
+class Use:
+    """One load or store. loops: whose values `points` { T[t] } are, host and grid first; held: loops inside these over which a
+    register has the element. elements: { T[t] -> A[e] }. address: in bytes. outermost: the values of the thread's outermost
+    loop around it.
+    """
+
+    array: str
+    text: str
+    is_write: bool
+    loops: tuple[str, ...]
+    held: tuple[str, ...]
+    points: isl.Set
+    elements: isl.Map
+    address: tuple[Piece, ...]
+    element_bytes: int
+    outermost: isl.UnionPwAff | None
+
+    def step(self, dim: int) -> int | None:
+        """Bytes from one iteration of a loop to the next; None where that is not always the same."""
+        steps = {_step(row, dim) if divisor == 1 else None for _, row, divisor in self.address}
+        return steps.pop() if len(steps) == 1 else None
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Of a nest. throughout: bytes of the elements that a thread holds throughout, by array. gathers: arrays of which data
+    decide what is used.
+    """
+
+    uses: tuple[Use, ...]
+    throughout: Mapping[str, int]
+    gathers: tuple[str, ...]
+
+
+def uses(nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> Uses:
+    """sizes: of all parameters. places: where arrays in memory lie."""
+    return _Reader(nest, scop, sizes, places).read()
+
+
+def points(nest: Nest, run: Run, sizes: Mapping[str, int]) -> isl.Set:
+    """{ T[host, grid, inside] }: when a statement runs."""
+    return _when(nest, run, sizes).range()
+
+
+def _when(nest: Nest, run: Run, sizes: Mapping[str, int]) -> isl.Map:
+    """{ S[i] -> T[...] }."""
+    values = [polyhedra.expressions(loop.values)[run.statement] for loop in (*nest.host, *nest.grid, *run.inside)]
+    found = polyhedra.relation(run.instances.get_space(), TIME, values).intersect_domain(run.instances)
+    return polyhedra.at_sizes(found, sizes)
+
+
+def _step(row: LinearRow, dim: int) -> int | None:
+    terms, _ = row
+    return None if any(polyhedra.is_in(name, dim) for name in terms if name != dim) else terms.get(dim, 0)
+
+
+@dataclass(frozen=True)
+class _Touch:
+    """An access of a run."""
+
+    run: Run
+    access: Access
+    is_write: bool
+    elements: isl.Map
+
+    @property
+    def text(self) -> str:
+        return f"{access_text(self.access)} of {self.run.statement}"
+
+
+class _Reader:
+    def __init__(self, nest: Nest, scop: Scop, sizes: Mapping[str, int], places: Mapping[str, Placed]):
+        self._nest, self._scop, self._sizes, self._places = nest, scop, sizes, places
+        self._depth = len(nest.host) + len(nest.grid)  # of what a thread and a launch are
+        self._touches = list(self._all())
+
+    def _all(self) -> Iterator[_Touch]:
+        for run in self._nest.runs():
+            back = _when(self._nest, run, self._sizes).reverse()
+            accesses = reads_and_write(self._scop.statements[run.statement])
+            for position, access in enumerate(accesses):
+                relation = polyhedra.at_sizes(access.relation, self._sizes)
+                yield _Touch(run, access, position == len(accesses) - 1, back.apply_range(relation).coalesce())
+
+    def read(self) -> Uses:
+        found: list[Use] = []
+        throughout: dict[str, int] = {}
+        for array in dict.fromkeys(touch.access.array for touch in self._touches):
+            mine = [touch for touch in self._touches if touch.access.array == array]
+            whole = self._of_threads(mine)
+            if whole is not None:
+                throughout[array] = self._scop.arrays[array].element.size_bytes
+                found += self._held_throughout(mine, whole)
+            else:
+                found += self._each(mine)
+        statements = (self._scop.statements[name] for name in self._nest.statements)
+        gathers = [v.array for s in statements for v in subvalues(s.value) if isinstance(v, Gather)]
+        return Uses(tuple(found), throughout, tuple(dict.fromkeys(gathers)))
+
+    def _of_threads(self, mine: list[_Touch]) -> isl.Map | None:
+        """{ T[host, grid] -> A[e] } where each thread uses one element in a launch; None where some uses several."""
+        found = None
+        for touch in mine:
+            own = polyhedra.outer_of(touch.elements, self._depth)
+            found = own if found is None else found.union(own)
+        found = found.coalesce()
+        return found if found.is_single_valued() else None
+
+    def _held_throughout(self, mine: list[_Touch], whole: isl.Map) -> Iterator[Use]:
+        """A load before the first use, where that does not store, and a store behind the last one."""
+        none = whole.domain().subtract(whole.domain())
+        needed, stored = none, none
+        for number, touch in enumerate(mine):
+            if touch.is_write:
+                stored = stored.union(self._threads_of(touch.elements))
+            else:
+                needed = needed.union(self._not_stored_before(touch, mine[:number]))
+        array = self._scop.arrays[mine[0].access.array]
+        if not in_memory(array) or needed.is_empty() and self._is_own(array.name):
+            return
+        held = tuple(dict.fromkeys(loop.name for touch in mine for loop in touch.run.inside))
+        for when, is_write in ((needed, False), (stored, True)):
+            if not when.is_empty():
+                touch = next(t for t in mine if t.is_write == is_write)
+                yield self._use(touch, whole.intersect_domain(when).coalesce(), is_write, (), held)
+
+    def _threads_of(self, elements: isl.Map) -> isl.Set:
+        """{ T[host, grid] } that use some."""
+        return polyhedra.outer_of(elements, self._depth).domain()
+
+    def _not_stored_before(self, load: _Touch, others: list[_Touch]) -> isl.Set:
+        """The threads in which some instance of a load may come before any store of others, which are before it in the text:
+        those with an iteration of the loops around both in which there is no such store.
+        """
+        left = self._threads_of(load.elements)
+        for store in others:
+            if store.is_write:
+                pairs = zip(load.run.inside, store.run.inside)
+                shared = sum(1 for _ in takewhile(lambda pair: pair[0].values is pair[1].values, pairs))
+                depth = self._depth + shared
+                both = [polyhedra.outer_of(touch.elements, depth) for touch in (load, store)]
+                left = left.intersect(self._threads_of(both[0].subtract_domain(both[1].domain())))
+        return left
+
+    def _is_own(self, array: str) -> bool:
+        """Whether no other nest and no caller sees it."""
+        others = (s for s in self._scop.statements.values() if s.name not in self._nest.statements)
+        used = any(access.array == array for s in others for access in reads_and_write(s))
+        return self._scop.arrays[array].role is Role.LOCAL and not used
+
+    def _each(self, mine: list[_Touch]) -> Iterator[Use]:
+        """The loads and stores of an array of which a thread uses several elements, each different one once."""
+        is_written = any(touch.is_write for touch in mine)
+        done: list[Use] = []
+        for touch in mine:
+            use = self._use(touch, touch.elements, touch.is_write, touch.run.inside, ())
+            while not is_written and len(use.loops) > self._depth:
+                elements = polyhedra.outer_of(use.elements, len(use.loops) - 1)
+                if not elements.is_single_valued():
+                    break
+                inside = touch.run.inside[: len(use.loops) - 1 - self._depth]
+                use = self._use(touch, elements, False, inside, (use.loops[-1], *use.held))
+            if not any(_is_same(use, other) for other in done):
+                done.append(use)
+                yield use
+
+    def _use(self, touch: _Touch, elements: isl.Map, is_write: bool, inside, held: tuple[str, ...]) -> Use:
+        place = self._places[touch.access.array]
+        loops = tuple(loop.name for loop in (*self._nest.host, *self._nest.grid, *inside))
+        size = self._scop.arrays[touch.access.array].element.size_bytes
+        address = tuple(polyhedra.rows_by_piece(polyhedra.weighted(elements, place.strides, place.address)))
+        outermost = inside[0].values if inside else None
+        return Use(touch.access.array, touch.text, is_write, loops, held, elements.domain(), elements, address, size, outermost)
+
+
+def _is_same(use: Use, other: Use) -> bool:
+    return (use.is_write, use.loops) == (other.is_write, other.loops) and use.elements.is_equal(other.elements)

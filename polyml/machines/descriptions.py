@@ -1,0 +1,240 @@
+"""What machines reach: rates and where they come from; GPUs and systolic arrays as data. Nothing is measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from polyml.machines.cpu import CpuMachine
+
+VERSION = 1  # of `data`
+ORIGINS = ("measured", "manual", "estimate")
+# of a systolic array's units: to four neighbours, or to eight, or to four and wires along rows and columns; in a row to two
+LINKS = ("manhattan", "diagonal", "broadcast")
+LONGEST = 2**31  # side of a systolic array
+DATAFLOWS = ("os", "ws", "is")  # of systolic arrays: results, weights or inputs stay in their units
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number. origin: "measured" on the machine, "manual" as its maker or a paper says, or an "estimate". source: which
+    manual, how it was measured, what it is estimated from.
+    """
+
+    value: float
+    origin: str
+    source: str = ""
+
+    def times(self, factor: float, origin: str | None = None) -> Figure:
+        """
+        >>> Figure(2.0, "manual").times(3).value
+        6.0
+        """
+        return Figure(self.value * factor, origin or self.origin, self.source)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What one part (a core, a multiprocessor) reaches while the others rest, and what all reach together. None: not known."""
+
+    one: Figure | None = None
+    all: Figure | None = None
+
+    def of(self, used: int, parts: int) -> Figure | None:
+        """What `used` of `parts` reach: between one and all no more than so many times one, and no more than all.
+
+        >>> Rate(Figure(20e9, "measured"), Figure(30e9, "measured")).of(2, 8)
+        Figure(value=30000000000.0, origin='estimate', source='no more than 2 times one part, nor than all')
+        """
+        if self.one is None:
+            return self.all and Figure(self.all.value, self.all.origin if used >= parts else "estimate", self.all.source)
+        if used <= 1:
+            return self.one
+        if self.all is None:
+            return Figure(self.one.value * used, "estimate", f"{used} times one part")
+        if used >= parts:
+            return self.all
+        value = min(self.one.value * used, self.all.value)
+        return Figure(value, "estimate", f"no more than {used} times one part, nor than all")
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Operations per second on numbers of a type such as "f64"; a multiply-add counts as two."""
+
+    number: str
+    flop_per_s: Rate
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes per second between a level and what is nearer to the registers.
+
+    place: "L1", "L2", ..., "shared", "memory". read_bytes_per_s: of lines that are only read. update_bytes_per_s: of lines that
+    are read, changed and written back, which count twice.
+    """
+
+    place: str
+    read_bytes_per_s: Rate = Rate()
+    update_bytes_per_s: Rate = Rate()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What a roofline needs of any machine. bandwidths: nearest first, the memory's last."""
+
+    name: str
+    frequency_hz: Rate = Rate()
+    peaks: tuple[Peak, ...] = ()
+    bandwidths: tuple[Bandwidth, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        """Cores, multiprocessors: what the rates of one and of all are about."""
+        return 1
+
+    @property
+    def has_rates(self) -> bool:
+        return bool(self.peaks and self.bandwidths)
+
+    def peak(self, number: str, used: int = 0) -> Figure | None:
+        """Operations per second of `used` parts, 0: all, on a type such as "f64"; None where it is not known."""
+        found = next((p for p in self.peaks if p.number == number), None)
+        return found and found.flop_per_s.of(used or self.parts, self.parts)
+
+    def read(self, place: str, used: int = 0) -> Figure | None:
+        """Bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None where it is not known."""
+        found = self.bandwidth(place)
+        return found and found.read_bytes_per_s.of(used or self.parts, self.parts)
+
+    def update(self, place: str, used: int = 0) -> Figure | None:
+        """The same of lines that are read and written back: twice the bytes of the lines."""
+        found = self.bandwidth(place)
+        return found and found.update_bytes_per_s.of(used or self.parts, self.parts)
+
+    def bandwidth(self, place: str) -> Bandwidth | None:
+        return next((b for b in self.bandwidths if b.place == place), None)
+
+    def data(self) -> dict[str, object]:
+        """Everything as plain data, for JSON."""
+        return {"version": VERSION, "kind": type(self).__name__.lower(), **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cpu(Described):
+    """A CPU: what code generation knows of it, and its rates. A bandwidth's place is "L" and a cache's level, or "memory"."""
+
+    machine: CpuMachine
+
+    @property
+    def parts(self) -> int:
+        return self.machine.cores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu(Described):
+    """A GPU: what decides how many blocks a multiprocessor holds, how requests become sectors, and the rates.
+
+    Places of bandwidths: "shared", "L2", "memory". tensor_peaks: of the units that multiply matrices, without sparsity.
+    register_unit: a warp gets registers in multiples of so many. warp_unit: a block's warps count in multiples of so many, one
+    for each scheduler. shared_unit_bytes, shared_reserved_bytes: of each block's shared memory. l2_latency_s, memory_latency_s:
+    seconds until what a warp loads is there.
+    """
+
+    compute_capability: str
+    multiprocessors: int
+    threads_per_warp: int
+    threads_per_block: int
+    warps_per_multiprocessor: int
+    blocks_per_multiprocessor: int
+    warp_unit: int
+    registers_per_multiprocessor: int
+    registers_per_thread: int
+    register_unit: int
+    shared_bytes_per_multiprocessor: int
+    shared_bytes_per_block: int
+    shared_reserved_bytes: int
+    shared_unit_bytes: int
+    shared_banks: int
+    bank_bytes: int
+    l1_bytes: int
+    l2_bytes: int
+    line_bytes: int
+    sector_bytes: int
+    memory_bytes: int
+    tensor_peaks: tuple[Peak, ...] = ()
+    l2_latency_s: Figure | None = None
+    memory_latency_s: Figure | None = None
+
+    @property
+    def parts(self) -> int:
+        return self.multiprocessors
+
+    @property
+    def threads_per_multiprocessor(self) -> int:
+        return self.warps_per_multiprocessor * self.threads_per_warp
+
+    def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
+        """`peak` of the units that multiply matrices."""
+        found = next((p for p in self.tensor_peaks if p.number == number), None)
+        return found and found.flop_per_s.of(used or self.parts, self.parts)
+
+
+OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy
+
+
+@dataclass(frozen=True)
+class Energies:
+    """In J of a multiply-add, or of its parts, and in J/B of what is read or written. None: not known."""
+
+    multiply_add: Figure | None = None
+    multiply: Figure | None = None
+    add: Figure | None = None
+    buffer: Figure | None = None
+    accumulators: Figure | None = None
+    memory: Figure | None = None
+
+    def known(self) -> list[tuple[str, Figure]]:
+        return [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) is not None]
+
+    @staticmethod
+    def kind(name: str) -> str:
+        """Of `machines.units`."""
+        return "energy" if name in OPERATIONS else "energy of bytes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Systolic(Described):
+    """An array of rows x columns units, each one multiply-add per cycle, between two memories on the chip.
+
+    number: type of the operands. buffer_bytes: of what flows in. accumulator_bytes: of what comes out, in words of
+    accumulator_word_bytes. weight_tiles: of rows x columns operands that wait next to the array. paces: (types of two operands such
+    as "i8*i16", cycles of a multiply-add). Places of bandwidths: "buffer", "memory" (of the operands that stay in the array),
+    "host".
+    """
+
+    rows: int
+    columns: int
+    number: str
+    operand_bytes: int
+    buffer_bytes: int
+    accumulator_bytes: int
+    accumulator_word_bytes: int
+    weight_tiles: int
+    paces: tuple[tuple[str, int], ...] = ()
+    energies: Energies = Energies()
+
+    def pace(self, numbers: Sequence[str]) -> int:
+        """Cycles of a multiply-add on operands of these types; 1 of types that the machine says nothing of."""
+        return dict(self.paces).get("*".join(sorted(numbers, key=lambda n: (len(n), n))), 1)
+
+    @property
+    def tile_bytes(self) -> int:
+        """Of the operands that stay in the array."""
+        return self.rows * self.columns * self.operand_bytes
+
+    @property
+    def tile_load_cycles(self) -> float | None:
+        """Cycles in which the memory delivers a tile: 1349 of TPU v1 (Jouppi et al., ISCA 2017)."""
+        memory, clock = self.read("memory"), self.frequency_hz.all
+        return self.tile_bytes / memory.value * clock.value if memory and clock else None

@@ -1,0 +1,104 @@
+"""Rates of a machine's file, with units and origins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from polyml.machines.descriptions import ORIGINS, Bandwidth, Energies, Figure, Peak, Rate
+from polyml.machines.toml_tables import Table
+
+NUMBERS = ("f64", "f32", "f16", "bf16", "tf32", "f8", "i64", "i32", "i16", "i8")
+
+
+class Figures:
+    """Rates of a file's keys. parts: cores or the like, of which a text tells one's rate."""
+
+    def __init__(self, table: Table, parts: int):
+        self._table, self._parts = table, parts
+        self._origin = table.choice("origin", ORIGINS, "estimate")
+        self._source = table.text("source", "")
+        self.frequency = Rate()
+        if table.has("frequency"):
+            found = self._rate(table, "frequency", "frequency")
+            self.frequency = Rate(found.one or found.all, found.all or found.one)
+
+    def peaks(self, key: str) -> tuple[Peak, ...]:
+        """Of a table with a rate for each type of number."""
+        if not self._table.has(key):
+            return ()
+        table = self._table.table(key)
+        table.check_keys(NUMBERS)
+        return tuple(Peak(n, self._spread(self._rate(table, n, "operations"), True)) for n in NUMBERS if table.has(n))
+
+    def memory(self, *others: str) -> tuple[Bandwidth, ...]:
+        """others: keys that stand there for something else."""
+        if not self._table.has("memory"):
+            return ()
+        return (self.bandwidth(self._table.table("memory"), "memory", known=("read", "update", *others)),)
+
+    def bandwidth(
+        self, table: Table, place: str, *, spread: bool = False, private: bool = False, known: Sequence[str] = ()
+    ) -> Bandwidth:
+        """spread: all parts reach so many times one's, unless told; private: without getting in each other's way."""
+        if known:
+            table.check_keys(known)
+        rates = [self._rate(table, key, "bandwidth") if table.has(key) else Rate() for key in ("read", "update")]
+        return Bandwidth(place, *(self._spread(rate, private) if spread else rate for rate in rates))
+
+    def latency(self, table: Table) -> Figure | None:
+        """What a table says of the time until data arrive, in seconds."""
+        if not table.has("latency"):
+            return None
+        inside = table.table("latency") if isinstance(table.data["latency"], dict) else None
+        if inside is None:
+            return self._figure(table, "latency", "time", self.frequency.one, self._origin, self._source)
+        inside.check_keys(("value", "origin", "source"))
+        origin, source = inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
+        return self._figure(inside, "value", "time", self.frequency.one, origin, source)
+
+    def energies(self) -> Energies:
+        if not self._table.has("energy"):
+            return Energies()
+        table = self._table.table("energy")
+        names = [f.name for f in fields(Energies)]
+        table.check_keys((*names, "origin", "source"))
+        if table.has("multiply_add") and (table.has("multiply") or table.has("add")):
+            raise table.error("multiply_add", "`multiply_add` is of both, `multiply` and `add`", "expected it, or these")
+        origin, source = table.choice("origin", ORIGINS, self._origin), table.text("source", self._source)
+        found = {n: self._figure(table, n, Energies.kind(n), None, origin, source) for n in names if table.has(n)}
+        return Energies(**found)
+
+    def _spread(self, rate: Rate, private: bool) -> Rate:
+        if rate.all or not rate.one:
+            return rate
+        clock = self.frequency
+        slower = clock.all.value / clock.one.value if clock.one else 1.0
+        return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
+
+    def _rate(self, table: Table, key: str, kind: str) -> Rate:
+        """A text is one part's; a table may tell both, and where they come from."""
+        if not isinstance(table.data[key], dict):
+            return Rate(one=self._figure(table, key, kind, self.frequency.one, self._origin, self._source))
+        inside = table.table(key)
+        inside.check_keys(("one", "all", "origin", "source"))
+        if not inside.has("one") and not inside.has("all"):
+            raise inside.error(None, f"`{key}` has neither `one` nor `all`", "what one core reaches, and all together")
+        origin, source = inside.choice("origin", ORIGINS, self._origin), inside.text("source", self._source)
+        clocks = {"one": self.frequency.one, "all": self.frequency.all}
+        found = Rate(**{which: self._figure(inside, which, kind, clock, origin, source)
+                        for which, clock in clocks.items() if inside.has(which)})  # fmt: skip
+        if found.one and found.all and kind != "frequency" and found.all.value < found.one.value:
+            raise inside.error("all", f"`{key}` of all together is less than of one", "expected at least as much")
+        return found
+
+    def _figure(self, table: Table, key: str, kind: str, clock: Figure | None, origin: str, source: str) -> Figure:
+        found = table.quantity(key, kind)
+        if not found.per_cycle:
+            return Figure(found.value, origin, source)
+        if clock is None:
+            raise table.error(key, f"`{key}` is per cycle, and there is no frequency", 'expected frequency = "3.2 GHz" above')
+        weakest = max(origin, clock.origin, key=ORIGINS.index)
+        text = f"{table.data[key]} at {clock.value / 1e9:.4g} GHz"
+        value = found.value / clock.value if kind == "time" else found.value * clock.value
+        return Figure(value, weakest, f"{text}; {source}" if source else text)

@@ -1,0 +1,122 @@
+"""The host with its rates: measured once, then kept in the disk cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+
+from polyml import config
+from polyml.machines import cpu
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.measure.measurement import Measured, better
+from polyml.runtime.storage.disk_cache import Cache, open_cache
+
+_FORMAT = 1
+_WAIT_S = 60
+
+
+def known() -> Cpu:
+    """The host, with rates if they were measured before."""
+    found = _kept(open_cache(config.resolve()))
+    return found.cpu if found else _bare()
+
+
+def measured(*, again: bool = False) -> Cpu:
+    """The host with rates, measured if they are not known, if other programs disturbed the measurement, or `again`."""
+    store = open_cache(config.resolve())
+    if store is None:
+        return _once().cpu if not again else _now().cpu
+    found = _kept(store)
+    if found and found.quiet and not again:
+        return found.cpu
+    with _alone(store):
+        latest = _kept(store)  # by whoever was waited for
+        if latest and latest.quiet and latest != found:
+            return latest.cpu
+        made = _merged(latest, _now())
+        store.put(_key(), _content(made))
+        return made.cpu
+
+
+def _merged(old: Measured | None, new: Measured) -> Measured:
+    """A measurement that others disturbed only tells that the machine reaches at least so much."""
+    if old is None or new.quiet:
+        return new
+    return Measured(better(old.cpu, new.cpu), old.quiet)
+
+
+def _bare() -> Cpu:
+    host = cpu.host()
+    return Cpu(name=host.name, machine=host)
+
+
+def _now() -> Measured:
+    from polyml.measure import measurement
+
+    return measurement.measured(cpu.host())
+
+
+@cache
+def _once() -> Measured:
+    """Of this process, where nothing is kept."""
+    return _now()
+
+
+@contextlib.contextmanager
+def _alone(store: Cache) -> Iterator[None]:
+    """One process measures at a time, where the folder can be written."""
+    from filelock import FileLock, Timeout
+
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError, NotImplementedError, Timeout):  # of a file system without locks
+            if store.made():
+                held.enter_context(FileLock(os.path.join(store.folder, "measure.lock"), timeout=_WAIT_S))
+        yield
+
+
+def _key() -> str:
+    """Of everything that the rates depend on: the processor, its caches, the cores that this process may use."""
+    text = f"rates {_FORMAT} {cpu.host()!r} {' '.join(sorted(cpu.cpu_flags()))}"
+    return f"rates-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _content(found: Measured) -> bytes:
+    rates = {"frequency_hz": asdict(found.cpu.frequency_hz)}
+    rates["peaks"] = [asdict(peak) for peak in found.cpu.peaks]
+    rates["bandwidths"] = [asdict(bandwidth) for bandwidth in found.cpu.bandwidths]
+    return json.dumps({"quiet": found.quiet, **rates}).encode()
+
+
+def _kept(store: Cache | None) -> Measured | None:
+    """None where nothing is kept, or something else than a measurement."""
+    content = store.get(_key()) if store else None
+    if content is None:
+        return None
+    try:
+        return _read(json.loads(content))
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+        return None
+
+
+def _read(content: dict) -> Measured:
+    if not all(isinstance(text, str) for text in (*(p["number"] for p in content["peaks"]), *(b["place"] for b in content["bandwidths"]))):
+        raise ValueError("numbers and places have names")
+    peaks = tuple(Peak(p["number"], _rate(p["flop_per_s"])) for p in content["peaks"])
+    places = tuple(Bandwidth(b["place"], _rate(b["read_bytes_per_s"]), _rate(b["update_bytes_per_s"]))
+                   for b in content["bandwidths"])  # fmt: skip
+    rates = {"frequency_hz": _rate(content["frequency_hz"]), "peaks": peaks, "bandwidths": places}
+    host = cpu.host()
+    return Measured(Cpu(name=host.name, machine=host, **rates), bool(content["quiet"]))
+
+
+def _rate(content: dict) -> Rate:
+    figures = [Figure(float(c["value"]), str(c["origin"]), str(c["source"])) for c in (content["one"], content["all"])]
+    if not all(0 < figure.value < math.inf for figure in figures):
+        raise ValueError("a rate is a number above zero")
+    return Rate(*figures)

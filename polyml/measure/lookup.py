@@ -1,0 +1,76 @@
+"""A machine by what a user calls it: `host`, a preset, or a file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from functools import cache
+from os import PathLike
+from pathlib import Path
+
+from polyml.errors import ConfigError
+from polyml.input_limits import shown
+from polyml.machines import cpu, toml_machine
+from polyml.machines.descriptions import Cpu, Described
+from polyml.userfiles import called
+
+_FOLDER = Path(__file__).parents[1] / "machines" / "presets"
+
+
+def names() -> tuple[str, ...]:
+    """Of the presets with rates.
+
+    >>> names()[0]
+    'gemmini'
+    """
+    return tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
+
+
+def find(text: str | PathLike, *, measure: bool = False) -> Described:
+    """The machine called `text`, or described by the file of that name, or at that path. The host comes with the rates that were measured before;
+    measure: they are measured where there are none.
+
+    >>> find("tpu-v1").peak("i8").value
+    91750400000000.0
+
+    Raises ConfigError for what is neither, and for a file that describes no machine.
+    """
+    if isinstance(text, PathLike):
+        return toml_machine.read(text)
+    if not isinstance(text, str):
+        raise ConfigError(f"{shown(text)} is no machine", notes=[f"known: {_known()}; or a TOML file"])
+    name = text.strip().lower().replace("_", "-")
+    if name == "host":
+        from polyml.measure import host
+
+        return host.measured() if measure else host.known()
+    if name in names():
+        return preset(name)
+    if name in cpu.PRESETS:
+        generic = cpu.preset(name)
+        return Cpu(name=generic.name, machine=generic)
+    try:
+        is_there = os.path.lexists(text)
+    except ValueError:
+        is_there = False
+    if is_there:
+        return toml_machine.read(text)
+    raise _unknown(text, name)
+
+
+@cache
+def preset(name: str) -> Described:
+    """One of `names`."""
+    return toml_machine.read(_FOLDER / f"{name}.toml")
+
+
+def _unknown(text: str, name: str) -> ConfigError:
+    if text.endswith(".toml") or "/" in text:
+        return ConfigError(f"there is no file {called(text)}", notes=[f"expected a TOML file, or one of {_known()}"])
+    near = difflib.get_close_matches(name[:100], ("host", *names(), *cpu.PRESETS), n=1)
+    hint = [f"did you mean {near[0]}?"] if near else []
+    return ConfigError(f"there is no machine {shown(text)}", notes=[*hint, f"known: {_known()}; or a TOML file"])
+
+
+def _known() -> str:
+    return ", ".join(("host", *names(), *cpu.PRESETS))

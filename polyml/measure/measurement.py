@@ -1,0 +1,265 @@
+"""What this machine reaches, measured: multiply-adds, and streams over data that fits each cache, and no cache.
+
+A rate is the best of several short runs, since everything that disturbs a run makes it slower. One thread, then all that the
+process may use, through the pool that compiled loops use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyml.errors import PolymlMemoryError
+from polyml.machines.cpu import CpuMachine
+from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
+from polyml.machines.units import shown
+from polyml.measure import stream_kernels
+from polyml.runtime.loading import load
+from polyml.runtime.loading import thread_pool as threads
+
+_RUN_S = 4e-3
+_RUNS = 2  # of each job in a round
+_ROUNDS = 4
+_MOST_S = 3.0  # while other programs run, or farther levels seem faster than nearer ones
+_TOLERANCE = 1.1
+_QUIET = 0.9  # of its time the caller runs where nothing else does
+_PAGE = 4096
+_MOST_THREADS = 256  # of the pool
+_LEAST_MEMORY_BYTES = 2**26
+_MOST_OF_ONE_BYTES, _MOST_OF_ALL_BYTES = 2**29, 2**31
+_FAR = 4  # times the outermost caches are far from them
+_NUMBERS = (("f64", 8), ("f32", 4))
+_STREAMS = (("read", 1), ("update", 2))  # and how often they move what they go over
+_PEAK = "multiply-adds on vectors"
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """What a stream goes over: bytes_of_one on one thread alone, bytes_of_each on each of all."""
+
+    place: str
+    bytes_of_one: int
+    bytes_of_each: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function of `streams` on so many threads. bytes: of the data of each. work: what a pass of one does, in operations, bytes
+    or cycles."""
+
+    function: str
+    bytes: int
+    work: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class _Best:
+    """passes_per_s: of each thread. quiet: the caller ran nearly all the time, each thread had a share."""
+
+    passes_per_s: float
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """quiet: no other programs took much of the time, so that there is no need to measure again."""
+
+    cpu: Cpu
+    quiet: bool
+
+
+def measured(machine: CpuMachine) -> Measured:
+    """The machine with rates; a second, or three if others run. machine: the host.
+
+    Raises PolymlMemoryError if there is no memory to measure.
+    """
+    start, bench = time.perf_counter(), _Bench(machine)
+    for _ in range(_ROUNDS):
+        bench.round()
+    found = bench.found()
+    while not (found.quiet and plausible(found.cpu.bandwidths)) and time.perf_counter() - start < _MOST_S:
+        bench.round(disturbed=not found.quiet)
+        found = bench.found()
+    return found
+
+
+def better(a: Cpu, b: Cpu) -> Cpu:
+    """Of two measurements of a machine the greater rates."""
+    peaks = tuple(replace(p, flop_per_s=_greater(p.flop_per_s, q.flop_per_s)) for p, q in zip(a.peaks, b.peaks))
+    places = tuple(
+        replace(p, read_bytes_per_s=_greater(p.read_bytes_per_s, q.read_bytes_per_s),
+                update_bytes_per_s=_greater(p.update_bytes_per_s, q.update_bytes_per_s))
+        for p, q in zip(a.bandwidths, b.bandwidths)
+    )  # fmt: skip
+    return replace(a, frequency_hz=_greater(a.frequency_hz, b.frequency_hz), peaks=peaks, bandwidths=places)
+
+
+def _greater(a: Rate, b: Rate) -> Rate:
+    return Rate(*(max(pair, key=lambda figure: figure.value) for pair in ((a.one, b.one), (a.all, b.all))))
+
+
+def plausible(rates: Sequence[Bandwidth]) -> bool:
+    """Whether levels are the slower the farther they are, for one thread and for all."""
+    pairs = [(a, b) for near, far in zip(rates, rates[1:]) for a, b in zip(_figures(near), _figures(far))]
+    return all(b.value <= a.value * _TOLERANCE for a, b in pairs)
+
+
+def _figures(rate: Bandwidth) -> tuple[Figure, ...]:
+    read, update = rate.read_bytes_per_s, rate.update_bytes_per_s
+    return read.one, read.all, update.one, update.all
+
+
+def threads_of(machine: CpuMachine) -> int:
+    """All that are measured together: one for each core that the process may use, as far as the pool goes."""
+    return min(machine.cores, _MOST_THREADS)
+
+
+def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
+    """For each cache more than the ones before hold, and less than a thread's part of it; for memory more than all caches hold.
+
+    >>> from polyml.machines.cpu import preset
+    >>> [w.bytes_of_one // 1024 for w in working_sets(preset("avx2"))]
+    [16, 256, 4096, 65536]
+    """
+    found, above, count = [], 0, threads_of(machine)
+    for cache in machine.caches:
+        sharing = max(1, min(cache.shared_by, count))
+        sizes = [_inside(part, above, machine) for part in (cache.size_bytes, cache.size_bytes // sharing)]
+        found.append(WorkingSet(f"L{cache.level}", *sizes))
+        above = cache.size_bytes // sharing
+    last = machine.caches[-1]
+    copies = -(-count // max(1, last.shared_by))
+    of_one, of_all = (max(_FAR * size, _LEAST_MEMORY_BYTES) for size in (last.size_bytes, last.size_bytes * copies))
+    one = _whole_blocks(min(of_one, _MOST_OF_ONE_BYTES), machine)
+    return (*found, WorkingSet("memory", one, _whole_blocks(min(of_all, _MOST_OF_ALL_BYTES) // count, machine)))
+
+
+def _inside(own: int, above: int, machine: CpuMachine) -> int:
+    """Bytes that are in a cache of which `own` are one's, behind one of `above`: a quarter where that is much more than the other
+    holds, else all of the other and half of this one, which then has what the other let go."""
+    if not above:
+        return _whole_blocks(own // 2, machine)
+    return _whole_blocks(own // 4 if own >= 8 * above else above + own // 2, machine)
+
+
+def _whole_blocks(size: int, machine: CpuMachine) -> int:
+    block = max(stream_kernels.block_bytes(machine), _PAGE)
+    return max(size // block, 1) * block
+
+
+class _Bench:
+    """The functions in memory, the data that they go over, and the best that each job did so far."""
+
+    def __init__(self, machine: CpuMachine):
+        self._machine = machine
+        self._threads = threads_of(machine)
+        text = stream_kernels.text(machine)
+        names = ("read", "update", "clock", *(f"peak_{number}" for number, _ in _NUMBERS))
+        self._code = load.load([load.assemble(text, cpu=machine.cpu_name, features=machine.features)], *names)
+        self._sets = working_sets(machine)
+        size = max(max(w.bytes_of_one, w.bytes_of_each * self._threads) for w in self._sets)
+        try:
+            self._data, self._room = _on_pages(size), _on_pages(stream_kernels.ROOM_BYTES * self._threads)
+            self._numbers = _on_pages(_PAGE)
+        except MemoryError:
+            raise PolymlMemoryError(f"there is no memory to measure with: {shown(size, 'size')} are needed") from None
+        self._numbers.view(np.float32)[:] = 0.5  # also as float64 a number near it
+        each = self._sets[-1].bytes_of_each
+        self._run(Job("update", each, 0, self._threads), 1)  # memory is near the thread that writes it first
+        self._data[each * self._threads // 8 :] = 0
+        self._passes: dict[Job, int] = {}
+        self._best: dict[Job, _Best] = {}
+
+    def round(self, *, disturbed: bool = False) -> None:
+        """Try every job, or those that other programs disturbed whenever they were tried."""
+        for job in [job for pair in self._jobs() for job in pair]:
+            if not (disturbed and self._best[job].quiet):
+                self._try(job)
+
+    def found(self) -> Measured:
+        """The best of all rounds."""
+        peaks = tuple(Peak(number, self._rate(self._peak(number, size), _PEAK)) for number, size in _NUMBERS)
+        places = tuple(Bandwidth(w.place, *(self._rate(self._stream(name, w, n), self._over(name, w)) for name, n in _STREAMS))
+                       for w in self._sets)  # fmt: skip
+        clock = self._rate(self._clock(), "additions that wait for one another")
+        slower = min(clock.all.value / self._threads, clock.one.value)
+        frequency = Rate(clock.one, replace(clock.all, value=slower))
+        cpu = Cpu(name=self._machine.name, machine=self._machine, frequency_hz=frequency, peaks=peaks, bandwidths=places)
+        return Measured(cpu, all(best.quiet for best in self._best.values()))
+
+    def _jobs(self) -> Iterator[tuple[Job, Job]]:
+        """Those of one thread, each with that of all."""
+        yield self._clock()
+        for number, size in _NUMBERS:
+            yield self._peak(number, size)
+        for over in self._sets:
+            for name, moved in _STREAMS:
+                yield self._stream(name, over, moved)
+
+    def _clock(self) -> tuple[Job, Job]:
+        return Job("clock", _PAGE, stream_kernels.cycles(), 1), Job("clock", _PAGE, stream_kernels.cycles(), self._threads)
+
+    def _peak(self, number: str, element_bytes: int) -> tuple[Job, Job]:
+        work = stream_kernels.operations(self._machine, element_bytes)
+        return Job(f"peak_{number}", _PAGE, work, 1), Job(f"peak_{number}", _PAGE, work, self._threads)
+
+    def _stream(self, name: str, over: WorkingSet, moved: int) -> tuple[Job, Job]:
+        one, each = over.bytes_of_one, over.bytes_of_each
+        return Job(name, one, moved * one, 1), Job(name, each, moved * each, self._threads)
+
+    def _over(self, name: str, over: WorkingSet) -> str:
+        one, each = shown(over.bytes_of_one, "size"), shown(over.bytes_of_each, "size")
+        return f"{name} streams over {one}" + (f", {each} on each of {self._threads} threads" if self._threads > 1 else "")
+
+    def _rate(self, jobs: tuple[Job, Job], what: str) -> Rate:
+        """All threads can do what one does, and one what it does beside the others: less is a sign of other programs."""
+        one, together = (self._best[job].passes_per_s * job.work * job.threads for job in jobs)
+        quiet = all(self._best[job].quiet for job in jobs)
+        source = f"{what}, best of several runs" + ("" if quiet else " while other programs ran")
+        rates = max(one, together / jobs[1].threads), max(one, together)
+        return Rate(*(Figure(rate, "measured", source) for rate in rates))
+
+    def _try(self, job: Job) -> None:
+        if job not in self._passes:
+            self._passes[job] = _passes(lambda n: self._run(job, n))
+        for _ in range(_RUNS):
+            before = time.thread_time()
+            seconds = self._run(job, self._passes[job])
+            quiet = time.thread_time() - before >= _QUIET * seconds and self._had_own_threads(job)
+            rate = self._passes[job] / seconds
+            if job not in self._best or rate > self._best[job].passes_per_s:
+                self._best[job] = _Best(rate, quiet)
+
+    def _had_own_threads(self, job: Job) -> bool:
+        """Whether the shares of the last run were not taken by fewer threads."""
+        stacks = self._room.reshape(-1, stream_kernels.ROOM_BYTES // 8)[: job.threads, stream_kernels.STACK // 8]
+        return len(set(stacks.tolist())) == job.threads
+
+    def _run(self, job: Job, passes: int) -> float:
+        """Seconds."""
+        data = self._data if job.function in ("read", "update") else self._numbers
+        work = (ctypes.c_int64 * 4)(data.ctypes.data, job.bytes, passes, self._room.ctypes.data)
+        address, pool = self._code.address(job.function), threads.pool()
+        start = time.perf_counter()
+        pool.run(address, ctypes.addressof(work), job.threads, job.threads)
+        return time.perf_counter() - start
+
+
+def _passes(run: Callable[[int], float]) -> int:
+    """How many take _RUN_S."""
+    passes = 1
+    while (seconds := run(passes)) < _RUN_S:
+        passes = max(2 * passes, int(1.1 * passes * _RUN_S / seconds) if seconds > _RUN_S / 100 else 16 * passes)
+    return passes
+
+
+def _on_pages(size_bytes: int) -> np.ndarray:
+    """Words that begin on a page, as the system gives them out."""
+    room = np.empty((size_bytes + _PAGE) // 8, np.int64)
+    skip = -room.ctypes.data // 8 % (_PAGE // 8)
+    return room[skip : skip + size_bytes // 8]

@@ -1,0 +1,167 @@
+"""What is timed to measure a machine, as LLVM text: functions that a share of the thread pool's regions runs.
+
+    void NAME(ptr work, i64 share, i64 shares)      work: {ptr data, i64 bytes of a share, i64 passes, ptr room}
+
+They end with what they computed in the room, in lines of each share's own, so that nothing of them can be left out; behind that
+stands where the thread's stack is, which tells whether shares had threads of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polyml.codegen.llvm.builder import Function
+from polyml.machines.cpu import CpuMachine
+
+ROOM_BYTES = 256  # of a share
+STACK = 128  # bytes in front of the address of the stack
+_AT_ONCE = 8  # vectors in a turn of a stream
+_CHAIN = 32  # steps in a turn of the clock
+
+_Body = Callable[[str, list[str]], list[str]]
+
+
+def block_bytes(machine: CpuMachine) -> int:
+    """A share of a stream has a multiple of so many."""
+    return _AT_ONCE * machine.vector_bytes
+
+
+def text(machine: CpuMachine) -> str:
+    """The module: read, update, peak_f64, peak_f32, clock."""
+    functions = [_stream(machine, "read", _reads), _stream(machine, "update", _updates), _clock()]
+    functions += [_peak(machine, f"peak_f{8 * size}", size) for size in (8, 4)]
+    declared = [f"declare {v} @llvm.fma.{_short(machine, e)}({v}, {v}, {v})" for e in (8, 4) for v in [_vector(machine, e)]]
+    return "\n".join([*declared, *functions]) + "\n"
+
+
+def operations(machine: CpuMachine, element_bytes: int) -> int:
+    """Of a turn of a peak's loop: a multiply-add counts as two."""
+    return 2 * _accumulators(machine) * machine.lanes(element_bytes)
+
+
+def cycles() -> int:
+    """Of a turn of the clock's loop: additions that wait for one another take a cycle each."""
+    return _CHAIN
+
+
+def _vector(machine: CpuMachine, element_bytes: int) -> str:
+    return f"<{machine.lanes(element_bytes)} x {'double' if element_bytes == 8 else 'float'}>"
+
+
+def _short(machine: CpuMachine, element_bytes: int) -> str:
+    return f"v{machine.lanes(element_bytes)}f{8 * element_bytes}"
+
+
+def _accumulators(machine: CpuMachine) -> int:
+    """As many sums as are under way at once on any core (4 units, 4 cycles, or 2 and 5), as far as there are registers."""
+    return min(24, machine.vector_registers - 4)
+
+
+def _function(name: str) -> Function:
+    return Function(f"void @{name}(ptr %work, i64 %share, i64 %shares)")
+
+
+def _field(fn: Function, number: int, kind: str = "i64") -> str:
+    return fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr i64, ptr %work, i64 {number}')}")
+
+
+def _room(fn: Function) -> str:
+    """This share's, with the address of the stack in it."""
+    room = fn.emit(f"getelementptr i8, ptr {_field(fn, 3, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {ROOM_BYTES}')}")
+    stack = fn.emit(f"ptrtoint ptr {fn.emit('alloca i64')} to i64")
+    fn.do(f"store i64 {stack}, ptr {fn.emit(f'getelementptr i8, ptr {room}, i64 {STACK}')}")
+    return room
+
+
+def _loop(fn: Function, end: str, step: int, kind: str, first: Sequence[str], body: _Body) -> list[str]:
+    """0, step, ... below `end`, once at least; values of a type go from turn to turn. Gives those of the last turn."""
+    before, head = fn.current, fn.block("turn")
+    fn.jump(head)
+    fn.current = head
+    index, values = fn.name(), [fn.name() for _ in first]
+    results = body(index, values)
+    following = fn.emit(f"add i64 {index}, {step}")
+    more, last, after = fn.emit(f"icmp slt i64 {following}, {end}"), fn.current, fn.block("after")
+    fn.branch(more, head, after)
+    head.phis.append(f"{index} = phi i64 [ 0, %{before.label} ], [ {following}, %{last.label} ]")
+    for value, start, result in zip(values, first, results):
+        head.phis.append(f"{value} = phi {kind} [ {start}, %{before.label} ], [ {result}, %{last.label} ]")
+    fn.current = after
+    return results
+
+
+def _stream(machine: CpuMachine, name: str, step: Callable) -> str:
+    """Passes over the bytes of the share, vector by vector."""
+    fn, lanes = _function(name), machine.vector_bytes // 8
+    kind = f"<{lanes} x i64>"
+    size, passes = _field(fn, 1), _field(fn, 2)
+    start = fn.emit(f"getelementptr i8, ptr {_field(fn, 0, 'ptr')}, i64 {fn.emit(f'mul i64 %share, {size}')}")
+    room = _room(fn)
+
+    def turn(offset: str, sums: list[str]) -> list[str]:
+        place = fn.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
+        at = [fn.emit(f"getelementptr {kind}, ptr {place}, i64 {k}") for k in range(_AT_ONCE)]
+        return step(fn, kind, at, sums)
+
+    def one_pass(number: str, sums: list[str]) -> list[str]:
+        return _loop(fn, size, block_bytes(machine), kind, sums, turn)
+
+    sums = _loop(fn, passes, 1, kind, ["zeroinitializer"] * _AT_ONCE, one_pass)
+    total = sums[0]
+    for more in sums[1:]:
+        total = fn.emit(f"add {kind} {total}, {more}")
+    fn.do(f"store {kind} {total}, ptr {room}, align 8")
+    fn.current.terminator = "ret void"
+    return fn.text()
+
+
+def _reads(fn: Function, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
+    """A sum for each place, so that vectors are read in their order."""
+    return [fn.emit(f"add {kind} {old}, {fn.emit(f'load {kind}, ptr {place}')}") for old, place in zip(sums, at)]
+
+
+def _updates(fn: Function, kind: str, at: Sequence[str], sums: list[str]) -> list[str]:
+    ones = f"<{', '.join(['i64 1'] * int(kind[1:].split()[0]))}>"
+    for place in at:
+        value = fn.emit(f"add {kind} {fn.emit(f'load {kind}, ptr {place}')}, {ones}")
+        fn.do(f"store {kind} {value}, ptr {place}")
+    return sums
+
+
+def _peak(machine: CpuMachine, name: str, element_bytes: int) -> str:
+    """x = x * a + b in every accumulator; a and b are read, so that nothing is known of them."""
+    fn, kind = _function(name), _vector(machine, element_bytes)
+    data, passes, room = _field(fn, 0, "ptr"), _field(fn, 2), _room(fn)
+    a, b = fn.emit(f"load {kind}, ptr {data}"), fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr {kind}, ptr {data}, i64 1')}")
+
+    def step(x: str) -> str:
+        if machine.fma:
+            return fn.emit(f"call {kind} @llvm.fma.{_short(machine, element_bytes)}({kind} {x}, {kind} {a}, {kind} {b})")
+        return fn.emit(f"fadd {kind} {fn.emit(f'fmul {kind} {x}, {a}')}, {b}")
+
+    first = [fn.emit(f"load {kind}, ptr {fn.emit(f'getelementptr {kind}, ptr {data}, i64 {2 + k}')}")
+             for k in range(_accumulators(machine))]  # fmt: skip
+    sums = _loop(fn, passes, 1, kind, first, lambda _, sums: [step(x) for x in sums])
+    total = sums[0]
+    for more in sums[1:]:
+        total = fn.emit(f"fadd {kind} {total}, {more}")
+    fn.do(f"store {kind} {total}, ptr {room}, align 8")
+    fn.current.terminator = "ret void"
+    return fn.text()
+
+
+def _clock() -> str:
+    """Additions and exclusive ors that wait for one another: no processor makes one of two."""
+    fn = _function("clock")
+    first, passes, room = _field(fn, 1), _field(fn, 2), _room(fn)
+
+    def turn(_: str, values: list[str]) -> list[str]:
+        value = values[0]
+        for k in range(_CHAIN):
+            value = fn.emit(f"{('add', 'xor')[k % 2]} i64 {value}, {first}")
+        return [value]
+
+    (value,) = _loop(fn, passes, 1, "i64", [first], turn)
+    fn.do(f"store i64 {value}, ptr {room}")
+    fn.current.terminator = "ret void"
+    return fn.text()

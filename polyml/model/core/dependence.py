@@ -1,0 +1,238 @@
+"""Which instances must stay in order, exactly: flow, anti, output and input dependences.
+
+    flow    { S[i] -> T[j] : S[i] writes what T[j] reads later }
+    anti    { S[i] -> T[j] : S[i] reads what T[j] writes later }
+    output  { S[i] -> T[j] : both write the same element }
+    input   { S[i] -> T[j] : both read the same element }
+
+They are memory-based: every pair in source order that touches the same element, so that any schedule that keeps them
+computes the same. `value_flow` has only the last writer of each value read (Feautrier, "Dataflow analysis of array and
+scalar references", 1991). A statement under a data-dependent condition is a select that writes its element always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Access, Scop, Statement
+
+NONE = isl.UnionMap("{ }")
+Accesses = Mapping[str, Mapping[str, isl.Map]]  # array -> statement -> { S[i] -> A[j] } on the statement's domain
+
+
+@dataclass(frozen=True)
+class Dependences:
+    """All { S[i] -> T[j] }, source to sink, of a Scop. _known: flow, anti and output where they are; else they are found when
+    somebody asks.
+    """
+
+    _scop: Scop = field(repr=False, compare=False)
+    _known: tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap] | None = None
+
+    @cached_property
+    def _all(self) -> tuple[isl.UnionMap, isl.UnionMap, isl.UnionMap]:
+        if self._known is not None:
+            return self._known
+        reads, writes, order = _reads(self._scop), _writes(self._scop), Order(self._scop)
+        return pairs(writes, reads, order), pairs(reads, writes, order), pairs(writes, writes, order)
+
+    @property
+    def flow(self) -> isl.UnionMap:
+        return self._all[0]
+
+    @property
+    def anti(self) -> isl.UnionMap:
+        return self._all[1]
+
+    @property
+    def output(self) -> isl.UnionMap:
+        return self._all[2]
+
+    @cached_property
+    def validity(self) -> isl.UnionMap:
+        """Every pair that a schedule must keep in order."""
+        return self.flow.union(self.anti).union(self.output)
+
+    @cached_property
+    def _by_statements(self) -> dict[str, dict[str, isl.UnionMap]]:
+        return _by_names(self.validity)
+
+    @cached_property
+    def _kinds(self) -> tuple[dict[str, dict[str, isl.UnionMap]], ...]:
+        return tuple(map(_by_names, self._all))
+
+    def of(self, scop: Scop) -> Dependences:
+        """The same pairs as those of a Scop that runs all of them in the same order."""
+        return replace(self, _scop=scop, _known=self._all)
+
+    def among(self, names: Sequence[str], others: Sequence[str]) -> isl.UnionMap:
+        """The pairs to keep in order of one of some statements and one of others, whichever comes first."""
+        known = self._by_statements
+        both = dict.fromkeys([(s, t) for s in names for t in others] + [(t, s) for s in names for t in others])
+        return polyhedra.union([known[s][t] for s, t in both if t in known.get(s, ())], NONE)
+
+    def within(self, instances: isl.UnionSet, scop: Scop) -> Dependences:
+        """The pairs of which both are among the instances, which are those of `scop`. Pairs of other statements are not looked at:
+        a hundred components would look at each other's pairs.
+        """
+        names = {*polyhedra.set_names(instances)}
+
+        def inside(known: Mapping[str, Mapping[str, isl.UnionMap]]) -> isl.UnionMap:
+            own = [pairs for s in known.keys() & names for t, pairs in known[s].items() if t in names]
+            return polyhedra.union(own, NONE).intersect_domain(instances).intersect_range(instances)
+
+        flow, anti, output = map(inside, self._kinds)
+        return Dependences(scop, (flow, anti, output))
+
+    @cached_property
+    def input(self) -> isl.UnionMap:
+        """Pairs that read the same element: no order, but a reason to stand close."""
+        reads = _reads(self._scop)
+        return pairs(reads, reads, Order(self._scop))
+
+    @cached_property
+    def value_flow(self) -> isl.UnionMap:
+        """{ S[i] -> T[j] : S[i] wrote the value that T[j] reads }"""
+        return self._last_writers.get_must_dependence()
+
+    @cached_property
+    def live_in(self) -> isl.UnionMap:
+        """{ S[i] -> A[j] : S[i] reads the value A[j] had before the kernel }"""
+        return self._last_writers.get_must_no_source()
+
+    @cached_property
+    def _last_writers(self) -> isl.UnionFlow:
+        scop = self._scop
+        info = isl.UnionAccessInfo.from_sink(_union_of(_reads(scop)))
+        return info.set_must_source(_union_of(_writes(scop))).set_schedule(scop.schedule).compute_flow()
+
+
+def dependences(scop: Scop) -> Dependences:
+    """The exact dependences of a Scop in its source order."""
+    found = Dependences(scop)
+    found._all  # now, and not where somebody asks first
+    return found
+
+
+def pairs_to_compare(scop: Scop) -> int:
+    """How many pairs of statements of one nest share an array that one of them writes: the work of finding dependences and of
+    whatever follows from them grows with it.
+    """
+    order = Order(scop)
+    accessing: dict[tuple[int | None, str], Counter[bool]] = {}
+    for statement in scop.statements.values():
+        read = {access.array for access in statement.reads}
+        for array in read | {statement.write.array}:
+            nest = order.nest(statement.name)
+            accessing.setdefault((nest, array), Counter())[array == statement.write.array] += 1
+    return sum(count[True] * count.total() for count in accessing.values())
+
+
+def flow_into(scop: Scop, statement: Statement, access: Access) -> dict[str, isl.Map]:
+    """{ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T."""
+    return sources_of(scop, statement, access)[0]
+
+
+def sources_of(scop: Scop, statement: Statement, access: Access) -> tuple[dict[str, isl.Map], isl.Map]:
+    """({ T[j] -> S[i] : T[j] wrote the value that S[i] reads by this access }, by T; { S[i] -> A[e] } of values from the start)
+
+    The times of the statements that matter take isl a fraction of what the whole schedule tree does.
+    """
+    read = access.relation.intersect_domain(statement.domain)
+    writers = [s for s in scop.statements.values() if s.write.array == access.array]
+    if not writers:
+        return {}, read
+    written = polyhedra.union([isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)) for s in writers], NONE)
+    times = [isl.UnionMap.from_map(scop.times[name]) for name in dict.fromkeys((statement.name, *(s.name for s in writers)))]
+    info = isl.UnionAccessInfo.from_sink(isl.UnionMap.from_map(read)).set_must_source(written)
+    flow = info.set_schedule_map(polyhedra.union(times, NONE)).compute_flow()
+    left = polyhedra.pieces(flow.get_must_no_source())
+    made = {polyhedra.domain_name(m): m for m in polyhedra.pieces(flow.get_must_dependence())}
+    return made, left[0] if left else read.subtract(read)
+
+
+class Order:
+    """Which instances run before which others, for the pairs of statements that are asked for."""
+
+    def __init__(self, scop: Scop):
+        self._times = scop.times
+        self._nests = {name: polyhedra.first_if_fixed(times.range()) for name, times in self._times.items()}
+        self._before: dict[tuple[str, str], isl.Map] = {}
+
+    def nest(self, name: str) -> int | None:
+        """Which of the outermost nests, in order, the statement is in; None where it is in the only one."""
+        return self._nests[name]
+
+    def is_behind(self, source: str, sink: str) -> bool:
+        """Whether all instances of `source` run after all of `sink`, as in a later nest."""
+        return self._in_order(sink, source)
+
+    def among(self, pairs: isl.Map, source: str, sink: str) -> isl.Map:
+        """Those of { S[i] -> T[j] } in which S[i] runs before T[j]."""
+        if self._in_order(source, sink):
+            return pairs
+        key = (source, sink)
+        if key not in self._before:
+            self._before[key] = self._times[source].lex_lt_map(self._times[sink])
+        return pairs.intersect(self._before[key])
+
+    def _in_order(self, one: str, other: str) -> bool:
+        """Whether the nest of `one` is in front of that of `other`."""
+        first, last = self._nests[one], self._nests[other]
+        return first is not None and last is not None and first < last
+
+
+def pairs(sources: Accesses, sinks: Accesses, order: Order) -> isl.UnionMap:
+    """{ S[i] -> T[j] : both touch the same element, S[i] first }
+
+    Statement by statement, since most pairs share no array: several times faster than isl's union relations and than
+    its flow analysis where every pair is wanted.
+    """
+    found: list[isl.UnionMap] = []
+    for array, by_statement in sources.items():
+        reversed_sinks = {name: m.reverse() for name, m in sinks.get(array, {}).items()}
+        for source, touched in by_statement.items():
+            for sink, touching in reversed_sinks.items():
+                if order.is_behind(source, sink):
+                    continue
+                same = order.among(touched.apply_range(touching), source, sink)
+                if not same.is_empty():
+                    found.append(isl.UnionMap.from_map(same))
+    return polyhedra.union(found, NONE)
+
+
+def _by_names(pairs: isl.UnionMap) -> dict[str, dict[str, isl.UnionMap]]:
+    """Source -> sink -> their pairs."""
+    found: dict[str, dict[str, isl.UnionMap]] = {}
+    for each in polyhedra.pieces(pairs):
+        found.setdefault(polyhedra.domain_name(each), {})[polyhedra.range_name(each)] = isl.UnionMap.from_map(each)
+    return found
+
+
+def _reads(scop: Scop) -> Accesses:
+    return _by_array((s.name, s.domain, a) for s in scop.statements.values() for a in s.reads)
+
+
+def _writes(scop: Scop) -> Accesses:
+    return _by_array((s.name, s.domain, s.write) for s in scop.statements.values())
+
+
+def _by_array(accesses: Iterable[tuple[str, isl.Set, Access]]) -> Accesses:
+    result: dict[str, dict[str, isl.Map]] = {}
+    for name, domain, access in accesses:
+        relation = access.relation.intersect_domain(domain)
+        by_statement = result.setdefault(access.array, {})
+        by_statement[name] = by_statement[name].union(relation) if name in by_statement else relation
+    return result
+
+
+def _union_of(accesses: Accesses) -> isl.UnionMap:
+    """{ S[i] -> A[j] } of all statements and arrays."""
+    maps = [isl.UnionMap.from_map(m) for by_statement in accesses.values() for m in by_statement.values()]
+    return polyhedra.union(maps, NONE)

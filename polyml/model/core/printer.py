@@ -1,0 +1,292 @@
+"""A SCoP and its dependences as text for people, in isl syntax, and as data for JSON."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.frontend import syntax
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.nest import children
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, ScalarArg, Scop, Statement, Value
+
+LIMIT = 400  # characters of an operand; one that is longer shows as "..."
+
+OPERATIONS = 20_000_000  # of isl, for one kind of dependences: about four seconds; a reader waits, and a failure is being written down
+
+_RELATIONS = ("flow", "anti", "output", "value_flow")
+_LOOSEST, _TIGHTEST = 0, 20
+_BINDING = {
+    "or": 1, "and": 2, "not": 3, "compare": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
+    "*": 10, "/": 10, "//": 10, "%": 10, "sign": 11, "**": 12,
+}  # fmt: skip
+_TIGHT = ("*", "/", "**")
+
+_Made = TypeVar("_Made")
+Printed = tuple[str, int]  # a text and how tightly its outermost operation binds
+
+
+def scop_text(scop: Scop) -> str:
+    """The kernel, its parameters, arrays, statements with their sets and relations, checks and source order.
+
+    Sets and relations read back as isl objects once the line `parameters` is put before them: "[N, M] -> { ... }".
+    """
+    lines = [f"kernel {scop.name}({', '.join(f'{n}: {t}' for n, t in zip(scop.params, scop.types))})"]
+    lines.append(f"parameters [{', '.join(p.name for p in scop.parameters)}]")
+    lines += [f"    {parameter_text(p)}" for p in scop.parameters]
+    lines.append(f"context {_braces(scop.context)}")
+    lines += [f"array {_array_text(a)}" for a in scop.arrays.values()]
+    for statement in scop.statements.values():
+        lines += ["", *_statement_lines(statement)]
+    if scop.checks:
+        lines += ["", "checks"]
+        lines += [f"    {_check_text(c)}" for c in scop.checks]
+    if scop.results:
+        returned = ", ".join(_result_text(r) for r in scop.results)
+        lines += ["", f"returns ({returned})" if scop.result_is_tuple else f"returns {returned}"]
+    return "\n".join([*lines, "", "source order", _indented(schedule_text(scop.schedule))])
+
+
+def scop_data(scop: Scop) -> dict:
+    """The same as lists, dictionaries and texts; every set and relation in full isl syntax."""
+    return {
+        "name": scop.name,
+        "params": [{"name": n, "type": str(t)} for n, t in zip(scop.params, scop.types)],
+        "parameters": [{"name": p.name, "array": p.array, "dim": p.dim, "extreme": p.extreme} for p in scop.parameters],
+        "context": str(scop.context),
+        "arrays": [
+            {"name": a.name, "element": str(a.element), "shape": [str(e) for e in a.shape], "role": a.role.value}
+            for a in scop.arrays.values()
+        ],
+        "statements": [_statement_data(s) for s in scop.statements.values()],
+        "checks": [
+            {"kind": c.kind, "what": c.what, "violated": str(c.violated), "may": c.may, "at": _place(c.loc)}
+            for c in scop.checks
+        ],
+        "results": [r.array for r in scop.results],
+        "result_is_tuple": scop.result_is_tuple,
+        "schedule": str(scop.schedule),
+    }
+
+
+def dependences_text(dependences: Dependences) -> str:
+    """flow, anti, output and value_flow, each { source -> sink }, one line per pair of statements; a line that says so where isl
+    does not find them in time.
+    """
+    lines = []
+    for kind in _RELATIONS:
+        text = _in_time(lambda: polyhedra.text(getattr(dependences, kind)))
+        text = f"not found within {OPERATIONS:,} operations of isl" if text is None else text
+        lines += [kind, *(f"    {line}" for line in text.splitlines())]
+    return "\n".join(lines)
+
+
+def dependences_data(dependences: Dependences) -> dict:
+    """kind -> list of relations in full isl syntax, one per pair of statements; None where isl does not find them in time."""
+
+    def pieces(kind: str) -> list[str]:
+        return [str(piece.coalesce()) for piece in polyhedra.pieces(getattr(dependences, kind))]
+
+    return {kind: _in_time(partial(pieces, kind)) for kind in _RELATIONS}
+
+
+def _in_time(made: Callable[[], _Made]) -> _Made | None:
+    """None where isl takes too long, as for the last writers of elements that many statements write."""
+    try:
+        with polyhedra.budget(OPERATIONS):
+            return made()
+    except polyhedra.BudgetExceeded:
+        return None
+
+
+def schedule_text(schedule: isl.Schedule) -> str:
+    """The schedule tree in isl's block syntax, which isl.Schedule reads back."""
+    printer = isl.Printer.to_str(schedule.get_ctx()).set_yaml_style(isl.yaml_style.BLOCK)
+    return printer.print_schedule(schedule).get_str().rstrip()
+
+
+def statement_text(statement: Statement) -> str:
+    """The statement over its own iterators: C[i, j] = beta*C[i, j]."""
+    return f"{access_text(statement.write)} = {value_text(statement.value, statement_leaf(statement, integer_text))}"
+
+
+def access_text(access: Access, integer: Callable[[isl.PwAff], str] | None = None) -> str:
+    """A[i, j + 1]; a scalar is its name alone. integer: writes one subscript."""
+    if not access.subscripts:
+        return access.array
+    return f"{access.array}[{', '.join((integer or integer_text)(s) for s in access.subscripts)}]"
+
+
+def statement_leaf(statement: Statement, integer: Callable[[isl.PwAff], str]) -> Callable[[Value], Printed]:
+    """How the leaves of a statement's value print, given how its affine integers do."""
+
+    def leaf(value: Value) -> Printed:
+        if isinstance(value, Load):
+            return access_text(statement.reads[value.access], integer), _TIGHTEST
+        if isinstance(value, ScalarArg):
+            return value.name, _TIGHTEST
+        text = integer(value.value) if isinstance(value, Index) else constant_text(value.value)
+        return text, _binding(text)
+
+    return leaf
+
+
+def _binding(text: str) -> int:
+    """How tightly the outermost operation of a printed number binds; isl's own operators count as the loosest."""
+    try:
+        outermost = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return _LOOSEST
+    if isinstance(outermost, ast.BinOp):
+        return _BINDING["+" if isinstance(outermost.op, (ast.Add, ast.Sub)) else "*"]
+    if isinstance(outermost, ast.UnaryOp):
+        return _BINDING["sign"]
+    return _LOOSEST if isinstance(outermost, ast.IfExp) else _TIGHTEST
+
+
+def value_text(value: Value, leaf: Callable[[Value], Printed]) -> str:
+    """The value as a Python expression; conversions that the source does not show are left out."""
+    return _printed(value, leaf, {})[0]
+
+
+def constant_text(value: object) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def parameter_text(parameter: Parameter) -> str:
+    """What the parameter stands for: N = A.shape[0]; n = n for an argument."""
+    if parameter.array is None:
+        return f"{parameter.name} = {parameter.argument or parameter.name}"
+    if parameter.extreme:
+        return f"{parameter.name} = {parameter.array}.{parameter.extreme}()"
+    return f"{parameter.name} = {parameter.array}.shape[{parameter.dim}]"
+
+
+def integer_text(value: isl.PwAff) -> str:
+    """{ S[i] -> [(i + 1)] } as "i + 1". Cases are a conditional expression, whose last condition goes without saying."""
+    cases = [_case(part) for part in _inside(str(value)).split(";")]
+    last = cases.pop()[0]
+    chain = "".join(f"{e} if {condition} else " for e, condition in cases)
+    return f"({chain}{last})" if chain else last
+
+
+def _case(text: str) -> tuple[str, str]:
+    """S[i] -> [(e)] : condition"""
+    found = re.fullmatch(r"\s*(?:\w*\[[^\]]*\] -> )?\[\((.*?)\)\](?: : (.*?))?\s*", text)
+    if found is None:
+        return text.strip(), ""
+    return tuple(re.sub(r"\b(\d+)(?=[A-Za-z_(])", r"\1*", part or "") for part in found.groups())
+
+
+def _inside(text: str) -> str:
+    return text[text.index("{") + 1 : text.rindex("}")]
+
+
+def _braces(value) -> str:
+    """A set or relation without its list of parameters."""
+    text = str(value.coalesce())
+    return text[text.index("{") :].replace("{  :", "{ :")
+
+
+def _statement_lines(statement: Statement) -> list[str]:
+    loc = statement.loc
+    where = f"  # {loc}: {loc.source.line(loc.line).strip()}" if loc else ""
+    lines = [f"{statement.name}  {statement_text(statement)}{where}"]
+    lines.append(f"    domain  {_braces(statement.domain)}")
+    lines.append(f"    write   {_relation_text(statement.write)}")
+    return lines + [f"    read    {_relation_text(read)}" for read in statement.reads]
+
+
+def _relation_text(access: Access) -> str:
+    return _braces(access.relation) + ("  # perhaps" if access.may else "")
+
+
+def _statement_data(statement: Statement) -> dict:
+    return {
+        "name": statement.name,
+        "iterators": list(statement.iterators),
+        "text": statement_text(statement),
+        "domain": str(statement.domain),
+        "write": _access_data(statement.write),
+        "reads": [_access_data(read) for read in statement.reads],
+        "at": _place(statement.loc),
+    }
+
+
+def _access_data(access: Access) -> dict:
+    return {"array": access.array, "relation": str(access.relation), "may": access.may}
+
+
+def _place(loc) -> dict | None:
+    return None if loc is None else {"file": loc.source.file, "line": loc.line, "column": loc.column}
+
+
+def _array_text(array: Array) -> str:
+    shape = f"[{', '.join(integer_text(e) for e in array.shape)}]" if array.shape else ""
+    return f"{array.name}: {array.element}{shape} ({array.role.value})"
+
+
+def _check_text(check: Check) -> str:
+    where = f"{check.loc}: " if check.loc else ""
+    outcome = "runs as Python" if check.kind == "usual" else f"{check.kind} error"
+    return f"{where}{check.what}: {outcome} when {_braces(check.violated)}"
+
+
+def _result_text(result: ScalarResult | ArrayResult) -> str:
+    return result.array if isinstance(result, ArrayResult) else f"{result.array}: {result.dtype}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _printed(value: Value, leaf: Callable[[Value], Printed], seen: dict[int, Printed]) -> Printed:
+    """seen: texts of sub-trees by identity, which a value may share."""
+    known = seen.get(id(value))
+    if known is None:
+        operands = [_printed(child, leaf, seen) for child in children(value)]
+        known = _operation(value, operands) if operands else leaf(value)
+        known = seen[id(value)] = known if len(known[0]) <= LIMIT else ("...", _TIGHTEST)
+    return known
+
+
+def _operation(value: Value, operands: list[Printed]) -> Printed:
+    at = partial(_at_least, operands)
+    if isinstance(value, syntax.Cast):
+        if value.implicit:
+            return operands[0]
+        return f"{value.to.name if value.to.weak else value.to.numpy_name}({operands[0][0]})", _TIGHTEST
+    if isinstance(value, Gather):
+        return f"{value.array}[{', '.join(text for text, _ in operands)}]", _TIGHTEST
+    if isinstance(value, syntax.Call):
+        return f"{value.function}({', '.join(text for text, _ in operands)})", _TIGHTEST
+    if isinstance(value, syntax.IfExp):
+        return f"{at(1, 1)} if {at(0, 1)} else {at(2, _LOOSEST)}", _LOOSEST
+    if isinstance(value, syntax.Logical):
+        own = _BINDING[value.op]
+        return f" {value.op} ".join(at(i, own + 1) for i in range(len(operands))), own
+    if isinstance(value, syntax.Compare):
+        own = _BINDING["compare"]
+        return f"{at(0, own + 1)} {value.op} {at(1, own + 1)}", own
+    if isinstance(value, syntax.Unary):
+        own = _BINDING["not" if value.op == "not" else "sign"]
+        return f"{value.op}{' ' if value.op == 'not' else ''}{at(0, own)}", own
+    if value.op in ("min", "max"):
+        return f"{value.op}({operands[0][0]}, {operands[1][0]})", _TIGHTEST
+    own = _BINDING[value.op]
+    right_first = value.op == "**"
+    joiner = value.op if value.op in _TIGHT else f" {value.op} "
+    return f"{at(0, own + right_first)}{joiner}{at(1, own + (not right_first))}", own
+
+
+def _at_least(operands: list[Printed], index: int, binding: int) -> str:
+    text, own = operands[index]
+    return text if own >= binding else f"({text})"

@@ -1,0 +1,235 @@
+"""Updates `A[f(i)] = A[f(i)] op e` whose order is free, and the dependences that this relaxes.
+
+Recognised, with `e` not reading the accumulator: + (also a - e), *, &, |, ^, `and` and `or` on truth values, min and
+max in Python's and NumPy's forms, chains of one operator, `x if x > m else m` and its kin (of integers `m if m > x else x`
+too), and any of these under a condition on data (`if c: s += x`). A float update is free only where the settings say so (`fp`), an integer one always,
+since it is exact.
+
+Python's min and max are not commutative in the presence of NaN. `max(m, x)` is `x if x > m else m`: a NaN in x is
+passed over and one in m stays, in whatever order the x come, so it counts; `max(x, m)` lets the last NaN win and does
+not.
+(The sign of a zero may differ among equal zeros.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.dtypes import DType
+from polyml.frontend import syntax
+from polyml.model.core.dependence import NONE, Dependences, Order, pairs
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Access, Load, Scop, Statement, Value
+
+_NUMPY_EXTREMES = ("minimum", "maximum", "fmin", "fmax")
+_NOT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_COMMUTATIVE = ("*", "&", "|", "^")
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One statement that updates an element by an operator that may be applied in any order.
+
+    operator: "+" "*" "&" "|" "^" "min" "max" (Python's, the accumulator on the left) "minimum" "maximum" "fmin" "fmax".
+    access: which of the statement's reads is the accumulator. Partial results that start with `identity(operator,
+    element)` and are joined by the operator, the accumulator's own value on the left, give the same.
+    """
+
+    statement: str
+    array: str
+    operator: str
+    access: int
+
+
+def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
+    """The free updates by statement; fp: "strict", "reassociate" or "fast"."""
+    found = {}
+    for statement in scop.statements.values():
+        element = scop.arrays[statement.write.array].element
+        if element.is_float and fp == "strict":
+            continue
+        access = _accumulator(statement)
+        operator = None if access is None else _spine(statement.value, access, element.is_float)
+        if operator:
+            found[statement.name] = Reduction(statement.name, statement.write.array, operator, access)
+    return found
+
+
+def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
+    """The statements that give an element what such an update makes of another element of the same array. fp: as above."""
+    found = {}
+    for statement in scop.statements.values():
+        array = scop.arrays[statement.write.array]
+        if not array.shape or array.element.is_float and fp == "strict":
+            continue
+        for index, access in enumerate(statement.reads):
+            if access.array != array.name or access.relation.plain_is_equal(statement.write.relation):
+                continue
+            operator = _spine(statement.value, index, array.element.is_float)
+            if operator:
+                found[statement.name] = Reduction(statement.name, array.name, operator, index)
+    return found
+
+
+def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
+    """The same sums, of several products each added at once: s = s + (a*b - c*d) as s = (s + a*b) - c*d."""
+    changed = {name: _added_in_turn(scop.statements[name], r.access) for name, r in found.items() if r.operator == "+"}
+    return replace(scop, statements={**scop.statements, **changed})
+
+
+def _added_in_turn(statement: Statement, access: int) -> Statement:
+    value = statement.value
+    if not (isinstance(value, syntax.Binary) and value.op in ("+", "-") and value.dtype.is_float):
+        return statement
+    (total, sign), *terms = sorted(_terms(value, "+"), key=lambda term: not _is_load(term[0], access))
+    products = [term for term, _ in terms if isinstance(term, syntax.Binary) and term.op == "*"]
+    if not _is_load(total, access) or sign != "+" or len(terms) < 2 or not products:
+        return statement
+    for term, sign in terms:
+        total = syntax.Binary(sign, total, term, dtype=value.dtype, loc=value.loc)
+    return replace(statement, value=total)
+
+
+def _terms(value: Value, sign: str) -> Iterator[tuple[Value, str]]:
+    """What is added up, each with whether it is added or taken away."""
+    if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
+        yield value, sign
+        return
+    yield from _terms(value.left, sign)
+    yield from _terms(value.right, sign if value.op == "+" else {"+": "-", "-": "+"}[sign])
+
+
+def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
+    """{ S[i] -> T[j] : both update the same element by the same operator, and nothing else orders them }"""
+    order = Order(scop)
+    free: list[isl.UnionMap] = []
+    kept: list[isl.UnionMap] = []
+    for array, operator in dict.fromkeys((r.array, r.operator) for r in found.values()):
+        members = [scop.statements[r.statement] for r in found.values() if (r.array, r.operator) == (array, operator)]
+        writes = {s.name: _on_domain(s, s.write) for s in members}
+        others = {s.name: m for s in members if (m := _other_reads(s, array, found[s.name].access)) is not None}
+        free.append(pairs({array: writes}, {array: writes}, order))
+        kept.append(pairs({array: writes}, {array: others}, order))
+        kept.append(pairs({array: others}, {array: writes}, order))
+    return polyhedra.union(free, NONE).subtract(polyhedra.union(kept, NONE))
+
+
+def relaxed_validity(dependences: Dependences, scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:
+    """The pairs that a schedule must keep in order when the updates `found` may run in any order.
+
+    What another statement reads or writes between two updates still keeps its place, by its own dependences.
+    """
+    return dependences.validity.subtract(relaxed(scop, found)) if found else dependences.validity
+
+
+def identity(operator: str, element: DType) -> bool | int | float:
+    """The value that changes nothing: x op identity is x. Of float + it is -0.0, since -0.0 + 0.0 is 0.0."""
+    if operator in ("min", "max", *_NUMPY_EXTREMES):
+        return _extreme(operator, element)
+    if element.is_float:
+        return -0.0 if operator == "+" else 1.0
+    if element.kind == "b":
+        return operator in ("*", "&")
+    if operator == "&":
+        return 2**element.bits - 1 if element.kind == "u" else -1
+    return 1 if operator == "*" else 0
+
+
+def _extreme(operator: str, element: DType) -> bool | int | float:
+    is_least = operator in ("min", "minimum", "fmin")
+    if element.is_float:
+        return float("nan") if operator in ("fmin", "fmax") else float("inf") if is_least else float("-inf")
+    if element.kind == "b":
+        return is_least
+    if element.kind == "u":
+        return 2**element.bits - 1 if is_least else 0
+    return 2 ** (element.bits - 1) - 1 if is_least else -(2 ** (element.bits - 1))
+
+
+def _accumulator(statement: Statement) -> int | None:
+    """Which read is the element that the statement writes."""
+    for index, access in enumerate(statement.reads):
+        if access.array == statement.write.array and access.relation.plain_is_equal(statement.write.relation):
+            return index
+    return None
+
+
+def _spine(value: Value, access: int, is_float: bool) -> str | None:
+    """The operator applied to the accumulator; "" where the value is the accumulator, None for anything else."""
+    if isinstance(value, Load):
+        return "" if value.access == access else None
+    if isinstance(value, syntax.Binary):
+        return _binary_spine(value, access, is_float)
+    if isinstance(value, syntax.IfExp):
+        return _select_spine(value, access, is_float)
+    if isinstance(value, syntax.Call) and value.function in _NUMPY_EXTREMES and len(value.args) == 2:
+        return _either(value.function, *value.args, access, is_float)
+    if isinstance(value, syntax.Logical) and value.dtype.kind == "b" and len(value.operands) == 2:
+        return _either("|" if value.op == "or" else "&", *value.operands, access, is_float)
+    return None
+
+
+def _binary_spine(value: syntax.Binary, access: int, is_float: bool) -> str | None:
+    left, right = value.left, value.right
+    if value.op == "-":
+        return _joined("+", left, right, access, is_float)
+    if value.op in ("min", "max") and is_float:
+        return _joined(value.op, left, right, access, is_float)
+    if value.op in ("+", "min", "max", *_COMMUTATIVE):
+        return _either(value.op, left, right, access, is_float)
+    return None
+
+
+def _either(operator: str, left: Value, right: Value, access: int, is_float: bool) -> str | None:
+    return _joined(operator, left, right, access, is_float) or _joined(operator, right, left, access, is_float)
+
+
+def _joined(operator: str, spine: Value, other: Value, access: int, is_float: bool) -> str | None:
+    if _mentions(other, access) or _spine(spine, access, is_float) not in ("", operator):
+        return None
+    return operator
+
+
+def _select_spine(value: syntax.IfExp, access: int, is_float: bool) -> str | None:
+    """`x if x > m else m` is max(m, x); `m op x if c else m` is an update that does not always happen."""
+    if not _mentions(value.condition, access):
+        branches = (_spine(value.then, access, is_float), _spine(value.orelse, access, is_float))
+        if None in branches or (branches[0] and branches[1] and branches[0] != branches[1]):
+            return None
+        return branches[0] or branches[1]
+    test = value.condition
+    if not is_float and _is_load(value.then, access):  # no NaN, so the accumulator may be on either side
+        value = replace(value, then=value.orelse, orelse=value.then)
+        test = replace(test, op=_NOT[test.op]) if isinstance(test, syntax.Compare) and test.op in _NOT else test
+    if not isinstance(test, syntax.Compare) or not _is_load(value.orelse, access) or _mentions(value.then, access):
+        return None
+    if test.left == value.then and _is_load(test.right, access):
+        return {">": "max", ">=": "max", "<": "min", "<=": "min"}.get(test.op)
+    if test.right == value.then and _is_load(test.left, access):
+        return {"<": "max", "<=": "max", ">": "min", ">=": "min"}.get(test.op)
+    return None
+
+
+def _is_load(value: Value, access: int) -> bool:
+    return isinstance(value, Load) and value.access == access
+
+
+def _mentions(value: Value, access: int) -> bool:
+    return any(_is_load(v, access) for v in subvalues(value))
+
+
+def _other_reads(statement: Statement, array: str, accumulator: int) -> isl.Map | None:
+    result = None
+    for index, access in enumerate(statement.reads):
+        if index != accumulator and access.array == array:
+            relation = _on_domain(statement, access)
+            result = relation if result is None else result.union(relation)
+    return result
+
+
+def _on_domain(statement: Statement, access: Access) -> isl.Map:
+    return access.relation.intersect_domain(statement.domain)

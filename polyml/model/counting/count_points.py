@@ -1,0 +1,104 @@
+"""How many points sets have: by a formula, or one by one where that would have too many cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.model.counting.batch_evaluation import counts
+from polyml.model.counting.cardinality import CannotCount, Count, count
+from polyml.model.counting.lattice_points import lattice
+from polyml.model.counting.quasi_polynomial import Poly
+
+MOST_POINTS = 2**24  # that are in memory at once
+
+
+def size(points: isl.Set) -> int:
+    """Of a bounded set without parameters.
+
+    >>> size(isl.Set("{ [i, j] : 0 <= i < 10 and 0 <= j <= i }"))
+    55
+    """
+    try:
+        return count(points.coalesce()).evaluate({})
+    except CannotCount:
+        return _one_by_one(points)
+
+
+def sizes(points: isl.Set) -> Callable[[Mapping[str, int]], int]:
+    """By its parameters, for each of whose values the set is bounded.
+
+    >>> sizes(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"))({"n": 10})
+    55
+    """
+    try:
+        return count(points).compiled
+    except CannotCount:
+        return lambda values: _one_by_one(polyhedra.at_sizes(points, values))
+
+
+def _one_by_one(points: isl.Set) -> int:
+    if points.is_empty():
+        return 0
+    around = prod(last - first + 1 for first, last in polyhedra.ranges(points))
+    return len(lattice(points)) if around <= MOST_POINTS else points.count_val().to_python()
+
+
+def table(points: isl.Set, names: Sequence[str], at: np.ndarray) -> np.ndarray:
+    """By its parameters, which have these names, in each row of values.
+
+    >>> table(isl.Set("[n] -> { [i, j] : 0 <= i < n and 0 <= j <= i }"), ["n"], np.array([[3], [10]])).tolist()
+    [6, 55]
+    """
+    try:
+        return np.broadcast_to(counts(count(points), dict(zip(names, at.T))), len(at))
+    except CannotCount:
+        by_values = sizes(points)
+        return np.array([by_values(dict(zip(names, row))) for row in at.tolist()], np.int64)
+
+
+def alike(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """How many values of the parameters in { : ... }, which is bounded, give each set as many points as others, and how many.
+
+    >>> list(alike(isl.Set("[n] -> { : 0 <= n < 10 }"), [isl.Set("[n] -> { [i] : 0 <= i < 2 or 0 <= i < n - 7 }")]))
+    [(10, (2,))]
+    """
+    try:
+        cases = _cases(context, [count(each).within(context) for each in sets])
+    except CannotCount:
+        cases = [(context, None)]
+    found: Counter[tuple[int, ...]] = Counter()
+    for region, polys in cases:
+        if polys is not None and all(poly.is_number for poly in polys):
+            found[tuple(poly.constant for poly in polys)] += size(polyhedra.parameters_as_set(region))
+            continue
+        names, at = polyhedra.parameter_names(region), lattice(polyhedra.parameters_as_set(region))
+        columns = [table(each, names, at) for each in sets]
+        keys, numbers = np.unique(np.column_stack(columns), axis=0, return_counts=True)
+        for key, number in zip(keys.tolist(), numbers.tolist()):
+            found[tuple(key)] += number
+    return ((number, key) for key, number in found.items())
+
+
+def _cases(context: isl.Set, values: Sequence[Count]) -> list[tuple[isl.Set, list[Poly]]]:
+    """Regions of the context, each with a formula of every count."""
+    cases: list[tuple[isl.Set, list[Poly]]] = [(context, [])]
+    for each in values:
+        cases = [(region, [*polys, poly]) for known, polys in cases for region, poly in _parts(known, each)]
+    return cases
+
+
+def _parts(region: isl.Set, counted: Count) -> Iterator[tuple[isl.Set, Poly]]:
+    """The region by the count's formulas, 0 where it has none."""
+    for where, poly in counted.pieces:
+        both = region.intersect(where)
+        if not both.is_empty():
+            yield both, poly
+            region = region.subtract(both)
+    if not region.is_empty():
+        yield region, Poly()

@@ -1,0 +1,138 @@
+"""Operations on affine operands as one affine leaf: what `model.lowering.resolve` knows of arithmetic."""
+
+from __future__ import annotations
+
+from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine, Formula
+from polyml.model.core.nest import Integer, Truth, Value
+
+_EXACT = (PYINT, I64)  # the types whose arithmetic is that of the integers, given that parameters are small
+_COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
+_DEPTH_LIMIT = 5
+QUOTIENTS, CHOICES = 6, 6  # of one expression: isl's time doubles with each, and is minutes at three times as many
+CONDITIONS = 24  # of one kernel that have more quotients around, each of which is stored
+QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
+
+
+def is_exact(dtype: DType) -> bool:
+    """Whether arithmetic in the type is that of the integers, as long as values are small."""
+    return dtype in _EXACT
+
+
+def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
+    """The operation on affine operands as one leaf, or None where it is not affine."""
+    if isinstance(expr, syntax.IfExp):
+        return _folded_choice(expr, operands)
+    if isinstance(expr, syntax.Cast):
+        return _folded_cast(expr, operands[0])
+    if isinstance(expr, syntax.Logical):
+        if not all(isinstance(v, Truth) for v in operands):
+            return None
+        combine = af.conjunction if expr.op == "and" else af.disjunction
+        return Truth(combine(*(v.formula for v in operands)), expr.dtype)
+    if isinstance(expr, syntax.Unary) and expr.op == "not" and isinstance(operands[0], Truth):
+        return Truth(af.negate(operands[0].formula), expr.dtype)
+    if not all(isinstance(v, Integer) for v in operands):
+        return None
+    integers = [v.affine for v in operands]
+    if isinstance(expr, syntax.Compare):
+        return Truth(af.compare(expr.op, *integers), expr.dtype)
+    if isinstance(expr, syntax.Unary) and expr.op == "not":
+        return Truth(af.zero(integers[0]), expr.dtype)
+    if not is_exact(expr.dtype):
+        return None
+    result = _arithmetic(expr, integers)
+    return Integer(result, expr.dtype) if result is not None and is_small(result) else None
+
+
+def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
+    if isinstance(expr, syntax.Unary):
+        a = integers[0]
+        return {"-": -a, "+": a, "~": -a - 1}[expr.op]
+    if isinstance(expr, syntax.Call):
+        return _affine_call(expr.function, integers)
+    if not isinstance(expr, syntax.Binary):
+        return None
+    a, b = integers
+    if expr.op in ("+", "-", "*"):
+        return a + b if expr.op == "+" else a - b if expr.op == "-" else af.product(a, b)
+    if expr.op in ("min", "max"):
+        return af.extreme(expr.op, a, b)
+    if expr.op in ("//", "%") and b.is_constant and b.constant:
+        return af.floor_div(a, b.constant) if expr.op == "//" else af.modulo(a, b.constant)
+    if expr.op == "<<" and b.is_constant and 0 <= b.constant < 32:
+        return a.scaled(1 << b.constant)
+    if expr.op == ">>" and b.is_constant and 0 <= b.constant < 32:
+        return af.floor_div(a, 1 << b.constant)
+    if expr.op == "**" and a.is_constant and b.is_constant and 0 <= b.constant < 64:
+        return Affine(a.constant**b.constant)
+    return None
+
+
+def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
+    if function == "abs":
+        return af.extreme("max", integers[0], -integers[0])
+    if function in ("minimum", "fmin", "maximum", "fmax"):
+        return af.extreme("min" if "min" in function else "max", *integers)
+    return None
+
+
+def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
+    test, then, orelse = operands
+    if isinstance(test, Integer):
+        test = Truth(af.compare("!=", test.affine, Affine(0)), BOOL)
+    if not isinstance(test, Truth):
+        return None
+    if test.formula in (af.TRUE, af.FALSE):
+        return then if test.formula == af.TRUE else orelse
+    if isinstance(then, Integer) and isinstance(orelse, Integer) and is_exact(expr.dtype):
+        result = af.choice(test.formula, then.affine, orelse.affine)
+        return Integer(result, expr.dtype) if is_small(result) else None
+    if isinstance(then, Truth) and isinstance(orelse, Truth):
+        return Truth(formula_choice(test.formula, then.formula, orelse.formula), expr.dtype)
+    return syntax.IfExp(test, then, orelse, dtype=expr.dtype, loc=expr.loc)
+
+
+def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
+    if isinstance(operand, Integer):
+        if is_exact(expr.to):
+            return Integer(operand.affine, expr.to)
+        if expr.to.kind == "b":
+            return Truth(af.compare("!=", operand.affine, Affine(0)), expr.to)
+    if isinstance(operand, Truth):
+        if expr.to.kind == "b":
+            return Truth(operand.formula, expr.to)
+        if is_exact(expr.to):
+            return Integer(af.choice(operand.formula, Affine(1), Affine(0)), expr.to)
+    return None
+
+
+def formula_choice(condition: Formula, then: Formula, orelse: Formula) -> Formula:
+    return af.disjunction(af.conjunction(condition, then), af.conjunction(af.negate(condition), orelse))
+
+
+def is_small(value: Affine) -> bool:
+    """Whether an affine expression is one that isl decides quickly, and its value fits 64 bits by far for every parameter polyml
+    accepts.
+    """
+    if value.is_constant:
+        return abs(value.constant) < 2**63
+    if abs(value.constant) > _CONSTANT_LIMIT or any(abs(c) > _COEFFICIENT_LIMIT for _, c in value.terms):
+        return False
+    return af.depth(value) <= _DEPTH_LIMIT and _is_simple(value)
+
+
+def _is_simple(value: Affine) -> bool:
+    if all(isinstance(atom, str) for atom, _ in value.terms):
+        return True
+    choices = sum(isinstance(atom, (af.Extreme, af.Choice)) for atom in af.atoms(value))
+    return choices <= CHOICES and af.quotients(value) <= QUOTIENTS
+
+
+def known(value: Value) -> Affine | Formula | None:
+    """The affine integer or condition that a value is, None for any other."""
+    if isinstance(value, Integer) and is_exact(value.dtype):
+        return value.affine
+    return value.formula if isinstance(value, Truth) else None

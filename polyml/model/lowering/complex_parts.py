@@ -1,0 +1,232 @@
+"""Typed syntax -> the same without complex numbers: each is two numbers, its real and its imaginary part.
+
+    z = a * b        ->        z.real = a.real * b.real - a.imag * b.imag
+                               z.imag = a.real * b.imag + a.imag * b.real
+
+An array of complex numbers is one of their parts with a first dimension of size 2, so that rows stay rows: those of an
+argument are strided in memory, those of a local array are not. So everything behind this pass knows real numbers alone, and the dependences of the parts are exact.
+
+What stays complex: the element types of arguments and allocations, whose memory is made elsewhere, and what is
+returned, a Call of "complex".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from polyml.dtypes import PYINT, DType
+from polyml.frontend import syntax, traversal
+from polyml.frontend.name_resolution import statements, unused
+from polyml.frontend.syntax import ArrayType, Expr, Stmt
+from polyml.model.lowering import complex_arithmetic as arithmetic
+from polyml.model.lowering.complex_arithmetic import Pair
+
+_OF_PARTS = "real imag abs norm isnan isinf isfinite".split()
+_LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
+
+
+def in_parts(kernel: syntax.Kernel, *, aliased: bool = False) -> syntax.Kernel:
+    """The kernel without complex numbers; the same kernel where there are none.
+
+    aliased: arguments may share memory, so that storing one part may change any element.
+    """
+    given = (t.element if isinstance(t, ArrayType) else t.dtype for t in kernel.types)
+    if not any(dtype.is_complex for dtype in (*given, *_dtypes(kernel.body))):
+        return kernel
+    return _Splitter(kernel, aliased).kernel()
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """What the parts of a complex number are called."""
+    return f"{name}.real", f"{name}.imag"
+
+
+def _dtypes(body: Sequence[Stmt]) -> Iterator[DType]:
+    for stmt in statements(body):
+        if isinstance(stmt, syntax.Alloc):
+            yield stmt.element
+        for expr in traversal.expressions(stmt):
+            yield from (node.dtype for node in traversal.nodes(expr) if not isinstance(node, syntax.ArrayName))
+
+
+class _Splitter:
+    def __init__(self, kernel: syntax.Kernel, aliased: bool):
+        self._kernel, self._aliased = kernel, aliased
+        self._scalars = dict(kernel.scalars)
+        self._taken = {p.name for p in kernel.params} | self._scalars.keys()
+        for stmt in statements(kernel.body):
+            if isinstance(stmt, (syntax.For, syntax.Alloc)):
+                self._taken.add(stmt.var if isinstance(stmt, syntax.For) else stmt.name)
+        self._made: dict[str, DType] = {}  # scalars that are new
+        self._out: list[Stmt] = []
+        self._is_certain = True  # whether what is read now is evaluated whatever the data are
+
+    def kernel(self) -> syntax.Kernel:
+        body = self._block(self._kernel.body)
+        scalars: list[tuple[str, DType]] = []
+        for name, dtype in (*self._scalars.items(), *self._made.items()):
+            scalars += [(part, dtype.part) for part in parts_of(name)] if dtype.is_complex else [(name, dtype)]
+        return dataclasses.replace(self._kernel, body=body, scalars=tuple(scalars))
+
+    # Statements
+
+    def _block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        outer, self._out = self._out, []
+        for stmt in body:
+            self._stmt(stmt)
+        made, self._out = tuple(self._out), outer
+        return made
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case syntax.For():
+                start, stop = self._real(stmt.start), self._real(stmt.stop)
+                self._out.append(dataclasses.replace(stmt, start=start, stop=stop, body=self._block(stmt.body)))
+            case syntax.If():
+                condition = self._real(stmt.condition)
+                then, orelse = self._block(stmt.then), self._block(stmt.orelse)
+                self._out.append(dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse))
+            case syntax.Assign() if stmt.target.dtype.is_complex:
+                self._assign(stmt)
+            case syntax.Assign():
+                target = stmt.target if isinstance(stmt.target, syntax.Name) else self._real(stmt.target)
+                self._out.append(dataclasses.replace(stmt, target=target, value=self._real(stmt.value)))
+            case syntax.Alloc():
+                self._alloc(stmt)
+            case syntax.Require():
+                self._out.append(dataclasses.replace(stmt, condition=self._real(stmt.condition)))
+            case syntax.Return():
+                self._out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, stmt.values))))
+
+    def _assign(self, stmt: syntax.Assign) -> None:
+        """Both parts; a part that the other one still needs is held back."""
+        value, target = self._parts(stmt.value), self._parts(stmt.target)
+        first, second = (dataclasses.replace(stmt, target=t, value=v) for t, v in zip(target, value))
+        if not any(self._may_be(target.real, node) for node in traversal.nodes(value.imag)):
+            self._out += [first, second]
+            return
+        held = self._new("_part", value.dtype)
+        self._out += [syntax.Assign(held, value.real, loc=stmt.loc), second, dataclasses.replace(first, value=held)]
+
+    def _may_be(self, place: Expr, read: Expr) -> bool:
+        """Whether storing to `place` may change what is read."""
+        if isinstance(place, syntax.Name):
+            return isinstance(read, syntax.Name) and read.name == place.name
+        if not isinstance(read, syntax.Subscript):
+            return False
+        return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
+
+    def _alloc(self, stmt: syntax.Alloc) -> None:
+        shape = tuple(map(self._real, stmt.shape))
+        if not stmt.element.is_complex or stmt.fill is None:
+            fill = None if stmt.fill is None else self._real(stmt.fill)
+            self._out.append(dataclasses.replace(stmt, shape=shape, fill=fill))
+            return
+        fill = self._parts(stmt.fill)
+        if repr(fill.real) == repr(fill.imag):  # 0.0 is not -0.0
+            self._out.append(dataclasses.replace(stmt, shape=shape, fill=fill.real))
+            return
+        self._out.append(dataclasses.replace(stmt, shape=shape, fill=None))
+        counters = [syntax.Name(unused("_c", self._taken), dtype=PYINT) for _ in shape]
+        target = syntax.Subscript(stmt.name, tuple(counters), inside=True, dtype=stmt.element, loc=stmt.loc)
+        body: tuple[Stmt, ...] = tuple(
+            syntax.Assign(place, value, loc=stmt.loc) for place, value in zip(self._parts(target), self._held(fill))
+        )
+        for counter, size in zip(reversed(counters), reversed(shape)):
+            body = (syntax.For(counter.name, syntax.Const(0, dtype=PYINT), size, 1, body, loc=stmt.loc),)
+        self._out.extend(body)
+
+    def _returned(self, value: Expr | syntax.ArrayName) -> Expr | syntax.ArrayName:
+        if isinstance(value, syntax.ArrayName):
+            return value
+        if not value.dtype.is_complex:
+            return self._real(value)
+        return syntax.Call("complex", tuple(self._parts(value)), dtype=value.dtype, loc=value.loc)
+
+    def _new(self, stem: str, dtype: DType) -> syntax.Name:
+        name = unused(stem, self._taken)
+        self._made[name] = dtype
+        return syntax.Name(name, dtype=dtype)
+
+    # Expressions
+
+    def _real(self, expr: Expr) -> Expr:
+        """An expression that is not complex."""
+        match expr:
+            case syntax.Subscript(part=part) if part:
+                whole = dataclasses.replace(expr, part="")
+                return self._parts(whole)[("real", "imag").index(part)]
+            case syntax.Compare() if expr.left.dtype.is_complex:
+                return arithmetic.compared(expr.op, self._operand(expr.left), self._operand(expr.right))
+            case syntax.Call(function=function) if function in _OF_PARTS and expr.args[0].dtype.is_complex:
+                return arithmetic.of_parts(function, self._operand(expr.args[0]))
+            case syntax.Logical():
+                return dataclasses.replace(expr, operands=self._lazily(expr.operands))
+            case syntax.IfExp():
+                condition, then, orelse = self._lazily((expr.condition, expr.then, expr.orelse))
+                return dataclasses.replace(expr, condition=condition, then=then, orelse=orelse)
+        return traversal.with_operands(expr, tuple(map(self._real, traversal.operands(expr))))
+
+    def _parts(self, expr: Expr) -> Pair:
+        """The parts of a complex expression."""
+        match expr:
+            case syntax.Const():
+                return arithmetic.constant(complex(expr.value), expr.dtype.part)
+            case syntax.Name():
+                return Pair(*(dataclasses.replace(expr, name=n, dtype=expr.dtype.part) for n in parts_of(expr.name)))
+            case syntax.Subscript():
+                indices = tuple(map(self._real, expr.indices))
+                places = ((syntax.Const(which, dtype=PYINT), *indices) for which in (0, 1))
+                return Pair(*(dataclasses.replace(expr, indices=i, dtype=expr.dtype.part) for i in places))
+            case syntax.Unary(op="-"):
+                return arithmetic.negated(self._parts(expr.operand))
+            case syntax.Binary(op="+" | "-"):
+                return arithmetic.binary(expr.op, self._parts(expr.left), self._parts(expr.right))
+            case syntax.Binary():
+                return arithmetic.binary(expr.op, self._operand(expr.left), self._operand(expr.right))
+            case syntax.IfExp():
+                condition = self._real(expr.condition)
+                with self._perhaps():
+                    then, orelse = self._parts(expr.then), self._parts(expr.orelse)
+                return arithmetic.selected(condition, then, orelse)
+            case syntax.Cast() if expr.operand.dtype.is_complex:
+                return arithmetic.converted(self._parts(expr.operand), expr.dtype.part)
+            case syntax.Cast():
+                real = syntax.Cast(self._real(expr.operand), expr.dtype.part, expr.implicit, dtype=expr.dtype.part, loc=expr.loc)
+                return Pair(real, syntax.Const(0.0, dtype=expr.dtype.part))
+            case syntax.Call(function="complex"):
+                return Pair(*map(self._real, expr.args))
+            case syntax.Call():
+                return arithmetic.called(expr.function, list(map(self._operand, expr.args)))
+        raise TypeError(f"not a complex expression: {expr!r}")
+
+    def _lazily(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Operands of which Python perhaps evaluates only the first."""
+        first = self._real(operands[0])
+        with self._perhaps():
+            return first, *map(self._real, operands[1:])
+
+    @contextmanager
+    def _perhaps(self) -> Iterator[None]:
+        """What is read inside may not be evaluated."""
+        outer, self._is_certain = self._is_certain, False
+        yield
+        self._is_certain = outer
+
+    def _operand(self, expr: Expr) -> Pair:
+        """The parts of what is used several times."""
+        pair = self._parts(expr)
+        return pair if isinstance(expr, _LEAVES) or not self._is_certain else self._held(pair)
+
+    def _held(self, number: Pair) -> Pair:
+        """The parts as scalars, or constants."""
+        result = []
+        for part in number:
+            if not isinstance(part, syntax.Const):
+                name = self._new("_part", part.dtype)
+                self._out.append(syntax.Assign(name, part))
+                part = name
+            result.append(part)
+        return Pair(*result)

@@ -1,0 +1,248 @@
+"""Typed syntax -> Scop: domains, accesses, checks and the source order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.dtypes import I64, PYINT
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.evaluation import operations
+from polyml.model.core.iteration_context import Context, Setting, outermost
+from polyml.model.core.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
+from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
+from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
+from polyml.model.lowering.complex_parts import in_parts
+from polyml.model.lowering.parameters import facts, integer_arguments, setting, without_value_arguments
+from polyml.model.lowering.resolve import resolve
+from polyml.model.lowering.size_limits import limits, names_in_extents
+from polyml.model.lowering.source_order import Order, Sequence, band, schedule_tree
+from polyml.model.nest_passes.block_argmax import in_blocks
+from polyml.model.nest_passes.copy_coalescing import coalesce
+from polyml.model.nest_passes.equal_sizes import unified
+from polyml.model.nest_passes.forward_substitution import forward
+from polyml.model.nest_passes.inline_arrays import contract
+from polyml.model.nest_passes.narrow_counters import counters_in_64_bits, with_steps_added
+from polyml.model.nest_passes.scalar_placement import place
+from polyml.model.nest_passes.split_selects import explicit, split
+from polyml.model.nest_passes.unroll_sums import unrolled
+
+_LEGAL_CASES_LIMIT = 4
+
+
+def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict") -> Scop:
+    """The polyhedral model of a typed kernel.
+
+    fp: as of `Options`.
+    aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source
+    order is right for such a Scop, since its dependences do not tell which elements are the same.
+    Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
+    """
+    written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
+    simple = forward(written if aliased else counters_in_64_bits(unrolled(written)), aliased=aliased)
+    if not aliased:
+        simple = coalesce(contract(in_blocks(with_steps_added(simple), floats=fp != "strict")))
+    nest = without_value_arguments(simple, written)
+    places = setting(nest, written)
+    structural = places.sizes.union(places.parameters, names_in_extents(written))
+    least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
+    top = outermost(places)
+    if not aliased:
+        nest = place(nest, top)
+    found = checks(written, top)
+    builder = _Builder(nest, places, found)
+    order = builder.block(nest.body, outermost(replace(places, counted=True)))
+    mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
+    spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
+    for array in (*nest.arrays.values(), *map(written.arrays.get, spared)):
+        mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
+    parameters = tuple(p for p in written.parameters if p.name in mentioned)
+    found = limit_checks(integer_arguments(parameters, kernel), least) + found
+    return Scop(
+        name=kernel.name,
+        params=tuple(p.name for p in kernel.params),
+        types=kernel.types,
+        parameters=parameters,
+        arrays={name: builder.array(name, array) for name, array in nest.arrays.items()},
+        spared=tuple(builder.array(name, written.arrays[name]) for name in spared),
+        statements=builder.statements,
+        context=facts(parameters, places.sizes, kernel),
+        schedule=schedule_tree(order, builder.statements, places.facts),
+        checks=found,
+        results=nest.results,
+        result_is_tuple=nest.result_is_tuple,
+        limits=least,
+    )
+
+
+class _Builder:
+    """Turns assignments into statements, numbered in source order."""
+
+    def __init__(self, nest: Nest, setting: Setting, found: tuple[Check, ...]):
+        self.nest = nest
+        self.setting = setting
+        self.checks = found
+        self.statements: dict[str, Statement] = {}
+        self._accesses: dict[tuple, tuple[isl.Map, tuple[isl.PwAff, ...]]] = {}
+
+    def array(self, name: str, info: ArrayInfo) -> Array:
+        shape = tuple(size_pw_aff(extent) for extent in info.shape)
+        return Array(
+            name=name, element=info.element, shape=shape, role=info.role, source_name=info.source_name,
+            pairs=info.pairs, loc=info.loc,
+        )  # fmt: skip
+
+    def block(self, body: tuple[Node, ...], context: Context) -> Sequence:
+        """The order of a block: its statements and loops, guards dissolved into domains."""
+        parts: list[Order] = []
+        for node in body:
+            if isinstance(node, Assign):
+                parts.extend(self.assign(node, context))
+            elif isinstance(node, Guard):
+                parts.extend(self.block(node.body, context.within(node.condition)).parts)
+            else:
+                inner = self.block(node.body, context.loop(node))
+                if inner.parts:
+                    parts.append(band(inner, len(context.iterators), -1 if node.step < 0 else 1))
+        return Sequence(tuple(parts))
+
+    def assign(self, assign: Assign, context: Context) -> list[str]:
+        """The names of the statements that one assignment becomes."""
+        names = []
+        for formula, value in split(assign.value):
+            here = context if formula == af.TRUE else context.within(formula)
+            if here.is_empty or _is_self_copy(assign, value):
+                continue
+            name = f"S{len(self.statements)}"
+            self.statements[name] = self.statement(name, assign, value, here)
+            names.append(name)
+        return names
+
+    def statement(self, name: str, assign: Assign, value: Value, context: Context) -> Statement:
+        value = map_leaves(value, _explicit_truth)
+        accesses: list[Access] = []
+        places: dict[tuple, int] = {}
+        for part, may in operations(value):
+            if not isinstance(part, Read):
+                continue
+            key = (part.array, part.subscripts)
+            if key not in places:
+                places[key] = len(accesses)
+                accesses.append(self.access(name, *key, may, part.loc, context, part.inside))
+            elif accesses[places[key]].may and not may:
+                accesses[places[key]] = replace(accesses[places[key]], may=False)
+
+        if any(isinstance(v, Gather) for v in subvalues(value)):
+            _check_indices(value, context)
+
+        def leaf(v: Value) -> Value:
+            if isinstance(v, Read):
+                return Load(places[v.array, v.subscripts], v.dtype)
+            return _index(v, name, context) if isinstance(v, Integer) else v
+
+        target_loc = assign.target_loc or assign.loc
+        return Statement(
+            name=name,
+            iterators=context.iterators,
+            domain=context.domain.set_tuple_name(name),
+            write=self.access(
+                name, assign.array, assign.subscripts, assign.may, target_loc, context, assign.inside
+            ),
+            reads=tuple(accesses),
+            value=map_leaves(value, leaf),
+            loc=assign.loc,
+        )
+
+    def access(self, statement: str, array: str, subscripts, may: bool, loc, context: Context, inside: bool) -> Access:
+        key = (id(context), array, subscripts, inside)
+        if key not in self._accesses:
+            self._accesses[key] = self._relation(array, subscripts, context, inside)
+        relation, wrapped = self._accesses[key]
+        return Access(
+            array=array,
+            relation=polyhedra.rename_domain(relation, statement),
+            subscripts=tuple(polyhedra.rename_domain(s, statement) for s in wrapped),
+            may=may,
+            loc=loc,
+        )
+
+    def _relation(
+        self, array: str, subscripts, context: Context, inside: bool
+    ) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
+        if inside:
+            wrapped = tuple(map(context.pw_aff, subscripts))
+        else:
+            shape = self.nest.arrays[array].shape
+            wrapped = tuple(self.wrap(subscript, size, context) for subscript, size in zip(subscripts, shape))
+        return polyhedra.relation(context.frame.space, array, wrapped), wrapped
+
+    def wrap(self, subscript: Affine, size: Affine, context: Context) -> isl.PwAff:
+        """{ [i] -> [(subscript)] } where it is not negative, and subscript + size where it is, as Python counts.
+
+        Only what can happen for a call that passed its checks: a case that the domain excludes is left out.
+        """
+        if context.is_never_negative(subscript):
+            return context.pw_aff(subscript)
+        simple = wrap(subscript, size, context, context.assumed)
+        if simple.n_piece() == 1:
+            return simple
+        return wrap(subscript, size, context, context.assumed.intersect_params(self.legal))
+
+    @cached_property
+    def legal(self) -> isl.Set:
+        """Sizes that pass the checks, or more where that has too many cases: { : N > 0 }."""
+        result = self.setting.facts
+        for check in self.checks:
+            if check.violated.n_basic_set() > 1:
+                continue
+            smaller = result.subtract(check.violated).coalesce()
+            if smaller.n_basic_set() <= _LEGAL_CASES_LIMIT:
+                result = smaller
+        return result
+
+
+def wrap(subscript: Affine, size: Affine, context: Context, possible: isl.Set) -> isl.PwAff:
+    """The same for the iterations and sizes that are `possible`."""
+    plain = context.pw_aff(subscript)
+    negative = context.set(af.non_negative(-subscript - 1))
+    inside = possible.intersect(context.set(af.non_negative(subscript + size)))
+    if inside.intersect(negative).is_empty():
+        return plain
+    from_end = context.pw_aff(subscript + size)
+    if inside.intersect(context.set(af.non_negative(subscript))).is_empty():
+        return from_end
+    return from_end.intersect_domain(negative).union_add(plain.intersect_domain(negative.complement()))
+
+
+def _explicit_truth(value: Value) -> Value:
+    return explicit(value.formula, value.dtype) if isinstance(value, Truth) else value
+
+
+def _index(value: Integer, statement: str, context: Context) -> Value:
+    if value.affine.is_constant:
+        return syntax.Const(value.affine.constant, dtype=value.dtype)
+    dtype = I64 if value.dtype == I64 else PYINT
+    index = Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype)
+    return index if value.dtype in (I64, PYINT) else syntax.Cast(index, value.dtype, dtype=value.dtype)
+
+
+def _check_indices(value: Value, context: Context) -> None:
+    """The affine indices of a gather are not negative."""
+    for part in subvalues(value):
+        for index in part.indices if isinstance(part, Gather) and not part.inside else ():
+            if isinstance(index, Integer) and not context.is_never_negative(index.affine):
+                raise NotAffineError(
+                    "a subscript beside an index array that may be negative",
+                    loc=part.loc,
+                    notes=["polyml compiles: subscripts that are not"], code="PML-F030"
+                )
+
+
+def _is_self_copy(assign: Assign, value: Value) -> bool:
+    return isinstance(value, Read) and value.array == assign.array and value.subscripts == assign.subscripts

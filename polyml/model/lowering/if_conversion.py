@@ -1,0 +1,140 @@
+"""The branches of an `if` on data: their assignments as selects on the stored condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Formula
+from polyml.model.core.nest import Assign, Read, Truth, Value, map_leaves
+
+
+def joined(
+    test: Value,
+    otherwise: Value,
+    then: tuple[Assign, ...],
+    orelse: tuple[Assign, ...],
+    rename: Callable[[str], str | None],
+) -> tuple[Assign, ...]:
+    """Scalars of straight-line branches get a name of their own in each branch and one select after both, so that
+    a scalar assigned in both branches does not depend on its older value.
+
+        if c: t = a      ->     t_1 = a if c else 0
+        else: t = b             t_2 = 0 if c else b
+                                t   = t_1 if c else t_2
+
+    test: the stored condition; otherwise: the condition of the second branch. rename: a new scalar for a local one,
+    None for anything that has to keep its place.
+    """
+    then_renamed, then_names = _renamed(then, test, rename)
+    else_renamed, else_names = _renamed(orelse, otherwise, rename)
+    types = {a.array: a.value.dtype for a in (*then, *orelse)}
+    joins = []
+    for name in dict.fromkeys((*then_names, *else_names)):
+        a, b = (Read(names.get(name, name), (), types[name]) for names in (then_names, else_names))
+        joins.append(Assign(name, (), select(test, a, b), True, None))
+    return (*_merged_stores(test, then_renamed, else_renamed), *joins)
+
+
+def flag(name: str) -> Formula:
+    """The condition that the truth argument `name` (0 or 1) is true."""
+    return af.non_negative(af.variable(name) - 1)
+
+
+def select(condition: Value, then: Value, orelse: Value) -> Value:
+    """then if condition else orelse, without a negation at the head of the condition."""
+    if isinstance(condition, syntax.Unary) and condition.op == "not":
+        condition, then, orelse = condition.operand, orelse, then
+    return syntax.IfExp(condition, then, orelse, dtype=then.dtype)
+
+
+def leading_truths(test: Value) -> tuple[Formula | None, Value, str]:
+    """`affine and data` or `affine or data`: the affine condition, which comes first, the rest, and the operator."""
+    if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
+        return None, test, ""
+    count = next(k for k, v in enumerate(test.operands) if not isinstance(v, Truth))
+    rest = test.operands[count:]
+    combine = af.conjunction if test.op == "and" else af.disjunction
+    known = combine(*(v.formula for v in test.operands[:count]))
+    return known, rest[0] if len(rest) == 1 else syntax.Logical(test.op, rest, dtype=test.dtype, loc=test.loc), test.op
+
+
+def _renamed(
+    branch: tuple[Assign, ...], predicate: Value, rename: Callable[[str], str | None]
+) -> tuple[list[Assign], dict[str, str]]:
+    """The assignments of one branch with its scalars renamed, and the last name of each."""
+    current: dict[str, str] = {}
+    result = []
+    for assign in branch:
+        value, own = assign.value, rename(assign.array) if assign.may else None
+        if own is not None:
+            value = _without_old(value, assign.array, predicate)
+        value = map_leaves(value, lambda v: _renamed_read(v, current))
+        if own is not None:
+            current[assign.array] = own
+        result.append(replace(assign, array=own or assign.array, value=value))
+    return result, current
+
+
+def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
+    """Both branches after each other, the stores of both to the same elements as one that always happens.
+
+        B[i] = a if c else B[i]      ->      B[i] = a if c else b
+        B[i] = B[i] if c else b
+    """
+    pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
+    same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2
+    if not same or not all(_is_pair(test, a, b) for a, b in pairs):
+        return [*then, *orelse]
+    result: list[Assign] = []
+    then_rest, else_rest = iter(then), iter(orelse)
+    for a, b in pairs:
+        result.extend(_until(then_rest, a))
+        result.extend(_until(else_rest, b))
+        value = syntax.IfExp(test, a.value.then, b.value.orelse, dtype=a.value.dtype)
+        result.append(replace(a, value=value, may=False))
+    return [*result, *then_rest, *else_rest]
+
+
+def _is_pair(test: Value, a: Assign, b: Assign) -> bool:
+    """Whether two selects on `test` store to the same element, one where it holds, the other where it does not."""
+    if (a.array, a.subscripts) != (b.array, b.subscripts):
+        return False
+    if not all(isinstance(v, syntax.IfExp) and v.condition == test for v in (a.value, b.value)):
+        return False
+    return _is_element(a.value.orelse, a) and _is_element(b.value.then, b)
+
+
+def _is_element(value: Value, assign: Assign) -> bool:
+    return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
+
+
+def _until(assigns: Iterator[Assign], last: Assign) -> Iterator[Assign]:
+    """The assignments before `last`, which is taken too."""
+    for assign in assigns:
+        if assign is last:
+            return
+        yield assign
+
+
+def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
+    """`v if predicate else scalar` with zero for the scalar's old value: only the predicate's branch reads it."""
+    if not isinstance(value, syntax.IfExp):
+        return value
+    bare = select(predicate, value.then, value.orelse)
+    is_flipped = bare.condition is not predicate
+    if value.condition != bare.condition:
+        return value
+    old = value.then if is_flipped else value.orelse
+    if not (isinstance(old, Read) and old.array == scalar):
+        return value
+    zero = syntax.Const({"f": 0.0, "b": False}.get(old.dtype.kind, 0), dtype=old.dtype)
+    return replace(value, then=zero) if is_flipped else replace(value, orelse=zero)
+
+
+def _renamed_read(value: Value, current: dict[str, str]) -> Value:
+    if isinstance(value, Read) and value.array in current:
+        return Read(current[value.array], (), value.dtype, value.loc)
+    return value

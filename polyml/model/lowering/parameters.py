@@ -1,0 +1,127 @@
+"""Which numbers of a call a model depends on, and what is always true of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.call_interface import Parameter
+from polyml.model.core.iteration_context import Setting
+from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Truth, Value, assigns, map_leaves, subvalues
+from polyml.model.core.scop import ScalarArg
+from polyml.model.lowering.if_conversion import flag
+
+
+def without_value_arguments(nest: Nest, written: Nest) -> Nest:
+    """Number arguments that no domain or access depends on stay numbers: Integer and Truth leaves become ScalarArg."""
+    structural = _structural_names(nest) | _structural_names(written)
+    plain = {p.name: p.argument for p in nest.parameters if p.array is None and p.name not in structural}
+    if not plain:
+        return nest
+
+    def leaf(v: Value) -> Value:
+        if isinstance(v, (Integer, Truth)):
+            names = af.names(v.affine if isinstance(v, Integer) else v.formula)
+            if len(names) == 1 and (name := next(iter(names))) in plain:
+                return ScalarArg(plain[name], v.dtype)
+        return v
+
+    def visit(node: Node) -> Node:
+        if isinstance(node, Assign):
+            return replace(node, value=map_leaves(node.value, leaf))
+        return replace(node, body=tuple(map(visit, node.body)))
+
+    kept = tuple(p for p in nest.parameters if p.name not in plain)
+    return replace(nest, body=tuple(map(visit, nest.body)), parameters=kept)
+
+
+def setting(nest: Nest, written: Nest) -> Setting:
+    """The parameters of domains, accesses and affine values. written: the nest before it was simplified."""
+    structural = _structural_names(nest) | _structural_names(written)
+    for assign in assigns(nest.body):
+        for part in subvalues(assign.value):
+            if isinstance(part, Integer):
+                structural |= af.names(part.affine)
+    known = {p.name: p for p in nest.parameters}
+    sizes = frozenset(p.name for p in nest.parameters if p.is_size)
+    return Setting(tuple(name for name in known if name in structural), sizes)
+
+
+def integer_arguments(parameters: tuple[Parameter, ...], kernel: syntax.Kernel) -> tuple[str, ...]:
+    """The parameters that are integer arguments of the call."""
+    return tuple(p.name for p in parameters if p.array is None and not _is_truth_argument(p, kernel))
+
+
+def facts(parameters: tuple[Parameter, ...], sizes: frozenset[str], kernel: syntax.Kernel) -> isl.Set:
+    """Sizes are not negative and truth values are 0 or 1."""
+    names = tuple(p.name for p in parameters)
+    result = Setting(names, sizes).facts
+    frame = polyhedra.Frame(names, ())
+    for p in parameters:
+        if _is_truth_argument(p, kernel):
+            value = af.variable(p.name)
+            between = af.conjunction(af.non_negative(value), af.compare("<=", value, Affine(1)))
+            result = result.intersect(af.to_set(between, frame).params())
+    return result
+
+
+def _structural_names(nest: Nest) -> frozenset[str]:
+    """Names on which domains and accesses depend."""
+    found: set[str] = set()
+    _collect_structure(nest.body, found)
+    for requirement in nest.requirements:
+        _collect_structure(requirement.around, found)
+        found |= af.names(requirement.condition)
+    return frozenset(found)
+
+
+def _collect_structure(body: tuple[Node, ...], found: set[str]) -> None:
+    for node in body:
+        if isinstance(node, Loop):
+            found |= af.names(node.start) | af.names(node.stop)
+            _collect_structure(node.body, found)
+        elif isinstance(node, Guard):
+            found |= af.names(node.condition)
+            _collect_structure(node.body, found)
+        else:
+            for subscript in node.subscripts:
+                found |= af.names(subscript)
+            _collect_value(node.value, found)
+
+
+def _collect_value(value: Value, found: set[str]) -> None:
+    tests: set[int] = set()
+    for part in subvalues(value):
+        if isinstance(part, syntax.IfExp):
+            tests.add(id(part.condition))
+        elif isinstance(part, syntax.Logical):
+            tests.update(map(id, part.operands))
+        elif isinstance(part, Read):
+            for subscript in part.subscripts:
+                found |= af.names(subscript)
+        elif isinstance(part, Integer) and not _is_variable(part.affine):
+            found |= af.names(part.affine)
+        elif isinstance(part, Truth) and (id(part) in tests or not _is_flag(part)):
+            found |= af.names(part.formula)
+
+
+def _is_variable(value: Affine) -> bool:
+    if value.constant or len(value.terms) != 1:
+        return False
+    atom, coefficient = value.terms[0]
+    return coefficient == 1 and isinstance(atom, str)
+
+
+def _is_flag(value: Truth) -> bool:
+    names = af.names(value.formula)
+    return len(names) == 1 and value.formula == flag(next(iter(names)))
+
+
+def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:
+    types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
+    return parameter.array is None and types[parameter.argument].dtype.kind == "b"

@@ -1,0 +1,93 @@
+"""The source order of statements as an isl schedule tree: one band of one member per loop, a sequence per block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Statement
+
+
+@dataclass(frozen=True)
+class Band:
+    """A loop over dimension `dim` of the statements inside; direction -1 where it runs downwards."""
+
+    body: "Sequence"
+    dim: int
+    direction: int
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Statements (by name) and loops, one after the other."""
+
+    parts: tuple["Order", ...]
+
+
+Order = Union[str, Band]
+
+
+def band(body: Sequence, dim: int, direction: int) -> Band:
+    return Band(body, dim, direction)
+
+
+def names(order: Order | Sequence) -> list[str]:
+    """The statements inside, in source order."""
+    if isinstance(order, str):
+        return [order]
+    parts = order.body.parts if isinstance(order, Band) else order.parts
+    return [name for part in parts for name in names(part)]
+
+
+def schedule_tree(order: Sequence, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
+    """The schedule tree of a block; a domain node without instances where there are no statements."""
+    if not order.parts:
+        return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))
+    result = None
+    for part in order.parts:
+        piece = _part_tree(part, statements, context)
+        result = piece if result is None else result.sequence(piece)
+    return result
+
+
+def _part_tree(part: Order, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
+    if isinstance(part, str):
+        return isl.Schedule.from_domain(isl.UnionSet.from_set(statements[part].domain))
+    inner = schedule_tree(part.body, statements, context)
+    return inner.insert_partial_schedule(_partial_schedule(part, statements))
+
+
+def _partial_schedule(part: Band, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
+    """[{ S0[i,j] -> [(i)]; S1[i] -> [(i)] }]"""
+    result = None
+    for name in names(part):
+        member = polyhedra.dimension(statements[name].domain, part.dim)
+        piece = isl.UnionPwAff.from_pw_aff((member if part.direction > 0 else member.neg()).to_pw_aff())
+        result = piece if result is None else result.union_add(piece)
+    return isl.MultiUnionPwAff.from_union_pw_aff(result)
+
+
+def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:
+    """For each statement the loops around it, outermost first, as numbers that differ between loops.
+
+    schedule: a tree of filters, sequences and bands of one member, as `schedule_tree` makes it.
+    """
+    paths: dict[str, tuple[int, ...]] = {}
+    numbers = iter(range(10**9))
+    _walk_tree(schedule.get_root(), (), numbers, paths)
+    return paths
+
+
+def _walk_tree(node: isl.ScheduleNode, loops: tuple[int, ...], numbers, paths: dict[str, tuple[int, ...]]) -> None:
+    if node.get_type() == isl.schedule_node_type.leaf:
+        for name in polyhedra.set_names(node.get_domain()):
+            paths[name] = loops
+        return
+    if node.get_type() == isl.schedule_node_type.band:
+        loops = (*loops, next(numbers))
+    for position in range(node.n_children()):
+        _walk_tree(node.child(position), loops, numbers, paths)

@@ -1,0 +1,287 @@
+"""Where the greatest element is, found in blocks: of each its greatest element, then the first place that has it.
+
+        for i in range(a, b):                        for each 1024 of a ... b - 1:
+            if x(i) > best:                              most = the greatest x(i) of them
+                best = x(i)               ->             place = the first of them with x(i) == most
+                at = i                                   if most > best:
+                                                             best = most
+                                                             at = place
+
+Both loops of a block are reductions, which lanes share, and the second reads what the first left in the nearest cache. The
+same for the least, and for >= and <=, which take the last place. What a NaN does stays: one in x is never better, and
+nothing is better than one in `best`; a block of NaNs alone has -inf for its greatest element, and no place. (Of equal
+zeros `best` may be the other one.) A loop may look for several, each with a place of its own.
+
+Done where the search goes on through all loops around it: one that begins anew in each iteration of a loop may be short,
+and several of them run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from polyml.dtypes import BOOL, I64, PYINT, DType
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.identifiers import Names
+from polyml.model.core.nest import (
+    ArrayInfo,
+    Assign,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    Value,
+    assigns,
+    children,
+    iterators,
+    substituted,
+    subvalues,
+    touched,
+)
+from polyml.model.core.reductions import identity
+from polyml.model.core.scop import Role, ScalarArg
+
+BLOCK = 1024  # elements that are in the nearest cache when they are read again
+_TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+_EXACT = ("abs", "fabs")
+_ROUNDED = ("+", "-", "*")
+
+
+@dataclass(frozen=True)
+class _Search:
+    """if `part` op best: best = part, and each target of `places` becomes its value."""
+
+    part: Value
+    op: str
+    best: Assign
+    places: tuple[Assign, ...]
+
+
+def in_blocks(nest: Nest, *, floats: bool) -> Nest:
+    """The nest with such searches in blocks. floats: those of floats too, whose reductions may be reordered.
+
+    Not for arguments that may share memory.
+    """
+    maker = _Maker(nest, floats)
+    body = maker.block(nest.body, ())
+    if not maker.made:
+        return nest
+    used = touched(body)
+    arrays = {n: a for n, a in {**nest.arrays, **maker.made}.items() if n in used or a.role is not Role.LOCAL or a.shape}
+    return replace(nest, body=body, arrays=arrays)
+
+
+class _Maker:
+    def __init__(self, nest: Nest, floats: bool):
+        self._nest, self._floats = nest, floats
+        self._names = Names()
+        for name in (*nest.arrays, *(p.name for p in nest.parameters), *iterators(nest.body)):
+            self._names.fresh(name)
+        self.made: dict[str, ArrayInfo] = {}
+
+    def block(self, body: tuple[Node, ...], around: tuple[Loop, ...]) -> tuple[Node, ...]:
+        return tuple(made for node in body for made in self._node(node, around))
+
+    def _node(self, node: Node, around: tuple[Loop, ...]) -> Iterator[Node]:
+        if isinstance(node, Assign):
+            yield node
+            return
+        loops = (*around, node) if isinstance(node, Loop) else around
+        searches = self._searches(node, loops) if isinstance(node, Loop) else []
+        if not searches:
+            yield replace(node, body=self.block(node.body, loops))
+        else:
+            yield self._in_blocks(node, searches)
+
+    def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_Search]:
+        """The searches that the loop's body is; none where it is something else."""
+        if loop.step != 1 or not all(isinstance(node, Assign) for node in loop.body):
+            return []
+        found = [self._search(group, loop, loops) for group in _groups(loop.body)]
+        targets = [a.array for search in found if search is not None for a in (search.best, *search.places)]
+        return [] if None in found or len(set(targets)) < len(targets) else found
+
+    def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _Search | None:
+        found = _as_search(body, self._nest)
+        if found is None or not _is_repeatable(found.part, loop.iterator):
+            return None
+        element = found.part.dtype
+        if element.is_float and not (self._floats and element.bits >= 32) or not (element.is_float or element.is_integer):
+            return None
+        if element == PYINT or self._nest.arrays[found.best.array].element != element:
+            return None
+        written = {a.array for a in loop.body}
+        if any(isinstance(v, Read) and v.array in written for v in subvalues(found.part)):
+            return None
+        around = {each.iterator for each in loops}
+        for assign in (found.best, *found.places):
+            if any(af.names(s) & around for s in assign.subscripts):
+                return None
+        if not all(_is_place(a.value.then, loop.iterator) for a in found.places):
+            return None
+        mine = {id(a) for a in loop.body}
+        others = (a for a in assigns(loops[0].body) if id(a) not in mine)
+        targets = {a.array for a in (found.best, *found.places)}
+        return None if any(a.array in targets for a in others) else found
+
+    def _in_blocks(self, loop: Loop, searches: Sequence[_Search]) -> Node:
+        index, block = loop.iterator, self._names.fresh(loop.iterator)
+        start = loop.start + af.variable(block).scaled(BLOCK)
+        blocks = af.floor_div(loop.stop - loop.start + (BLOCK - 1), BLOCK)
+        steps = tuple(step for search in searches for step in self._of_block(loop, search, start, index))
+        return replace(loop, iterator=block, start=Affine(0), stop=blocks, body=steps)
+
+    def _of_block(self, loop: Loop, found: _Search, start: Affine, index: str) -> list[Node]:
+        """One search in the block of the loop's iterations that begins at `start`."""
+        element, greatest = found.part.dtype, found.op in (">", ">=")
+        first, operator = found.op in (">", "<"), "max" if greatest else "min"
+        most, place = self._scalar("most", element), self._scalar("place", I64)
+        better = self._scalar("better", BOOL)
+        here = start + af.variable(index)
+        part = substituted(found.part, {index: here})
+        none = syntax.Const(identity("min" if first else "max", I64), dtype=I64)
+        is_most = syntax.Compare("==", part, most, dtype=BOOL)
+        nearest = syntax.IfExp(is_most, Integer(here, I64), none, dtype=I64)
+        nearer = syntax.Call("minimum" if first else "maximum", (place, nearest), dtype=I64)
+        more = syntax.Binary(operator, most, part, dtype=element)
+        best = Read(found.best.array, found.best.subscripts, element, inside=found.best.inside)
+        test = syntax.Logical(
+            "and",
+            (syntax.Compare(found.op, most, best, dtype=BOOL), syntax.Compare("!=", place, none, dtype=BOOL)),
+            dtype=BOOL,
+        )
+        steps = [
+            _assign(most, syntax.Const(identity(operator, element), dtype=element), found.best),
+            self._over(loop, start, _assign(most, more, found.best)),
+            _assign(place, none, found.best),
+            self._over(loop, start, _assign(place, nearer, found.best)),
+            _assign(better, test, found.best),
+        ]
+        for assign in found.places:
+            value = assign.value
+            moved = replace(value, condition=better, then=_at(value.then, index, place))
+            steps.append(replace(assign, value=moved))
+        steps.append(replace(found.best, value=replace(found.best.value, condition=better, then=most)))
+        return steps
+
+    def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
+        """A loop over the iterations of the block that begins there."""
+        return replace(loop, start=Affine(0), stop=af.extreme("min", Affine(BLOCK), loop.stop - start), body=(assign,))
+
+    def _scalar(self, wanted: str, element: DType) -> Read:
+        name = self._names.fresh(wanted)
+        self.made[name] = ArrayInfo(element, (), Role.LOCAL, wanted)
+        return Read(name, (), element, inside=True)
+
+
+def _assign(target: Read, value: Value, like: Assign) -> Assign:
+    return Assign(target.array, (), value, loc=like.loc, target_loc=like.target_loc, inside=True)
+
+
+def _groups(body: tuple[Assign, ...]) -> list[tuple[Assign, ...]]:
+    """Neighbours under one condition, with the assignment that it is."""
+    groups: list[list[Assign]] = []
+    for assign in body:
+        last = groups[-1][-1] if groups else None
+        if last is not None and assign.may and (not last.may or _condition(assign) == _condition(last)):
+            groups[-1].append(assign)
+        else:
+            groups.append([assign])
+    return [tuple(group) for group in groups]
+
+
+def _condition(assign: Assign) -> Value | None:
+    return assign.value.condition if isinstance(assign.value, syntax.IfExp) else None
+
+
+def _as_search(body: tuple[Assign, ...], nest: Nest) -> _Search | None:
+    """The search that a loop's body is; None where it is none."""
+    flag: Assign | None = None
+    if body and not body[0].may and isinstance(body[0].value, syntax.Compare) and not body[0].subscripts:
+        flag, *rest = body
+        if nest.arrays[flag.array].role is not Role.LOCAL or any(r.array == flag.array for r in nest.results):
+            return None
+        body = tuple(rest)
+    if not body or not all(a.may and isinstance(a.value, syntax.IfExp) for a in body):
+        return None
+    if not all(_is_target(a, a.value.orelse) for a in body) or len({a.array for a in body}) < len(body):
+        return None
+    for number, best in enumerate(body):
+        condition = best.value.condition if flag is None else flag.value
+        op = _better(condition, best)
+        if op is None:
+            continue
+        told = best.value.condition
+        if flag is not None and not (isinstance(told, Read) and told.array == flag.array):
+            return None
+        if flag is None and number != len(body) - 1:
+            return None  # what comes later asks the new value
+        places = tuple(a for a in body if a is not best)
+        if not all(a.value.condition == told for a in places):
+            return None
+        return _Search(best.value.then, op, best, places)
+    return None
+
+
+def _better(condition: Value, best: Assign) -> str | None:
+    """By which comparison the assigned value is better than what the element has."""
+    if not isinstance(condition, syntax.Compare) or condition.op not in _TURNED:
+        return None
+    part = best.value.then
+    if condition.left == part and _is_target(best, condition.right):
+        return condition.op
+    if condition.right == part and _is_target(best, condition.left):
+        return _TURNED[condition.op]
+    return None
+
+
+def _is_target(assign: Assign, value: Value) -> bool:
+    return isinstance(value, Read) and (value.array, value.subscripts) == (assign.array, assign.subscripts)
+
+
+def _is_repeatable(part: Value, iterator: str) -> bool:
+    """Whether the value moves along rows with the loop and is the same whenever it is computed: rounded once at most."""
+    moving = [v for v in subvalues(part) if isinstance(v, Read)]
+    rows = [v for v in moving if v.subscripts and _moves(v.subscripts[-1], iterator)]
+    if not rows or any(_moves(s, iterator) for v in moving for s in v.subscripts[:-1]):
+        return False
+    return _roundings(part) <= 1
+
+
+def _moves(subscript: Affine, iterator: str) -> bool:
+    return iterator in af.names(subscript)
+
+
+def _roundings(value: Value) -> int:
+    """How many operations of it round; more than any limit where one is not known to give the same each time."""
+    below = sum(map(_roundings, children(value)))
+    if isinstance(value, (Read, syntax.Const, Integer, ScalarArg)):
+        return 0
+    if isinstance(value, syntax.Unary) and value.op == "-" or isinstance(value, syntax.Call) and value.function in _EXACT:
+        return below
+    if isinstance(value, syntax.Binary) and value.op in _ROUNDED and value.dtype != PYINT:
+        return below + value.dtype.is_float
+    return 2 + below
+
+
+def _is_place(value: Value, iterator: str) -> bool:
+    """Whether the value is an affine integer that the loop moves by one, or not at all."""
+    if not isinstance(value, Integer) or not (value.dtype == PYINT or value.dtype == I64):
+        return False
+    rest = value.affine - af.variable(iterator)
+    return iterator not in af.names(value.affine) or iterator not in af.names(rest)
+
+
+def _at(value: Integer, iterator: str, place: Read) -> Value:
+    """The value where the iterator is `place`."""
+    if iterator not in af.names(value.affine):
+        return value
+    rest = value.affine - af.variable(iterator)
+    total: Value = place
+    if rest != Affine(0):
+        total = syntax.Binary("+", place, Integer(rest, I64), dtype=I64)
+    return total if value.dtype == I64 else syntax.Cast(total, value.dtype, dtype=value.dtype)

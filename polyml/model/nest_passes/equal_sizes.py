@@ -1,0 +1,50 @@
+"""Sizes that every compiled call has equal are one parameter.
+
+        require X.shape[0] == S.shape[0]; for i < S.shape[0]: X[i]      ->      the same with X.shape[0] nowhere but in the test
+
+The requirement is tested at entry like a bound, so everything behind it may count on it: arrays of one shape have one
+domain, and isl has fewer parameters to think about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.nest import Nest, Requirement, substituted_in
+
+
+def unified(nest: Nest) -> Nest:
+    """The nest with each size that is required to equal something replaced by that, in all but the requirements."""
+    names: dict[str, Affine] = {}
+    order = {p.name: position for position, p in enumerate(nest.parameters) if p.is_size}
+    for requirement in nest.requirements:
+        found = _solved(requirement, names, order)
+        if found is not None:
+            name, value = found
+            names = {n: af.substituted(v, {name: value}) for n, v in names.items()} | {name: value}
+    if not names:
+        return nest
+    arrays = {
+        name: replace(info, shape=tuple(af.substituted(extent, names) for extent in info.shape))
+        for name, info in nest.arrays.items()
+    }
+    return replace(nest, body=tuple(substituted_in(n, names) for n in nest.body), arrays=arrays)
+
+
+def _solved(
+    requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]
+) -> tuple[str, Affine] | None:
+    """(the last size in an equality, what it equals); None for what is not an equality of all calls."""
+    condition = requirement.condition
+    if requirement.around or not isinstance(condition, af.Compare) or not condition.equality:
+        return None
+    difference = af.substituted(condition.affine, names)
+    sizes = [(order[a], a, c) for a, c in difference.terms if isinstance(a, str) and a in order and abs(c) == 1]
+    if not sizes:
+        return None
+    _, name, coefficient = max(sizes)
+    value = (af.variable(name).scaled(coefficient) - difference).scaled(coefficient)
+    return None if name in af.names(value) else (name, value)

@@ -1,0 +1,233 @@
+"""Scalars that are only names for a value, and writes that nobody reads, leave the nest.
+
+        t = A[i] + 1                 B[i] = (A[i] + 1) * 2
+        B[i] = t * 2         ->      C[i] = A[i] + 1
+        C[i] = t
+
+A scalar's definition moves into its uses when all of them stand later in the same straight-line block, no write between
+changes what the value reads, and no other definition reaches a use. Forward substitution (Allen and Kennedy,
+"Optimizing Compilers for Modern Architectures", sec. 4.5). Uses share the value, so that emission computes it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from polyml.frontend import syntax
+from polyml.model.core.call_interface import ScalarResult
+from polyml.model.core.evaluation import always_may_raise, may_raise, operations
+from polyml.model.core.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value, children, map_leaves, reads, size, with_children
+from polyml.model.core.nest import assigns as all_assigns
+from polyml.model.core.scop import Role
+
+_SIZE_LIMIT = 1000  # operations of a value, shared ones counted each time; beyond it a scalar stays in memory
+
+
+def forward(nest: Nest, *, aliased: bool = False) -> Nest:
+    """Substitute block-local scalars into their uses and remove assignments to arrays that nobody reads.
+
+    aliased: arguments may share memory, so that a write to one of them may change what is read from another.
+    """
+    scalars = frozenset(n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL)
+    arguments = frozenset(n for n, a in nest.arrays.items() if a.role is Role.ARGUMENT)
+    results = frozenset(r.array for r in nest.results if isinstance(r, ScalarResult))
+    needed = _without_unread(nest.body, nest, results)
+    body = _Forward(scalars, arguments if aliased else frozenset()).block(needed, results)
+    body = _without_unread(body, nest, results)
+    used = {name for a in all_assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))} | results
+    arrays = {n: a for n, a in nest.arrays.items() if n in used or a.role is not Role.LOCAL or a.shape}
+    return replace(nest, body=body, arrays=arrays)
+
+
+class _Forward:
+    def __init__(self, scalars: frozenset[str], aliases: frozenset[str]):
+        self.scalars = scalars
+        self.aliases = aliases
+        self.read_names = ReadNames()
+
+    def _overlaps(self, writes: set[str], operands: frozenset[str]) -> bool:
+        """Whether writing to some arrays may change others that are read."""
+        if not writes.isdisjoint(operands):
+            return True
+        return not self.aliases.isdisjoint(writes) and not self.aliases.isdisjoint(operands)
+
+    def block(self, body: tuple[Node, ...], live_out: frozenset[str]) -> tuple[Node, ...]:
+        """The block with its scalars substituted, inner blocks first. live_out: scalars that are read after it."""
+        nodes = list(self._inner(body, live_out))
+        position = 0
+        while position < len(nodes):
+            node = nodes[position]
+            if isinstance(node, Assign) and node.array in self.scalars and self._try(nodes, position, live_out):
+                continue
+            position += 1
+        return self._live(nodes, live_out)
+
+    def _inner(self, body: tuple[Node, ...], live_out: frozenset[str]) -> Iterable[Node]:
+        live = live_out
+        result: list[Node] = []
+        for node in reversed(body):
+            if isinstance(node, Assign):
+                result.append(node)
+            elif isinstance(node, Guard):
+                result.append(replace(node, body=self.block(node.body, live)))
+            else:
+                result.append(replace(node, body=self.block(node.body, live | self._needed(node.body, live))))
+            live = self._before(node, live)
+        return reversed(result)
+
+    def _before(self, node: Node, live: frozenset[str]) -> frozenset[str]:
+        """The scalars live before a node, given those live after it."""
+        if isinstance(node, Assign):
+            after = live - {node.array} if not node.subscripts else live
+            return after | (self.read_names(node.value) & self.scalars)
+        return live | self._needed(node.body, live)
+
+    def _needed(self, body: tuple[Node, ...], live: frozenset[str]) -> frozenset[str]:
+        for node in reversed(body):
+            live = self._before(node, live)
+        return live
+
+    def _live(self, nodes: list[Node], live_out: frozenset[str]) -> tuple[Node, ...]:
+        """The nodes without assignments to scalars that are not live after them, and without empty loops."""
+        kept: list[Node] = []
+        live = live_out
+        for node in reversed(nodes):
+            if isinstance(node, Assign) and node.array in self.scalars and node.array not in live:
+                if not may_raise(node.value):
+                    continue
+            if not isinstance(node, Assign) and not node.body:
+                continue
+            kept.append(node)
+            live = self._before(node, live)
+        return tuple(reversed(kept))
+
+    def _try(self, nodes: list[Node], position: int, live_out: frozenset[str]) -> bool:
+        """Substitute the definition at `position` into all its uses and remove it, or change nothing."""
+        definition = nodes[position]
+        name, value = definition.array, definition.value
+        if size(value) > _SIZE_LIMIT:
+            return False
+        operands = self.read_names(value)
+        changed: dict[int, Node] = {}
+        is_stale = False
+        is_condition = value.dtype.kind == "b"
+        for later in range(position + 1, len(nodes)):
+            node = nodes[later]
+            uses = any(name in self.read_names(a.value) for a in _assigns_of(node))
+            writes = {a.array for a in _assigns_of(node)}
+            if uses:
+                inside_loop = not _is_straight(node)
+                if is_stale or (inside_loop and (not is_condition or self._overlaps(writes, operands | {name}))):
+                    return False
+                if isinstance(node, Guard) and self._written_before_last_use(node.body, name, operands):
+                    return False
+                changed[later] = _substitute(node, name, value)
+            if isinstance(node, Assign) and node.array == name:
+                break
+            if name in writes:
+                return False
+            is_stale = is_stale or self._overlaps(writes, operands)
+        else:
+            if name in live_out:
+                return False
+        if always_may_raise(value) and not any(_always_reads(nodes[index], name) for index in changed):
+            return False
+        for index, node in changed.items():
+            nodes[index] = node
+        del nodes[position]
+        return True
+
+    def _written_before_last_use(self, body: tuple[Node, ...], name: str, operands: frozenset[str]) -> bool:
+        """Whether a guarded block changes what the value of `name` reads, or `name`, before it reads `name` again."""
+        is_stale = False
+        for assign in all_assigns(body):
+            if is_stale and name in self.read_names(assign.value):
+                return True
+            is_stale = is_stale or self._overlaps({assign.array}, operands | {name})
+        return False
+
+
+def _is_straight(node: Node) -> bool:
+    """An assignment, or guards around assignments: nothing that repeats."""
+    if isinstance(node, Assign):
+        return True
+    return isinstance(node, Guard) and all(_is_straight(inner) for inner in node.body)
+
+
+def _always_reads(node: Node, name: str) -> bool:
+    """Whether an assignment evaluates `name` whatever the data are."""
+    if not isinstance(node, Assign):
+        return False
+    return any(isinstance(part, Read) and part.array == name and not may for part, may in operations(node.value))
+
+
+def _assigns_of(node: Node) -> Iterable[Assign]:
+    return (node,) if isinstance(node, Assign) else all_assigns(node.body)
+
+
+def _substitute(node: Node, name: str, value: Value) -> Node:
+    if isinstance(node, Assign):
+        replaced = map_leaves(node.value, lambda v: value if isinstance(v, Read) and v.array == name else v)
+        return replace(node, value=simplified(replaced)) if replaced is not node.value else node
+    return replace(node, body=tuple(_substitute(inner, name, value) for inner in node.body))
+
+
+def simplified(value: Value) -> Value:
+    """Selects on a condition that an enclosing select has already decided lose the branch that cannot be taken.
+
+        (x if c else y) if c else z    ->    x if c else z
+    """
+    return _simplified(value, (), {})
+
+
+def _simplified(value: Value, decided: tuple[tuple[Value, bool], ...], seen: dict) -> Value:
+    key = (id(value), tuple((id(c), taken) for c, taken in decided))
+    if key in seen:
+        return seen[key]
+    if isinstance(value, syntax.IfExp):
+        result = _simplified_select(value, decided, seen)
+    else:
+        operands = children(value)
+        result = with_children(value, tuple(_simplified(c, decided, seen) for c in operands)) if operands else value
+    seen[key] = result
+    return result
+
+
+def _simplified_select(value: syntax.IfExp, decided, seen: dict) -> Value:
+    for condition, taken in decided:
+        if condition is value.condition or condition == value.condition:
+            return _simplified(value.then if taken else value.orelse, decided, seen)
+    condition = _simplified(value.condition, decided, seen)
+    then = _simplified(value.then, (*decided, (value.condition, True)), seen)
+    orelse = _simplified(value.orelse, (*decided, (value.condition, False)), seen)
+    if then is orelse:
+        return then
+    return with_children(value, (condition, then, orelse))
+
+
+def _without_unread(body: tuple[Node, ...], nest: Nest, results: frozenset[str]) -> tuple[Node, ...]:
+    """Drop assignments to local arrays that no remaining assignment reads, but for those that may raise."""
+    local = {n for n, a in nest.arrays.items() if a.role is Role.LOCAL and n not in results}
+    read_names = ReadNames()
+    while True:
+        found = list(all_assigns(body))
+        needed = {name for a in found for name in read_names(a.value) if name != a.array}
+        unread = {a.array for a in found if a.array in local} - needed
+        unread -= {a.array for a in found if may_raise(a.value)}
+        if not unread:
+            return body
+        body = _dropped(body, unread)
+
+
+def _dropped(body: tuple[Node, ...], names: set[str]) -> tuple[Node, ...]:
+    kept: list[Node] = []
+    for node in body:
+        if isinstance(node, Assign):
+            if node.array not in names:
+                kept.append(node)
+            continue
+        inner = _dropped(node.body, names)
+        if inner:
+            kept.append(replace(node, body=inner))
+    return tuple(kept)

@@ -1,0 +1,207 @@
+"""Arrays that only hold a value on its way to where it is used leave the nest.
+
+        for i: T[i] = A[i] + 1
+        for i: B[i] = T[N - 1 - i] * 2      ->      for i: B[i] = (A[N - 1 - i] + 1) * 2
+
+Forward substitution as in `model.nest_passes.forward_substitution`, for local arrays: T is written by one nest that covers all of it, everything
+that reads it stands behind that nest in the same block, nothing between writes what the value reads, and computing the
+value again is no more work than reading it: each element is read once, or the value is hardly more than a read. (Array
+contraction: Lewis, Lin and Snyder, "The implementation and evaluation of fusion and contraction in array languages",
+PLDI 1998; here the value moves instead of the loops.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyml.frontend import syntax
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.evaluation import may_raise
+from polyml.model.core.nest import (
+    Assign,
+    Guard,
+    Integer,
+    Loop,
+    Nest,
+    Node,
+    Read,
+    ReadNames,
+    Truth,
+    Value,
+    assigns,
+    map_leaves,
+    reads,
+    size,
+    substituted,
+    subvalues,
+    with_body,
+)
+from polyml.model.core.scop import Role
+
+_CHEAP_OPERATIONS = 1  # of a value that may be computed several times
+_SIZE_LIMIT = 200  # nodes of the value that results
+
+
+def contract(nest: Nest) -> Nest:
+    """The nest without such arrays. Not for arguments that may share memory."""
+    return with_body(nest, _Contraction(nest).block(nest.body))
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """array[iterators] = value for all of the array; the iterator of a dimension of size 1 is None."""
+
+    array: str
+    iterators: tuple[str | None, ...]
+    value: Value
+
+
+class _Contraction:
+    def __init__(self, nest: Nest):
+        self._arrays = nest.arrays
+        self._read_names = ReadNames()
+        self._writes: dict[str, int] = {}
+        self._reads: dict[str, int] = {}
+        for assign in assigns(nest.body):
+            self._writes[assign.array] = self._writes.get(assign.array, 0) + 1
+            for name in self._read_names(assign.value):
+                self._reads[name] = self._reads.get(name, 0) + 1
+
+    def block(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        nodes = [n if isinstance(n, Assign) else self._inside(n) for n in body]
+        changed = any(a is not b for a, b in zip(nodes, body))
+        while self._is_shorter(nodes):  # what had several uses may have one now
+            changed = True
+        return tuple(nodes) if changed else body
+
+    def _is_shorter(self, nodes: list[Node]) -> bool:
+        """Move what can be, from the first to the last; whether anything was."""
+        before, position = len(nodes), 0
+        while position < len(nodes):
+            definition = self._definition(nodes[position])
+            if definition is None or not self._moved(nodes, position, definition):
+                position += 1
+        return len(nodes) < before
+
+    def _inside(self, node: Loop | Guard) -> Node:
+        body = self.block(node.body)
+        return node if body is node.body else replace(node, body=body)
+
+    def _definition(self, node: Node) -> _Definition | None:
+        """The local array that the node fills, if that is all that writes it."""
+        loops: list[Loop] = []
+        while isinstance(node, Loop) and len(node.body) == 1:
+            loops.append(node)
+            node = node.body[0]
+        if not isinstance(node, Assign) or not loops or node.may or self._writes[node.array] != 1:
+            return None
+        info, around = self._arrays[node.array], {af.variable(loop.iterator): loop for loop in loops}
+        if info.role is not Role.LOCAL:
+            return None
+        own = [around.pop(s, None) for s in node.subscripts]
+        if around or not all(map(covers, own, node.subscripts, info.shape)):
+            return None
+        if node.array in self._read_names(node.value) or may_raise(node.value):
+            return None
+        return _Definition(node.array, tuple(loop and loop.iterator for loop in own), node.value)
+
+    def _moved(self, nodes: list[Node], position: int, definition: _Definition) -> bool:
+        """Put the value into every use and remove the definition, or change nothing."""
+        name, operands = definition.array, self._read_names(definition.value)
+        found: dict[int, Node] = {}
+        users, stale = [], False
+        for later in range(position + 1, len(nodes)):
+            node = nodes[later]
+            here = [a for a in _assigns_of(node) if name in self._read_names(a.value)]
+            writes = any(a.array in operands for a in _assigns_of(node))
+            if here:
+                if stale or not all(self._fits(read, loops, definition) for read, loops in _uses(node, name, ())):
+                    return False
+                found[later] = _substituted(node, definition)
+                if writes and not _is_in_place(found[later], operands):
+                    return False
+            stale = stale or writes
+            users += here
+        if len(users) != self._reads.get(name, 0) or len(users) > 1 and not _is_cheap(definition.value):
+            return False
+        if any(size(a.value) > _SIZE_LIMIT for node in found.values() for a in _assigns_of(node)):
+            return False
+        for later, node in found.items():
+            nodes[later] = node
+        del nodes[position]
+        for operand in operands:
+            self._reads[operand] += sum(operand not in self._read_names(a.value) for a in users) - 1
+        return True
+
+    def _fits(self, read: Read, loops: tuple[Loop, ...], definition: _Definition) -> bool:
+        """Whether the read is inside the array, and of another element in every iteration unless the value is cheap."""
+        if not read.inside:
+            return False
+        moving = frozenset().union(*(af.names(s) for s in read.subscripts))
+        return _is_cheap(definition.value) or all(loop.iterator in moving for loop in loops)
+
+
+def covers(loop: Loop | None, subscript: Affine, extent: Affine) -> bool:
+    """Whether the subscript runs through the whole dimension."""
+    if loop is None:
+        return subscript == Affine(0) and extent == Affine(1)
+    whole = loop.start == Affine(0) and loop.step == 1
+    return whole and extent in (loop.stop, af.extreme("max", loop.stop, Affine(0)))
+
+
+def _is_in_place(node: Node, operands: frozenset[str]) -> bool:
+    """Whether the node is one assignment, to other elements in every iteration, that reads of the operands which it writes no
+    other element than that.
+    """
+    loops: list[Loop] = []
+    while isinstance(node, Loop) and len(node.body) == 1:
+        loops.append(node)
+        node = node.body[0]
+    if not isinstance(node, Assign) or not node.inside:
+        return False
+    if not all(af.variable(loop.iterator) in node.subscripts for loop in loops):
+        return False
+    here = (read for read in reads(node.value) if read.array == node.array and read.array in operands)
+    return all(read.subscripts == node.subscripts for read in here)
+
+
+def _is_cheap(value: Value) -> bool:
+    operations = [v for v in subvalues(value) if not isinstance(v, (Read, Integer, Truth, syntax.Const))]
+    heavy = any(isinstance(v, syntax.Call) or isinstance(v, syntax.Binary) and v.op in ("/", "//", "%", "**") for v in operations)
+    return not heavy and len(operations) <= _CHEAP_OPERATIONS and sum(1 for _ in reads(value)) <= 1
+
+
+def _assigns_of(node: Node) -> tuple[Assign, ...]:
+    return (node,) if isinstance(node, Assign) else tuple(assigns(node.body))
+
+
+def _uses(node: Node, name: str, loops: tuple[Loop, ...]) -> Iterator[tuple[Read, tuple[Loop, ...]]]:
+    """Every read of the array with the loops of the node around it."""
+    if isinstance(node, Assign):
+        yield from ((read, loops) for read in reads(node.value) if read.array == name)
+        return
+    inside = (*loops, node) if isinstance(node, Loop) else loops
+    for inner in node.body:
+        yield from _uses(inner, name, inside)
+
+
+def _substituted(node: Node, definition: _Definition) -> Node:
+    if not isinstance(node, Assign):
+        return replace(node, body=tuple(_substituted(inner, definition) for inner in node.body))
+    known: dict[tuple[Affine, ...], Value] = {}
+
+    def leaf(value: Value) -> Value:
+        if not isinstance(value, Read) or value.array != definition.array:
+            return value
+        if value.subscripts not in known:
+            known[value.subscripts] = _at(definition, value.subscripts)
+        return known[value.subscripts]
+
+    return replace(node, value=map_leaves(node.value, leaf))
+
+
+def _at(definition: _Definition, point: tuple[Affine, ...]) -> Value:
+    """The value for one element."""
+    return substituted(definition.value, {name: index for name, index in zip(definition.iterators, point) if name})

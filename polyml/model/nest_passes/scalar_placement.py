@@ -1,0 +1,144 @@
+"""A scalar that ends up in an element lives in that element.
+
+        w = A[i, j]                            A[i, j] = A[i, j]      (nothing: left out)
+        for k in range(j):                     for k in range(j):
+            w -= A[i, k] * A[k, j]      ->         A[i, j] -= A[i, k] * A[k, j]
+        A[i, j] = w / A[j, j]                  A[i, j] = A[i, j] / A[j, j]
+
+It removes the false dependences that the one scalar causes between all (i, j), without the memory that expanding it to
+an array would take. Right when the block always reaches the final assignment, the scalar is dead after it, the types
+are the same, and nothing between reads or writes that element otherwise. The same idea for arrays: Bhaskaracharya,
+Bondhugula and Cohen, "SMO", POPL 2016.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyml.model.core import affine as af
+from polyml.model.core.call_interface import ScalarResult
+from polyml.model.core.iteration_context import Context
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, Read, ReadNames, Value, assigns, map_leaves, reads
+from polyml.model.core.scop import Role
+
+
+def place(nest: Nest, top: Context) -> Nest:
+    """Every such scalar placed, inner blocks first; the scalars that are gone leave the arrays too."""
+    results = {r.array for r in nest.results if isinstance(r, ScalarResult)}
+    scalars = {n for n, a in nest.arrays.items() if not a.shape and a.role is Role.LOCAL and n not in results}
+    if not scalars:
+        return nest
+    body = _Placer(nest, scalars).block(nest.body, top)
+    used = {name for a in assigns(body) for name in (a.array, *(r.array for r in reads(a.value)))}
+    return replace(nest, body=body, arrays={n: a for n, a in nest.arrays.items() if n in used or n not in scalars})
+
+
+class _Placer:
+    def __init__(self, nest: Nest, scalars: set[str]):
+        self.arrays = nest.arrays
+        self.scalars = scalars
+        self.everywhere = nest.body
+        self.read_names = ReadNames()
+
+    def block(self, body: tuple[Node, ...], context: Context) -> tuple[Node, ...]:
+        if not any(node.array in self.scalars for node in assigns(body)):
+            return body
+        nodes = list(self._inner(body, context))
+        for first, node in enumerate(nodes):
+            if isinstance(node, Assign) and node.array in self.scalars:
+                self._try(nodes, first, context)
+        return tuple(nodes)
+
+    def _inner(self, body: tuple[Node, ...], context: Context):
+        for node in body:
+            if isinstance(node, Guard):
+                yield replace(node, body=self.block(node.body, context.within(node.condition)))
+            elif isinstance(node, Loop):
+                yield replace(node, body=self.block(node.body, context.loop(node)))
+            else:
+                yield node
+
+    def _try(self, nodes: list[Node], first: int, context: Context) -> None:
+        """Place the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
+        name = nodes[first].array
+        uses = [k for k in range(first + 1, len(nodes)) if any(self._uses(a, name) for a in _assigns_of(nodes[k]))]
+        if self._reads(nodes[first], name) or not uses:
+            return
+        final = nodes[uses[-1]]
+        if not isinstance(final, Assign) or not self._reads(final, name) or final.may or not final.subscripts:
+            return
+        if self.arrays[final.array].element != self.arrays[name].element or self._is_used_elsewhere(nodes, first, name):
+            return
+        between = nodes[first + 1 : uses[-1]]
+        if not any(isinstance(node, Loop) for node in between):
+            return
+        if not all(self._keeps_off(node, final, context) for node in between):
+            return
+        if not self._reads_keep_off(final.value, final, context):
+            return
+        for k in range(first, uses[-1] + 1):
+            nodes[k] = _moved(nodes[k], name, final)
+
+    def _reads(self, assign: Assign, name: str) -> bool:
+        return name in self.read_names(assign.value)
+
+    def _uses(self, assign: Assign, name: str) -> bool:
+        return assign.array == name or self._reads(assign, name)
+
+    def _is_used_elsewhere(self, nodes: list[Node], first: int, name: str) -> bool:
+        """Whether anything outside this stretch of the block mentions the scalar."""
+        inside = sum(1 for node in nodes[first:] for a in _assigns_of(node) if self._uses(a, name))
+        return inside != self._total(name)
+
+    def _total(self, name: str) -> int:
+        return sum(1 for a in assigns(self.everywhere) if self._uses(a, name))
+
+    def _keeps_off(self, node: Node, final: Assign, context: Context) -> bool:
+        """Whether a node never touches the element that `final` writes, for the same point of the loops around both."""
+        if isinstance(node, Guard):
+            inner = context.within(node.condition)
+            return all(self._keeps_off(n, final, inner) for n in node.body)
+        if isinstance(node, Loop):
+            inner = context.loop(node)
+            return all(self._keeps_off(n, final, inner) for n in node.body)
+        if node.array == final.array and not _differ(node.subscripts, final.subscripts, context):
+            return False
+        return self._reads_keep_off(node.value, final, context)
+
+    def _reads_keep_off(self, value: Value, final: Assign, context: Context) -> bool:
+        return all(
+            r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value)
+        )
+
+
+def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Context) -> bool:
+    """Whether two elements of one array are never the same. Negative subscripts count from the end: then not known."""
+    if not all(context.is_never_negative(subscript) for subscript in (*a, *b)):
+        return False
+    for left, right in zip(a, b):
+        if context.is_never_negative(left - right - 1) or context.is_never_negative(right - left - 1):
+            return True
+    same = context.assumed
+    for left, right in zip(a, b):
+        same = same.intersect(context.set(af.zero(left - right)))
+    return same.is_empty()
+
+
+def _moved(node: Node, name: str, final: Assign) -> Node:
+    """The node with `final`'s element in the scalar's place."""
+    if not isinstance(node, Assign):
+        return replace(node, body=tuple(_moved(inner, name, final) for inner in node.body))
+
+    def leaf(v: Value) -> Value:
+        is_scalar = isinstance(v, Read) and v.array == name
+        return Read(final.array, final.subscripts, v.dtype, final.target_loc, final.inside) if is_scalar else v
+
+    value = map_leaves(node.value, leaf)
+    if node.array != name:
+        return replace(node, value=value)
+    place = {"array": final.array, "subscripts": final.subscripts, "inside": final.inside}
+    return replace(node, value=value, target_loc=final.target_loc, **place)
+
+
+def _assigns_of(node: Node):
+    return (node,) if isinstance(node, Assign) else assigns(node.body)

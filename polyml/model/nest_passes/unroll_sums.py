@@ -1,0 +1,103 @@
+"""Loops of few iterations that add up one element are written out, so that the element's value is one expression.
+
+        s = 0.0                                          s = 0.0
+        for p in range(2):                               s += w[0]*A[i]
+            s += w[p]*A[i + p]             ->            s += w[1]*A[i + 1]
+        B[i] = s                                         B[i] = s
+
+What is left is a statement of the loops around, which `forward` makes one of: a stencil, with nothing to run in order. Sums that
+go on in a loop around stay loops, as those of contractions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from polyml.model.core import affine as af
+from polyml.model.core.affine import Affine
+from polyml.model.core.nest import Assign, Guard, Loop, Nest, Node, assigns, iterators, reads, substituted_in
+
+MOST_COPIES = 32  # of assignments that one loop becomes
+
+
+def unrolled(nest: Nest) -> Nest:
+    """The nest with short loops written out, checks left as they are."""
+    return replace(nest, body=_block(nest.body, ()))
+
+
+def _block(body: Sequence[Node], around: tuple[str, ...]) -> tuple[Node, ...]:
+    """around: the iterators of the loops around the block."""
+    done: list[Node] = []
+    for node in body:
+        if isinstance(node, Loop):
+            copies = _copies(node)
+            if copies is not None and _is_of_one_element(node, copies, done, around):
+                done += copies
+                continue
+            node = replace(node, body=_block(node.body, (*around, node.iterator)))
+        elif isinstance(node, Guard):
+            node = replace(node, body=_block(node.body, around))
+        done.append(node)
+    return tuple(done)
+
+
+def _copies(loop: Loop) -> list[Node] | None:
+    """The iterations one after the other; None where they are not few, or not known."""
+    if not (loop.start.is_constant and loop.stop.is_constant):
+        return None
+    values = range(loop.start.constant, loop.stop.constant, loop.step)
+    if len(values) * sum(1 for _ in assigns(loop.body)) > MOST_COPIES:
+        return None
+    found: list[Node] = []
+    for value in values:
+        for node in loop.body:
+            copies = _straight(substituted_in(node, {loop.iterator: Affine(value)}))
+            if copies is None or len(found) + len(copies) > MOST_COPIES:
+                return None
+            found += copies
+    return found
+
+
+def _straight(node: Node) -> list[Node] | None:
+    """The node without loops; None where it has some that are not written out."""
+    if isinstance(node, Assign):
+        return [node]
+    if isinstance(node, Loop):
+        return _copies(node)
+    inner = [_straight(child) for child in node.body]
+    if None in inner:
+        return None
+    whole = [n for nodes in inner for n in nodes]
+    if node.condition == af.TRUE:
+        return whole
+    return [replace(node, body=tuple(whole))] if whole and node.condition != af.FALSE else []
+
+
+def _is_of_one_element(loop: Loop, copies: Sequence[Node], before: Sequence[Node], around: tuple[str, ...]) -> bool:
+    """Whether all iterations of the loop assign the same elements, which no loop around assigns again."""
+    defined = {node.array for node in before if isinstance(node, Assign)}
+    moving = {loop.iterator, *iterators(loop.body)}
+    for assign in assigns(loop.body):
+        names = frozenset().union(*map(af.names, assign.subscripts)) if assign.subscripts else frozenset()
+        if not names.isdisjoint(moving):
+            return False
+        if assign.subscripts:
+            if not names >= set(around):
+                return False
+        elif assign.array not in defined and _is_read_first(assign.array, copies):
+            return False
+    return True
+
+
+def _is_read_first(name: str, nodes: Sequence[Node]) -> bool:
+    """Whether a scalar may be read before it is assigned."""
+    for node in nodes:
+        if isinstance(node, Assign):
+            if any(read.array == name for read in reads(node.value)):
+                return True
+            if node.array == name:
+                return False
+        elif any(a.array == name or any(r.array == name for r in reads(a.value)) for a in assigns(node.body)):
+            return True
+    return False

@@ -1,0 +1,57 @@
+"""Iterators of slices count from the array's beginning where the slice's start moves.
+
+    for k: for i in range(N - k - 1):                          for k: for i in range(k + 1, N):
+        A[k + 1 + i, k] /= A[k, k]                 ->              A[i, k] /= A[k, k]
+
+So `A[k + 1 :, k] /= A[k, k]` is the same to a schedule as the loop that says it: iterations that touch one row have one i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.nest import map_leaves
+from polyml.model.core.scop import Access, Index, Scop, Statement, Value
+
+
+def rebase(scop: Scop) -> Scop:
+    """Each statement with iterators that what it writes is subscripted with. The source order stays."""
+    back = {s.name: found for s in scop.statements.values() if (found := _from_absolute(s)) is not None}
+    if not back:
+        return scop
+    statements = {s.name: _rebased(s, back[s.name]) if s.name in back else s for s in scop.statements.values()}
+    every = [back.get(s.name) or polyhedra.identity(s.domain) for s in scop.statements.values()]
+    schedule = scop.schedule.pullback_union_pw_multi_aff(polyhedra.union_of_functions(every))
+    return replace(scop, statements=statements, schedule=schedule)
+
+
+def _from_absolute(statement: Statement) -> isl.PwMultiAff | None:
+    """{ S[k, i] -> S[k, i - k - 1] }: the statement's iterators by those that it shall have; None where it has them."""
+    shifted = {}
+    for subscript in statement.write.subscripts:
+        for position in polyhedra.used_iterators(subscript)[1:][-1:]:  # one that follows others
+            rest = subscript.sub(polyhedra.dimension(statement.domain, position).to_pw_aff())
+            is_shift = subscript.n_piece() == 1 and position not in polyhedra.used_iterators(rest)  # also not in a quotient
+            if is_shift and position not in shifted:
+                shifted[position] = subscript
+    return polyhedra.inverse_of_shifts(statement.domain, shifted) if shifted else None
+
+
+def _rebased(statement: Statement, back: isl.PwMultiAff) -> Statement:
+    def access(a: Access) -> Access:
+        relation = isl.Map.from_pw_multi_aff(back).apply_range(a.relation)
+        return replace(a, relation=relation, subscripts=tuple(e.pullback_pw_multi_aff(back) for e in a.subscripts))
+
+    def leaf(value: Value) -> Value:
+        return replace(value, value=value.value.pullback_pw_multi_aff(back)) if isinstance(value, Index) else value
+
+    return replace(
+        statement,
+        domain=polyhedra.with_iterators(statement.domain.preimage_pw_multi_aff(back), statement.iterators),
+        write=access(statement.write),
+        reads=tuple(map(access, statement.reads)),
+        value=map_leaves(statement.value, leaf),
+    )

@@ -1,0 +1,116 @@
+"""Scalars that every iteration defines anew become arrays over those loops.
+
+        for i in range(N):                       for i in range(N):
+            s = 0.0                                  s[i] = 0.0
+            for j in range(M):         ->            for j in range(M):
+                s += A[i, j]                             s[i] += A[i, j]
+            B[i] += 2 * s                            B[i] += 2 * s[i]
+
+One scalar orders all iterations that use it, though no value passes between them; of its array each iteration has an
+element of its own. Scalar and array expansion: Feautrier, "Array expansion", ICS 1988. A schedule may bring the
+uses together again, so that the code generator keeps the element in a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.call_interface import ScalarResult
+from polyml.model.core.scop import Access, Role, Scop, Statement
+from polyml.model.lowering.source_order import loop_paths
+
+
+def expand(scop: Scop) -> Scop:
+    """Expand every local scalar over as many outer loops as its values stay within. The source order stays."""
+    results = {r.array for r in scop.results if isinstance(r, ScalarResult)}
+    scalars = [a for a in scop.arrays.values() if not a.shape and a.role is Role.LOCAL and a.name not in results]
+    if not scalars:
+        return scop
+    paths = loop_paths(scop.schedule)
+    context = polyhedra.on_parameters(scop.context, polyhedra.parameter_names(scop.domain))
+    known: dict[isl.Set, tuple | None] = {}
+    arrays, statements = dict(scop.arrays), dict(scop.statements)
+    for scalar in scalars:
+        users = [s for s in scop.statements.values() if uses(s, scalar.name)]
+        domain = _defined_domain(scalar.name, users, paths, context)
+        if domain is None:
+            continue
+        if domain not in known:
+            known[domain] = ranges(domain, context)
+        if known[domain] is None:
+            continue
+        starts, extents = known[domain]
+        arrays[scalar.name] = replace(scalar, shape=extents)
+        for user in users:
+            statements[user.name] = _expanded(statements[user.name], scalar.name, starts)
+    return replace(scop, arrays=arrays, statements=statements)
+
+
+def uses(statement: Statement, name: str) -> bool:
+    """Whether the statement touches the array."""
+    return statement.write.array == name or any(a.array == name for a in statement.reads)
+
+
+def _defined_domain(name: str, users: list[Statement], paths, context: isl.Set) -> isl.Set | None:
+    """The iterations { [i] } of the deepest loops around all users of which each assigns the scalar before it reads it.
+
+    None where no loop does.
+    """
+    for depth in range(common_depth([paths[s.name] for s in users]), 0, -1):
+        domain = _defined_at(name, users, depth, context)
+        if domain is not None:
+            return domain
+    return None
+
+
+def common_depth(paths: list[tuple[int, ...]]) -> int:
+    """How many outer loops the paths (see `order.loop_paths`) have in common."""
+    depth = 0
+    while all(len(p) > depth for p in paths) and len({p[depth] for p in paths}) == 1:
+        depth += 1
+    return depth
+
+
+def _defined_at(name: str, users: list[Statement], depth: int, context: isl.Set) -> isl.Set | None:
+    """The iterations of the outer `depth` loops, if the statements directly in them assign the scalar first in each."""
+    first: isl.Set | None = None
+    rest: isl.Set | None = None
+    for user in users:
+        is_definition = len(user.iterators) == depth and not any(a.array == name for a in user.reads)
+        here = polyhedra.outer(user.domain.intersect_params(context), depth)
+        if is_definition and rest is None:
+            first = here if first is None else first.union(here)
+        else:
+            rest = here if rest is None else rest.union(here)
+    if first is None or (rest is not None and not rest.is_subset(first)):
+        return None
+    return first.coalesce()
+
+
+def ranges(domain: isl.Set, context: isl.Set) -> tuple[tuple[isl.PwAff, ...], tuple[isl.PwAff, ...]] | None:
+    """(first values, numbers of values) of the dimensions over the parameters; None if a first value has cases."""
+    starts, extents = [], []
+    for dim in range(polyhedra.dimensions(domain)):
+        first, last = polyhedra.value_range(domain, dim)
+        if first is None:
+            return None
+        starts.append(first)
+        extents.append(polyhedra.extent(first, last, context))
+    return tuple(starts), tuple(extents)
+
+
+def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) -> Statement:
+    def access(a: Access) -> Access:
+        if a.array != name:
+            return a
+        subscripts = tuple(
+            polyhedra.offset_dimension(statement.domain, dim, start) for dim, start in enumerate(starts)
+        )
+        space = statement.domain.get_space()
+        relation = polyhedra.rename_domain(polyhedra.relation(space, name, subscripts), statement.name)
+        return replace(a, relation=relation, subscripts=subscripts)
+
+    return replace(statement, write=access(statement.write), reads=tuple(map(access, statement.reads)))

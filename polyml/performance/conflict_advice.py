@@ -1,0 +1,42 @@
+"""What to do about misses: padding or packing where lines meet in few sets of a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from polyml.caches.analytic.set_conflicts import Walk
+from polyml.caches.simulator.trace import Reference
+from polyml.machines.cpu import CacheLevel
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A reference whose lines along a loop would fit a level, but not in the sets that they fall into. padding_bytes: by how much
+    longer its stride should be, 0: no length helps.
+    """
+
+    reference: Reference
+    loop: str
+    level: CacheLevel
+    lines: int
+    sets: int
+    stride_bytes: int
+    padding_bytes: int
+
+    def __str__(self) -> str:
+        where = f"L{self.level.level} has room for {self.sets * self.level.ways} of them there"
+        what = f"along {self.loop} {self.lines} lines, {self.stride_bytes} bytes apart, fall into {self.sets} sets: {where}"
+        if not self.padding_bytes:
+            return f"{what}; a copy of what is used again (pack) helps"
+        return f"{what}; {self.padding_bytes} bytes more between them (padding), or a copy of what is used again (pack), helps"
+
+
+def advice(walks: Sequence[Walk]) -> Iterator[Advice]:
+    """The nearest level alone that is too crowded, once for each reference and loop."""
+    for walk in walks:
+        crowded = next((k for k in range(len(walk.levels)) if walk.crowded(k)), None)
+        if crowded is not None:
+            level = walk.levels[crowded]
+            padding = walk.padding_bytes(crowded)
+            yield Advice(walk.reference, walk.loop, level, walk.lines, walk.sets[crowded], walk.stride_bytes, padding)

@@ -1,0 +1,101 @@
+"""Which roof bounds a form: operations over the peak, bytes over each bandwidth (Williams, Waterman and Patterson, "Roofline: an
+insightful visual performance model for multicore architectures", CACM 2009), for every level of caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyml.machines.descriptions import Cpu, Described, Figure
+from polyml.model.counting.operation_counts import instances, of_value
+from polyml.performance.cache_misses import Misses
+from polyml.performance.variants import Form
+
+IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that vectors are counted for
+
+
+@dataclass(frozen=True)
+class Roof:
+    """place: "f64" and other types of operations, or where bytes come from: "L2", ..., "memory". amount: operations, or bytes that
+    are fetched from there and written to it. rate: per second, None: not known. lanes: what part of the vectors' lanes the
+    operations use.
+    """
+
+    place: str
+    amount: int
+    rate: Figure | None
+    seconds: float | None
+    lanes: float = 1.0
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """operations: of all types. work: their roofs; traffic: those of bytes, nearest first."""
+
+    operations: int
+    work: tuple[Roof, ...]
+    traffic: tuple[Roof, ...]
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that the highest roof leaves; None where a rate is not known."""
+        work = [roof.seconds for roof in self.work]
+        moved = [roof.seconds for roof in self.traffic]
+        if None in (*work, *moved):
+            return None
+        return max([sum(work), *moved])
+
+    @property
+    def bound(self) -> str:
+        """The place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
+        if self.seconds is None:
+            return ""
+        slowest = max(self.traffic, key=lambda roof: roof.seconds, default=None)
+        is_moved = slowest is not None and slowest.seconds > sum(roof.seconds for roof in self.work)
+        return slowest.place if is_moved else "operations"
+
+    def intensity(self, place: str) -> float | None:
+        """Operations per byte moved; None where none is."""
+        moved = next((roof.amount for roof in self.traffic if roof.place == place), 0)
+        return self.operations / moved if moved else None
+
+
+def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:
+    """Of so many of the machine's threads."""
+    work = tuple(_work(form, sizes, machine, threads))
+    traffic = tuple(_traffic(misses, machine, threads))
+    return Roofline(sum(roof.amount for roof in work), work, traffic)
+
+
+def _work(form: Form, sizes: Mapping[str, int], machine: Cpu, threads: int):
+    total: dict[str, int] = {}
+    slots: dict[str, float] = {}  # of operations in lanes that could run in the same instructions
+    for name, statement in form.scop.statements.items():
+        runs = instances(statement, sizes)
+        for kind, count in of_value(statement.value).items():
+            widest = machine.machine.lanes(IN_LANES[kind]) if kind in IN_LANES else 1
+            lanes = max((n for own, n in form.lanes.items() if own == name or own.startswith(f"{name}_from_")), default=1)
+            total[kind] = total.get(kind, 0) + runs * count
+            slots[kind] = slots.get(kind, 0.0) + runs * count * widest / min(widest, lanes)
+    for kind, count in total.items():
+        rate = machine.peak(kind, threads)
+        if rate is None:  # of integers nothing is known: they are taken to be as fast as floats of their size
+            rate = machine.peak({"i32": "f32", "u32": "f32"}.get(kind, "f64"), threads)
+            rate = rate and rate.times(1, "estimate")
+        seconds = None if rate is None else slots[kind] / rate.value
+        yield Roof(kind, count, rate, seconds, count / slots[kind] if count else 1.0)
+
+
+def _traffic(misses: Misses, machine: Described, threads: int):
+    line = misses.levels[0].line_bytes
+    places = [f"L{level.level}" for level in misses.levels[1:]] + ["memory"]
+    for number, place in enumerate(places):
+        total = misses.total(number)
+        fetched, written = total.misses * line, total.written * line
+        read, update = machine.read(place, threads), machine.update(place, threads)
+        seconds = None
+        if read is not None:
+            back = 2 * written / update.value if update is not None else 2 * written / read.value
+            seconds = max(fetched - written, 0) / read.value + back
+        yield Roof(place, fetched + written, read, seconds)

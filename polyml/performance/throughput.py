@@ -1,0 +1,221 @@
+"""What a program's instructions take, by counting them: how often each stretch of straight code runs, and what units it keeps busy.
+
+The throughputs are those that vectors are chosen by (`codegen/analysis/cost_model.py`). A stretch takes what its busiest unit takes, or what its
+results wait for each other; a loop that starts takes START_CYCLES besides, and the elements that it keeps in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from types import MappingProxyType
+
+from polyml.codegen.analysis.cost_model import LATENCY_CYCLES, LOOP_CYCLES, Operation, Terms, index_names, operations
+from polyml.codegen.ir.accesses import AccessTable, reads_and_write
+from polyml.codegen.ir.array_layout import Placed, in_memory
+from polyml.codegen.ir.linexpr import Lin
+from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
+from polyml.model.core.scop import Access
+from polyml.performance.trip_counts import Site, executions
+
+START_CYCLES = 1.0  # of a loop: its bounds, mostly beside the work of others
+WIDE_BYTES = 32  # vectors beyond these take as long to load as two
+GATHERED, SCATTERED = 1.5, 2.5  # loads and stores of one lane on its own
+
+Around = tuple[Jam | Unroll, ...]
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """shared: of what threads share; alone: of the rest."""
+
+    alone: float
+    shared: float
+
+    def on(self, threads: int) -> float:
+        """Of so many threads, of which none waits."""
+        return self.alone + self.shared / threads
+
+
+def cycles(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
+    """Of the program where every element is in the first cache: an estimate."""
+    return cycles_of(executions(program, sizes, places), program, places, vector_bytes)
+
+
+def cycles_of(sites: Sequence[Site], program: Program, places: Mapping[str, Placed], vector_bytes: int) -> Cycles:
+    """The same of a program whose executions are known."""
+    table, found = AccessTable(program.scop.context), {False: 0.0, True: 0.0}
+    for site in sites:
+        found[site.is_shared] += _Stretch(program, table, places, vector_bytes, site).cycles
+    return Cycles(found[False], found[True])
+
+
+@dataclass(frozen=True)
+class _Touch:
+    """An access of an instance. lane: by how many elements the next lane is further; None: not by the same number."""
+
+    access: Access
+    subscripts: tuple[Lin, ...]
+    writes: bool
+    around: Around
+    lane: int | None
+    lanes: int
+
+
+class _Stretch:
+    def __init__(self, program: Program, table: AccessTable, places: Mapping[str, Placed], vector_bytes: int, site: Site):
+        self._program, self._table, self._places, self._site = program, table, places, site
+        self._wide = vector_bytes > WIDE_BYTES
+        self._var = site.node.var if isinstance(site.node, Loop) else None
+
+    @property
+    def cycles(self) -> float:
+        """Of all of its iterations and starts."""
+        site = self._site
+        inside, outside = self._terms(moving=True), self._terms(moving=False)
+        once = outside.per_iteration + (START_CYCLES if self._var is not None else 0.0)
+        return site.iterations * inside.per_iteration + site.starts * once
+
+    def _terms(self, moving: bool) -> Terms:
+        """Of what changes with the loop's iterations, or of what does not and is done before it or behind it."""
+        loads = stores = arithmetic = slow = 0.0
+        for touches in self._by_array().values():
+            read, written = self._places_of(touches, moving)
+            loads, stores = loads + read, stores + written
+        lanes = 1
+        for instance, around in self._site.instances:
+            lanes = max([lanes, *(jam.lanes for jam in around if isinstance(jam, Jam))])
+            for operation in operations(self._program.scop.statements[instance.statement].value):
+                moved = self._moved(operation, instance)
+                if (self._var is None or self._var in moved) is not moving:
+                    continue
+                copies = prod(node.count for node in around if node.var in moved)
+                arithmetic += operation.quick * copies
+                slow += operation.slow * copies
+        op, load, store = (0.5, 1.0, 1.0) if self._wide and lanes > 1 else (0.5, 0.5, 1.0)
+        return Terms(
+            arithmetic=arithmetic * op,
+            loads=loads * load,
+            stores=stores * store,
+            slow=slow * ((2.0 if self._wide else 1.0) if lanes > 1 else 0.6),
+            jumps=0.0,
+            issue=0.25 * (arithmetic + loads + stores),
+            waits=self._waits() if moving else 0.0,
+            loop=LOOP_CYCLES if moving and self._var is not None else 0.0,
+            instances=1,
+            used=1.0,
+        )
+
+    def _moved(self, operation: Operation, instance: Instance) -> frozenset[str]:
+        """The variables of loops and jams that the operation's value changes with."""
+        reads = self._program.scop.statements[instance.statement].reads
+        names = {name for index in operation.indices for name in index_names(index, instance)}
+        for number in operation.loads:
+            names |= frozenset().union(*(e.names for e in self._subscripts(reads[number], instance)), names)
+            names |= self._updated(reads[number], instance)
+        for node in reversed(self._around(instance)):
+            names |= node.base.names if node.var in names else frozenset()
+        return frozenset(names)
+
+    def _updated(self, read: Access, instance: Instance) -> frozenset[str]:
+        """All variables, where the element that is read is the one that the loop updates in place."""
+        write = self._program.scop.statements[instance.statement].write
+        is_it = write.array == read.array and self._subscripts(write, instance) == self._subscripts(read, instance)
+        around = self._around(instance)
+        return frozenset([*(node.var for node in around), *([self._var] if self._var else [])]) if is_it else frozenset()
+
+    def _around(self, instance: Instance) -> Around:
+        return next(around for each, around in self._site.instances if each is instance)
+
+    def _subscripts(self, access: Access, instance: Instance) -> tuple[Lin, ...]:
+        statement = self._program.scop.statements[instance.statement]
+        iterators = dict(zip(statement.iterators, instance.point))
+        return tuple(e.substitute(iterators) for e in self._table.subscripts(access))
+
+    # what is loaded and stored
+
+    def _by_array(self) -> dict[str, list[_Touch]]:
+        found: dict[str, list[_Touch]] = {}
+        for instance, around in self._site.instances:
+            statement = self._program.scop.statements[instance.statement]
+            accesses = reads_and_write(statement)
+            for position, access in enumerate(accesses):
+                if in_memory(self._program.scop.arrays[access.array]):
+                    touch = self._touch(access, self._subscripts(access, instance), position == len(statement.reads), around)
+                    found.setdefault(access.array, []).append(touch)
+        return found
+
+    def _touch(self, access: Access, subscripts: tuple[Lin, ...], writes: bool, around: Around) -> _Touch:
+        jam = next((node for node in around if isinstance(node, Jam) and node.lanes > 1), None)
+        if jam is None:
+            return _Touch(access, subscripts, writes, around, 0, 1)
+        place = self._places[access.array]
+        steps = [e.coefficient(jam.var) for e in subscripts]
+        lane = None if None in steps else sum(c * stride for c, stride in zip(steps, place.strides)) // place.element_bytes
+        return _Touch(access, subscripts, writes, around, lane, jam.lanes)
+
+    def _places_of(self, touches: Sequence[_Touch], moving: bool) -> tuple[float, float]:
+        """Loads and stores of vectors or numbers, of one array; each place once."""
+        read: dict[tuple, float] = {}
+        written: dict[tuple, float] = {}
+        for touch in touches:
+            moves = self._var is None or any(self._var in e.names for e in _first(touch.subscripts, touch.around))
+            if moves is not moving:
+                continue
+            side = written if touch.writes else read
+            for key in _copies(touch):
+                if touch.writes or key not in written:
+                    side[key] = _each(touch)
+        return sum(read.values()), sum(written.values())
+
+    # what waits
+
+    def _waits(self) -> float:
+        """Cycles that an iteration takes at least, since it needs what the one before computed."""
+        if self._var is None:
+            return 0.0
+        longest = 0.0
+        for instance, around in self._site.instances:
+            statement = self._program.scop.statements[instance.statement]
+            written = _first(self._subscripts(statement.write, instance), around)
+            read = [_first(self._subscripts(r, instance), around) for r in statement.reads if r.array == statement.write.array]
+            costs = operations(statement.value)
+            times = prod(node.count for node in around if isinstance(node, Unroll))
+            if not any(self._var in e.names for e in written):
+                if written in read:
+                    longest += LATENCY_CYCLES * times
+                continue
+            before = {self._var: Lin(((self._var, 1),), -self._site.node.step)}
+            earlier = tuple(e.substitute(before) for e in written)
+            if earlier in read:
+                longest += sum(LATENCY_CYCLES * o.quick + 1.6 * o.slow for o in costs) * times
+        return longest
+
+
+def _first(subscripts: tuple[Lin, ...], around: Around, offsets: Mapping[str, int] = MappingProxyType({})) -> tuple[Lin, ...]:
+    """Of the first of the iterations that run together, or of the one so much further."""
+    for node in reversed(around):
+        value = {node.var: node.base + offsets.get(node.var, 0)}
+        subscripts = tuple(e.substitute(value) for e in subscripts)
+    return subscripts
+
+
+def _copies(touch: _Touch) -> Iterator[tuple]:
+    """What tells the places of all copies of an access apart."""
+    moved = [node for node in touch.around if any(node.var in e.names for e in touch.subscripts)]
+    ranges = [range(0, node.count * _lanes(node), _lanes(node)) for node in moved]
+    for offsets in product(*ranges):
+        yield _first(touch.subscripts, touch.around, dict(zip((node.var for node in moved), offsets)))
+
+
+def _lanes(node: Jam | Unroll) -> int:
+    return node.lanes if isinstance(node, Jam) else 1
+
+
+def _each(touch: _Touch) -> float:
+    """Loads or stores of one vector."""
+    if touch.lane in (0, 1, -1):
+        return 1.0
+    return touch.lanes * (SCATTERED if touch.writes else GATHERED)

@@ -1,0 +1,127 @@
+"""How often each loop of a program starts and iterates, and how often each condition holds: by running the loops alone."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyml.caches.simulator.state_layout import counter
+from polyml.codegen.ir.array_layout import Placed
+from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, substitute
+from polyml.codegen.llvm import builder
+from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.machines import cpu
+from polyml.runtime.loading.load import assemble_together, load
+
+ENTRY = "polyml_executions"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Straight code: the instances that a loop, a condition or the program holds in no loop or condition further in.
+
+    node: that loop or condition, None for the program. instances: each with the jams and unrolled loops around it, outermost
+    first: also those around the node, since it runs once for all of their iterations. is_shared: whether threads may share a
+    loop around. starts: how often the node is come to. iterations: how often the code runs.
+    """
+
+    node: Loop | Guard | None
+    instances: tuple[tuple[Instance, tuple[Jam | Unroll, ...]], ...]
+    is_shared: bool
+    starts: int
+    iterations: int
+
+
+def executions(program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed]) -> tuple[Site, ...]:
+    """Of the program for these sizes, on one thread; places: of its arrays."""
+    sites, nodes = [], [*_holders(program.body)]
+    counts = _counted(program, [node for node, _ in nodes], sizes, places)
+    held = [(None, (), program.body, (1, 1)), *((node, path, node.body, row) for (node, path), row in zip(nodes, counts))]
+    for node, path, body, row in held:
+        around = tuple(other for other in path if isinstance(other, (Jam, Unroll)))
+        is_shared = any(isinstance(other, Loop) and other.parallel and not other.partial for other in (*path, node))
+        sites.append(Site(node, tuple(_straight(body, around)), is_shared, *map(int, row)))
+    return tuple(site for site in sites if site.instances)
+
+
+def _holders(nodes: tuple[Node, ...], path: tuple[Node, ...] = ()) -> Iterator[tuple[Loop | Guard, tuple[Node, ...]]]:
+    """Loops and conditions, each with what is around it, outer before inner."""
+    for node in nodes:
+        if isinstance(node, (Loop, Guard)):
+            yield node, path
+        if not isinstance(node, Instance):
+            yield from _holders(node.body, (*path, node))
+
+
+def _straight(nodes: tuple[Node, ...], around: tuple[Jam | Unroll, ...]) -> Iterator[tuple[Instance, tuple[Jam | Unroll, ...]]]:
+    for node in nodes:
+        if isinstance(node, Instance):
+            yield node, around
+        elif isinstance(node, (Jam, Unroll)):
+            yield from _straight(node.body, (*around, node))
+
+
+def _counted(program: Program, nodes: Sequence[Loop | Guard], sizes: Mapping[str, int], places: Mapping[str, Placed]) -> np.ndarray:
+    """By loop and condition, how often it is come to and how often its body runs."""
+    counts = np.zeros((len(nodes), 2), np.int64)
+    body = _Counting(program, sizes, places, {id(node): number for number, node in enumerate(nodes)})
+    text = builder.text(body.define(program.body))
+    host = cpu.host()
+    code = load(assemble_together([text], cpu=host.cpu_name, features=host.features), ENTRY)
+    ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(ENTRY))(counts.ctypes.data)
+    return counts
+
+
+class _Counting(Numbered):
+    """The loops, which compute nothing but their bounds. numbers: of loops and conditions, by identity."""
+
+    def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
+        super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %counters)")
+        self._numbers, self._copies = dict(numbers), []
+        self.values = _Nothing()
+
+    def nodes(self, nodes: tuple[Node, ...]) -> None:
+        """Copies of unrolled loops have their numbers."""
+        for node in nodes:
+            if not isinstance(node, Unroll):
+                super().nodes((node,))
+                continue
+            for place in range(node.count):
+                copy = tuple(substitute(inside, {node.var: node.base + place}) for inside in node.body)
+                self._copies.append(copy)  # which keeps its identity
+                pairs = zip(_holders(node.body), _holders(copy))
+                self._numbers |= {id(made): self._numbers[id(origin)] for (origin, _), (made, _) in pairs}
+                self.nodes(copy)
+
+    def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> None:
+        """Loops of straight code are counted without running."""
+        number = self._numbers[id(node)]
+        counter(self.fn, "%counters", 2 * number)
+        if any(True for _ in _holders(node.body)):
+            super().loop(node)
+        else:
+            counter(self.fn, "%counters", 2 * number + 1, self.iterations(node, *self.bounds(node)))
+
+    def guard(self, node: Guard) -> None:
+        """Of iterations that run together the first decides."""
+        number, condition = self._numbers[id(node)], node.condition
+        for jam in reversed(self.jams):
+            condition = condition.rebuild(lambda e: e.substitute({jam.var: jam.base}))
+        counter(self.fn, "%counters", 2 * number)
+        holds = self.fn.emit(f"zext i1 {self.condition(condition)} to i64")
+        counter(self.fn, "%counters", 2 * number + 1, holds)
+        if any(True for _ in _holders(node.body)):
+            super().guard(replace(node, condition=condition))
+
+
+class _Nothing:
+    """In place of what evaluates statements."""
+
+    def instance(self, node: Instance) -> None:
+        pass
+
+    def begin_scans(self, nodes: tuple[Node, ...]) -> None:
+        pass

@@ -1,0 +1,102 @@
+"""The orders in which a kernel's instances run that a report compares: the source's, tiled as asked, and polyml's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyml.codegen.astgen.build import build
+from polyml.codegen.ir.program import Jam, Program, with_paths
+from polyml.config import Options
+from polyml.errors import ConfigError
+from polyml.frontend.syntax import ArgType, Kernel
+from polyml.model.core.scop import Scop
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.storage.size_classes import Sizes
+from polyml.schedule.script.file import Saved
+from polyml.schedule.script.schedule import Schedule
+from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node
+
+
+@dataclass(frozen=True)
+class Form:
+    """name: "source", "tiled 32, 32", "polyml" or "given". program: the loops that run; lanes: by statement, the most of its iterations
+    that share a vector.
+    """
+
+    name: str
+    scop: Scop = field(repr=False)
+    tree: isl.Schedule = field(repr=False)
+    program: Program = field(repr=False)
+    lanes: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the compiler is asked for: types and layouts of the arguments, sizes to choose by. given: the schedule, where it is not
+    to be looked for.
+    """
+
+    kernel: Kernel
+    types: tuple[ArgType, ...]
+    layouts: tuple[str, ...]
+    sizes: Sizes
+    options: Options
+    alone: Callable[[], AbstractContextManager]
+    given: Saved | None = None
+
+
+def forms(call: Call, tile: Sequence[int] = ()) -> Iterator[Form]:
+    """tile: sizes of tiles of the source's loops that are around each other, outermost first. Raises ConfigError where there are
+    fewer of these, IllegalSchedule where tiles break a dependence.
+    """
+    source = pipeline.source_order(call.kernel, call.types, call.options)
+    yield Form("source", source.scop, source.scop.schedule, source, _lanes(source))
+    if tile:
+        yield _tiled(call, tuple(tile))
+    compiled = pipeline.compile(call.kernel, call.types, call.layouts, call.options, False, call.sizes, given=call.given)
+    yield form_of("polyml" if call.given is None else "given", compiled)
+
+
+def form_of(name: str, compiled: pipeline.Compiled) -> Form:
+    """What runs."""
+    program = compiled.program
+    return Form(name, compiled.scop, compiled.schedule, program, _lanes(program), compiled.artifact.notes)
+
+
+def source_schedule(call: Call) -> Schedule:
+    """The source's order, for steps to go on from."""
+    return pipeline.schedule_of(call.kernel, call.types, call.layouts, call.options, call.sizes, "source", call.alone)
+
+
+def _tiled(call: Call, tile: tuple[int, ...]) -> Form:
+    schedule = source_schedule(call)
+    chain = _chain(schedule.loops)
+    if len(chain) < len(tile):
+        found = f"its loops around each other are {', '.join(chain)}" if chain else "it has no loops"
+        raise ConfigError(f"there are {len(tile)} tile sizes and {len(chain)} loops of {call.kernel.name} to tile", notes=[found])
+    schedule = schedule.tile(dict(zip(chain, tile)))
+    scop = schedule.problem.scop
+    program = build(scop, schedule.tree, schedule.problem.reductions)
+    return Form(f"tiled {', '.join(map(str, tile))}", scop, schedule.tree, program, _lanes(program))
+
+
+def _chain(node: Node) -> list[str]:
+    """The names of loops around each other and nothing else, of the nest with most of them, the first of those."""
+    if isinstance(node, Leaf):
+        return []
+    if isinstance(node, Block):
+        return max((_chain(part.body) for part in node.parts), key=len, default=[])
+    return [node.name, *(_chain(node.body) if isinstance(node.body, Loop) else [])]
+
+
+def _lanes(program: Program) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for instance, path in with_paths(program.body):
+        lanes = max((jam.lanes for jam in path if isinstance(jam, Jam)), default=1)
+        found[instance.statement] = max(found.get(instance.statement, 1), lanes)
+    return found

@@ -1,0 +1,124 @@
+"""Which of the source's loops may run in lanes, how references move as each runs, and what lanes would gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.caches.simulator.trace import Reference
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed
+from polyml.errors import IllegalSchedule, ScheduleError
+from polyml.model.core.scop import Access, Scop
+from polyml.model.counting.operation_counts import of_value
+from polyml.polyhedra import iterator_coefficients
+from polyml.schedule.script import transforms
+from polyml.schedule.script.schedule import Schedule
+from polyml.schedule.tree import loop_tree
+from polyml.schedule.tree.loop_tree import Loop
+
+SAME, NEXT, BACK, APART, UNEVEN = "same", "contiguous", "reversed", "strided", "uneven"
+
+
+@dataclass(frozen=True)
+class Move:
+    """From one iteration of a loop to the next. kind: "same" element, "contiguous", "reversed", "strided", or "uneven", where
+    that is not always as far; bytes is then None.
+    """
+
+    reference: Reference
+    kind: str
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """loop: how it is called. reason: why it may not run in lanes, "" where it may. efficiency: of as many lanes as a vector has,
+    an estimate: a strided or uneven access takes an instruction for each lane, others one for all, those of the same element none.
+    """
+
+    loop: str
+    reason: str
+    moves: tuple[Move, ...]
+    efficiency: float
+
+    @property
+    def is_legal(self) -> bool:
+        return not self.reason
+
+
+def lanes(source: Schedule, places: Mapping[str, Placed], vector_bytes: int) -> tuple[Lanes, ...]:
+    """Of each loop of the source's order, outer loops first. places: of the arrays in memory."""
+    tree, scop = source.loops, source.problem.scop
+    found = []
+    for address in transforms.addresses(tree):
+        loop = transforms.at(tree, transforms.find(tree, address))
+        moves = tuple(_moves(scop, loop, places))
+        found.append(Lanes(address, _refusal(source, address), moves, _efficiency(scop, loop, moves, vector_bytes)))
+    return tuple(found)
+
+
+def _refusal(source: Schedule, address: str) -> str:
+    """Why the loop's iterations may not run together: the source's order is legal as it is."""
+    problem = source.problem
+    try:
+        asked = transforms.asking(source.loops, address, vectorize=True)
+        problem.prove_asked(loop_tree.write(problem.scop.domain, asked))
+    except (IllegalSchedule, ScheduleError) as refused:
+        return refused.message
+    return ""
+
+
+def _moves(scop: Scop, loop: Loop, places: Mapping[str, Placed]) -> Iterator[Move]:
+    for piece in loop_tree.pieces(loop.member):
+        statement = scop.statements[piece.domain().get_tuple_name()]
+        counted = counted_by(piece)
+        for position, access in enumerate(reads_and_write(statement)):
+            if access.array in places:
+                reference = Reference(statement.name, position, access.array, position == len(statement.reads))
+                yield _move(reference, access, places[access.array], counted, scop.arrays[access.array].element.size_bytes)
+
+
+def counted_by(member: isl.PwAff) -> tuple[int, int] | None:
+    """(the iterator that a loop counts, 1 or -1); None for another loop."""
+    rows = set(iterator_coefficients(member))
+    if len(rows) != 1:
+        return None
+    moving = [(k, c) for k, c in enumerate(rows.pop()) if c]
+    return moving[0] if len(moving) == 1 and abs(moving[0][1]) == 1 else None
+
+
+def _move(reference: Reference, access: Access, place: Placed, counted: tuple[int, int] | None, element_bytes: int) -> Move:
+    steps = set() if counted is None else {
+        counted[1] * sum(row[counted[0]] * stride for row, stride in zip(rows, place.strides)) for rows in _rows(access)
+    }  # fmt: skip
+    if len(steps) != 1:
+        return Move(reference, UNEVEN, None)
+    (step,) = steps
+    kinds = {0: SAME, element_bytes: NEXT, -element_bytes: BACK}
+    return Move(reference, kinds.get(step, APART), step)
+
+
+def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """The iterators' coefficients in all subscripts, in each combination of their pieces."""
+    def extend(done: tuple[tuple[int, ...], ...], left) -> Iterator[tuple[tuple[int, ...], ...]]:
+        if not left:
+            yield done
+            return
+        for row in left[0]:
+            yield from extend((*done, row), left[1:])
+
+    yield from extend((), access.coefficients)
+
+
+def _efficiency(scop: Scop, loop: Loop, moves: tuple[Move, ...], vector_bytes: int) -> float:
+    """Instructions of single iterations over those of vectors, as a part of the lanes."""
+    names = {piece.domain().get_tuple_name() for piece in loop_tree.pieces(loop.member)}
+    widest = max((scop.arrays[scop.statements[name].write.array].element.size_bytes for name in names), default=8)
+    count = max(1, vector_bytes // widest)
+    work = sum(sum(of_value(scop.statements[name].value).values()) for name in names)
+    single = work + len(moves)
+    together = work + sum(count if move.kind in (APART, UNEVEN) else move.kind != SAME for move in moves)
+    return min(1.0, single / together) if together else 1.0

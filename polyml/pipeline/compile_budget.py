@@ -1,0 +1,61 @@
+"""How much work one compilation may take: isl's operations and the size of what is generated, in place of a clock.
+
+The same budget gives the same code on every machine, and about `seconds` of compilation on one core of a recent one.
+
+    model       domains, dependences, reductions           past it: the source's order, no dependences
+    search      schedules, pieces, code of every way       past it: the source's order
+    last        code of the source's order                 past it: plain Python
+    nodes       of a program in which vectors are sought   past it: fewer tiles and copies, at last no vectors
+    copies      of statements that LLVM is given           the same
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from polyml.codegen.ir.program import CannotRunTogether, Jam, Node, Program, Unroll, every, with_paths
+
+OPERATIONS_PER_SECOND = 800_000  # of isl, a careful figure; half is for the model, half for the search
+LAST_PER_SECOND = 100_000
+NODES_PER_SECOND = 60
+COPIES_PER_SECOND = 1_500
+
+
+class TooMuchCode(CannotRunTogether):
+    """A program is larger than the budget allows; one without tiles, copies or vectors may not be."""
+
+
+@dataclass(frozen=True)
+class CompileBudget:
+    seconds: int
+
+    @property
+    def model(self) -> int:
+        return self.seconds * OPERATIONS_PER_SECOND // 2
+
+    @property
+    def search(self) -> int:
+        return self.seconds * OPERATIONS_PER_SECOND // 2
+
+    @property
+    def last(self) -> int:
+        return self.seconds * LAST_PER_SECOND
+
+    def check_nodes(self, program: Program) -> None:
+        """Raise TooMuchCode for a program too large to look for vectors in."""
+        _check(sum(1 for _ in every((*program.before, *program.body))), self.seconds * NODES_PER_SECOND, "loops and statements")
+
+    def check_copies(self, program: Program) -> None:
+        """Raise TooMuchCode for more copies of statements than LLVM shall be given."""
+        nodes = (*program.before, *program.body)
+        _check(sum(_copies(path) for _, path in with_paths(nodes)), self.seconds * COPIES_PER_SECOND, "copies of statements")
+
+
+def _copies(path: tuple[Node, ...]) -> int:
+    return prod(node.count for node in path if isinstance(node, (Jam, Unroll)))
+
+
+def _check(found: int, most: int, what: str) -> None:
+    if found > most:
+        raise TooMuchCode(f"{found:,} {what}, for which the compile budget does not suffice")

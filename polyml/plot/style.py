@@ -1,0 +1,109 @@
+"""Colours of the pictures, light and dark, as style sheets: what follows the reader's colour scheme has classes, not colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from polyml.plot.svg import Svg, document, text
+
+ROOT = "polyml-systolic"  # class of every picture: style sheets of pictures in a page are the whole page's
+MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+CHARACTER = 7.3  # pixels of one that is 12 high
+
+COLOURS = {  # in light and in dark; of units the fill and the border
+    "paper": ("#ffffff", "#14181d"),
+    "ink": ("#1b1f24", "#e7ebef"),
+    "faint": ("#59636e", "#9aa5b1"),
+    "line": ("#c3cad1", "#434c56"),
+    "idle": ("#f4f6f8", "#1c2127"),
+    "idle border": ("#d5dade", "#363e47"),
+    "active": ("#d8eafb", "#16395a"),
+    "active border": ("#3d7fb8", "#5aa5e0"),
+    "preload": ("#fcedc8", "#4a3a10"),
+    "preload border": ("#b98a1d", "#d3a63a"),
+    "drain": ("#d9f1de", "#173f25"),
+    "drain border": ("#3f8f56", "#5fbf7b"),
+}
+ELEMENTS = (  # of elements by their lanes, again from the first where there are more
+    ("#a1400d", "#ffa478"), ("#0a5c85", "#7cc7f2"), ("#2d6b2d", "#8fd88f"),
+    ("#6f2f86", "#dda5f0"), ("#7a5b00", "#e0c060"), ("#a3265b", "#ff9abf"),
+)  # fmt: skip
+LANES = len(ELEMENTS)
+ACCENT = ELEMENTS[1]
+PHASES = {"active": "runs an instance", "idle": "idle", "preload": "shifted in", "drain": "shifted out"}
+
+
+@dataclass(frozen=True)
+class Palette:
+    """What the colours are in light or in dark."""
+
+    colours: dict[str, str]
+    lanes: tuple[str, ...]
+    accent: str
+
+    @staticmethod
+    def of(scheme: int) -> Palette:
+        colours = {name: both[scheme] for name, both in COLOURS.items()}
+        return Palette(colours, tuple(both[scheme] for both in ELEMENTS), ACCENT[scheme])
+
+
+LIGHT, DARK = Palette.of(0), Palette.of(1)
+
+
+def style() -> str:
+    rules, dark = _rules(LIGHT), _rules(DARK)
+    return f"<style>{rules}@media (prefers-color-scheme: dark){{{dark}}}</style>"
+
+
+def variables(palette: Palette) -> str:
+    """The colours of a page, as it calls them."""
+    named = {name: palette.colours[name] for name in ("paper", "ink", "faint", "line")} | {"accent": palette.accent}
+    return " ".join(f"--{name}: {colour};" for name, colour in named.items())
+
+
+def _rules(palette: Palette) -> str:
+    colours = palette.colours
+    rules = {
+        ".paper": f"fill:{colours['paper']}",
+        "text": f"fill:{colours['ink']}",
+        ".faint": f"fill:{colours['faint']}",
+        ".line": f"stroke:{colours['line']};fill:none",
+        ".axis": f"stroke:{colours['faint']};fill:none",
+        ".wire": f"stroke:{colours['line']};fill:none;stroke-width:1",
+        ".mono": f"font-family:{MONOSPACE}",
+        ".held": "opacity:.75",
+        ".edge": "font-weight:bold",
+        ".halo": f"paint-order:stroke;stroke:{colours['paper']};stroke-width:7px;stroke-linejoin:round",
+        ".on-dark": "fill:#ffffff",
+        ".on-light": "fill:#14181d",
+        ".now": f"stroke:{colours['ink']};stroke-width:1.5",
+    }
+    for phase in PHASES:
+        fill, border = colours[phase], colours[f"{phase} border"]
+        rules[f".{phase}>rect"] = f"fill:{fill};stroke:{border}"
+        rules[f".bar.{phase}"] = f"fill:{border}"
+    for number, colour in enumerate(palette.lanes):
+        rules[f".s{number}"] = f"fill:{colour}"
+        rules[f".on.w{number}"] = f"stroke:{colour};stroke-width:2"
+    return "".join(f".{ROOT} {selector}{{{rule}}}" for selector, rule in rules.items())
+
+
+def heading(title: str, caption: str) -> list[str]:
+    return [text(14, 22, title, "title", size=15, bold=True), text(14, 41, caption, "caption faint", size=13)]
+
+
+def picture(parts: Iterable[str], width: float, height: float, label: str, kind: str, role: str = "img") -> Svg:
+    """label: what it shows, as its accessible name. kind: a class."""
+    paper = f'<rect class="paper" width="{width:g}" height="{height:g}"/>'
+    return document([style(), paper, *parts], width, height, attributes=f' class="{ROOT} {kind}"', label=label, role=role)
+
+
+def heading_width(title: str, caption: str) -> float:
+    """About, with the picture's margins."""
+    return 28 + 0.55 * max(15 * len(title), 13 * len(caption))
+
+
+def lane(number: int) -> int:
+    """Of the colours."""
+    return number % LANES

@@ -1,0 +1,163 @@
+"""Elements of sets and relations: all of them, a least one, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.polyhedra.parameters import fix, without_sizes
+from polyml.polyhedra.spaces import parameter_names, tuple_names
+from polyml.polyhedra.unions import pieces
+
+_D = isl.dim_type
+
+Instance = tuple[str, tuple[int, ...]]
+
+
+def points(value, **sizes: int) -> set:
+    """Every element for the given sizes: {("S", (1, 2)), ...}, and for a relation {(("S", (1, 2)), ("A", (3,))), ...}.
+
+    value: Set, Map, UnionSet or UnionMap, finite once the sizes are given. A parameter that gets no size must not
+    matter: it is projected out.
+    """
+    if isinstance(value, (isl.Map, isl.UnionMap)):
+        value = value.wrap()
+    return {found for piece in pieces(value) for found in _piece_points(piece, sizes)}
+
+
+def _piece_points(piece: isl.Set, sizes: Mapping[str, int]) -> Iterator:
+    fixed = fix(piece, sizes)
+    fixed = fixed.project_out(_D.param, 0, fixed.dim(_D.param))
+    if not fixed.is_bounded():
+        raise ValueError(f"not finite for the sizes {dict(sizes)}: {piece}")
+    found: list[tuple[int, ...]] = []
+    dims = fixed.dim(_D.set)
+    fixed.foreach_point(lambda p: found.append(_coordinates(p, dims)))
+    label = _labeller(piece.get_space())
+    return (label(coordinates) for coordinates in found)
+
+
+def _coordinates(point: isl.Point, dims: int) -> tuple[int, ...]:
+    return tuple(point.get_coordinate_val(_D.set, k).to_python() for k in range(dims))
+
+
+def _labeller(space: isl.Space):
+    names = tuple_names(space)
+    if len(names) == 1:
+        return lambda c: (names[0], c)
+    split = space.unwrap().dim(_D.in_)
+    return lambda c: ((names[0], c[:split]), (names[1], c[split:]))
+
+
+def instance_text(instance: Instance) -> str:
+    """("S", (1, 2)) -> "S[1, 2]"."""
+    name, coordinates = instance
+    return f"{name}[{', '.join(map(str, coordinates))}]"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One concrete element. instances: one for a set, source and sink for a relation. sizes: the parameters' values."""
+
+    instances: tuple[Instance, ...]
+    sizes: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        text = " -> ".join(instance_text(i) for i in self.instances)
+        return text if not self.sizes else f"{text} with {', '.join(f'{n} = {v}' for n, v in self.sizes)}"
+
+
+def witness(value) -> Witness | None:
+    """A smallest element, with smallest sizes first: of all sizes the lexicographically least, then of the elements.
+
+    value: Set, Map, UnionSet or UnionMap. None when it is empty. Where no least one exists (unbounded below), some
+    element is given.
+    """
+    if isinstance(value, (isl.Map, isl.UnionMap)):
+        value = value.wrap()
+    best = None
+    for piece in pieces(value):
+        if piece.is_empty():
+            continue
+        found = _piece_witness(piece)
+        if best is None or _size_order(found) < _size_order(best):
+            best = found
+    return best
+
+
+def _size_order(found: Witness) -> tuple:
+    return (sum(abs(v) for _, v in found.sizes), found.instances)
+
+
+def _piece_witness(piece: isl.Set) -> Witness:
+    names = parameter_names(piece)
+    flat = piece.move_dims(_D.set, 0, _D.param, 0, len(names)) if not piece.get_space().is_wrapping() else None
+    if flat is None:
+        flat = piece.flatten().move_dims(_D.set, 0, _D.param, 0, len(names))
+    values = _coordinates(_least(flat), flat.dim(_D.set))
+    sizes = tuple((n, v) for n, v in zip(names, values) if piece.involves_dims(_D.param, names.index(n), 1))
+    found = _labeller(piece.get_space())(values[len(names) :])
+    return Witness(found if isinstance(found[0], tuple) else (found,), sizes)
+
+
+def _least(flat: isl.Set) -> isl.Point:
+    """The lexicographically least point of a set that has some, or some point where there is no least one. Alternatives have
+    one each: isl would compare them as sets.
+    """
+    dims = flat.dim(_D.set)
+    try:
+        least = [isl.Set.from_basic_set(basic).lexmin().sample_point() for basic in flat.get_basic_sets() if not basic.is_empty()]
+        found = min(least, key=lambda point: () if point.is_void() else _coordinates(point, dims))
+    except isl.Error as error:
+        if "unbounded" not in str(error):
+            raise
+        return flat.sample_point()
+    return flat.sample_point() if found.is_void() else found  # isl may lose it where several divisions meet
+
+
+def text(value) -> str:
+    """A set or relation for people: one line per pair of names, the common parameters left out.
+
+        S0[i] -> S1[j] : 0 <= i < N and j = i
+    """
+    lines = []
+    for piece in pieces(value):
+        full = str(piece.coalesce())
+        lines.append(full[full.index("{") + 1 : full.rindex("}")].strip())
+    return "\n".join(lines) if lines else "(empty)"
+
+
+def first_image(relation: isl.Map, domain: isl.Set) -> tuple[int, ...]:
+    """The element of { S[i] -> A[e] } for the lexicographically first of { S[i] }."""
+    image = domain.lexmin().apply(relation)
+    return _coordinates(image.sample_point(), image.dim(_D.set))
+
+
+def only_point(values: isl.Set) -> tuple[int, ...] | None:
+    """The one that a set has for all sizes; None where it has several or none.
+
+    >>> only_point(isl.Set("[N] -> { [i, j] : 0 <= i < N and i < 1 and j = 3 }")), only_point(isl.Set("[N] -> { [N] }"))
+    ((0, 3), None)
+    """
+    known = without_sizes(values)
+    if known.is_empty() or not known.is_singleton():
+        return None
+    return _coordinates(known.sample_point(), known.dim(_D.set))
+
+
+def few_points(values: isl.Set, most: int) -> tuple[tuple[int, ...], ...]:
+    """Those that a set has for all sizes, in order; () where there are more of them, or none.
+
+    >>> few_points(isl.Set("[N] -> { [i, N - N] : 0 <= i < 2 or i = N and 3 < N < 5 }"), 3)
+    ((0, 0), (1, 0), (4, 0))
+    """
+    found, rest = [], without_sizes(values)
+    while not rest.is_empty():
+        if len(found) == most:
+            return ()
+        point = rest.sample_point()
+        found.append(_coordinates(point, rest.dim(_D.set)))
+        rest = rest.subtract(isl.Set.from_point(point))
+    return tuple(sorted(found))

@@ -1,0 +1,238 @@
+"""Piecewise affine expressions { S[i] -> [(e)] }."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+
+import islpy as isl
+
+from polyml.polyhedra.isl_context import CONTEXT
+from polyml.polyhedra.parameters import sizes_set
+from polyml.polyhedra.spaces import dimension, rename_domain
+
+_D = isl.dim_type
+
+
+def used_iterators(value: isl.PwAff) -> tuple[int, ...]:
+    """The positions of the iterators that { S[i, j] -> [(i // 2 + N)] } depends on: (0,)."""
+    return tuple(k for k in range(value.dim(_D.in_)) if value.involves_dims(_D.in_, k, 1))
+
+
+def iterator_coefficients(value: isl.PwAff) -> list[tuple[int | Fraction, ...]]:
+    """Of each piece { S[i, j] -> [(2i + j/2 + N)] } the coefficients of the iterators: (2, 1/2)."""
+    found: list[tuple[int | Fraction, ...]] = []
+    count = value.dim(_D.in_)
+
+    def piece(_: isl.Set, aff: isl.Aff) -> None:
+        found.append(tuple(_number(aff.get_coefficient_val(_D.in_, k)) for k in range(count)))
+
+    value.foreach_piece(piece)
+    return found
+
+
+def _number(value: isl.Val) -> int | Fraction:
+    return value.to_python() if value.is_int() else Fraction(str(value))
+
+
+def members(band: isl.MultiUnionPwAff) -> list[dict[str, str | None]]:
+    """Of each value of a tuple: statement -> the one iterator that it is, perhaps shifted or negated; None if it is not."""
+    found = []
+    for k in range(band.dim(_D.set)):
+        parts = band.get_at(k).get_pw_aff_list()
+        member: dict[str, str | None] = {}
+        for piece in (parts.get_at(n) for n in range(parts.n_pw_aff())):
+            space, steps = piece.domain().get_space(), iterator_coefficients(piece)
+            single = len(steps) == 1 and sum(map(abs, steps[0])) == 1
+            position = next(d for d, c in enumerate(steps[0]) if c) if single else None
+            member[space.get_tuple_name(_D.set)] = None if position is None else space.get_dim_name(_D.set, position)
+        found.append(member)
+    return found
+
+
+def single(value: isl.PwAff) -> isl.PwAff | None:
+    """The affine expression of a PwAff that has only one, for all parameters; None if it has several."""
+    value = value.coalesce()
+    return value.get_pieces()[0][1].to_pw_aff() if value.n_piece() == 1 else None
+
+
+def _constant(value: int) -> isl.PwAff:
+    """{ [(value)] } without parameters."""
+    return isl.PwAff.val_on_domain(isl.Set.universe(isl.Space.params_alloc(CONTEXT, 0)), isl.Val(value))
+
+
+def is_affine(value: isl.PwAff) -> bool:
+    """Whether { S[i] -> [(e)] } is of one piece that rounds no quotient."""
+    return value.n_piece() == 1 and not any(aff.dim(_D.div) for _, aff in value.get_pieces())
+
+
+def divisions(value: isl.Aff) -> list[isl.Aff]:
+    """The rounded quotients in { S[i] -> [(e)] }."""
+    return [value.get_div(k).floor() for k in range(value.dim(_D.div))]
+
+
+def has_division(value: isl.UnionPwAff) -> bool:
+    """Whether { S[i] -> [(e)] } rounds a quotient anywhere."""
+    listed = value.get_pw_aff_list()
+    expressions = (aff for k in range(listed.n_pw_aff()) for _, aff in listed.get_at(k).get_pieces())
+    return any(aff.dim(_D.div) > 0 for aff in expressions)
+
+
+def before_rounding(value: isl.UnionPwAff) -> tuple[isl.UnionPwAff, ...]:
+    """Each { S[i] -> [(e)] } of { S[i] -> [(c + t*floor(e/d) + t*floor(f/d))] } where c, which has parameters alone, t > 0 and d
+    are the same for all instances: the value does not fall where none of them does. () for other expressions.
+
+    >>> before_rounding(isl.UnionPwAff("{ S[i] -> [(4*floor((i + 1)/4))] }"))
+    (UnionPwAff("{ S[i] -> [(1 + i)] }"),)
+    """
+    listed = value.get_pw_aff_list()
+    found, around = [], set()
+    for pieces in (listed.get_at(k).get_pieces() for k in range(listed.n_pw_aff())):
+        for where, aff in pieces:
+            if any(not aff.get_coefficient_val(_D.in_, k).is_zero() for k in range(aff.dim(_D.in_))):
+                return ()
+            rounded = [(_number(aff.get_coefficient_val(_D.div, k)), aff.get_div(k)) for k in range(aff.dim(_D.div))]
+            rest = [aff.get_constant_val(), *(aff.get_coefficient_val(_D.param, k) for k in range(aff.dim(_D.param)))]
+            around |= {(*map(_number, rest), _number(e.get_denominator_val())) for times, e in rounded if times}
+            found.append((None if len(pieces) == 1 else where, [(times, e) for times, e in rounded if times]))
+    least = min((times for _, rounded in found for times, _ in rounded), default=0)
+    if len(around) != 1 or least <= 0 or any(times % least for _, rounded in found for times, _ in rounded):
+        return ()
+    divisor = isl.Val(around.pop()[-1])
+    terms = [[_whole(where, e, divisor) for times, e in rounded for _ in range(times // least)] for where, rounded in found]
+    if len({*map(len, terms)}) > 1:
+        return ()
+    return tuple(reduce(isl.UnionPwAff.union_add, each) for each in zip(*terms))
+
+
+def _whole(where: isl.Set | None, quotient: isl.Aff, divisor: isl.Val) -> isl.UnionPwAff:
+    """{ S[i] -> [(divisor * quotient)] : where }"""
+    value = quotient.scale_val(divisor)
+    return isl.UnionPwAff.from_pw_aff(value.to_pw_aff() if where is None else isl.PwAff.alloc(where, value))
+
+
+def on_piece(value: isl.PwAff, piece: isl.Set) -> isl.PwAff:
+    """{ S[i] -> [(e)] } as it is for some { S[i] }, without cases that none of them has."""
+    return value.gist(piece).coalesce() if value.n_piece() > 1 else value
+
+
+def on_domain(value: isl.PwAff, domain: isl.Set) -> isl.PwAff:
+    """{ [] -> [(e)] } over the parameters as { S[i] -> [(e)] }."""
+    return value.insert_domain(domain.get_space().align_params(value.get_space()))
+
+
+def values_onto(relation: isl.Map, dims: Sequence[int], name: str) -> tuple[isl.PwAff, ...]:
+    """{ S[i, j, k] -> A[e, f] } as { name[i, k] -> [(e)] }, { name[i, k] -> [(f)] }, which do not depend on j."""
+    found = isl.PwMultiAff.from_map(relation)
+    return tuple(value_onto(found.get_at(k), dims, name) for k in range(relation.dim(_D.out)))
+
+
+def value_onto(value: isl.PwAff, dims: Sequence[int], name: str) -> isl.PwAff:
+    """{ S[i, j, k] -> [(e)] } as { name[i, k] -> [(e)] }, which does not depend on j."""
+    for dim in reversed([d for d in range(value.dim(_D.in_)) if d not in dims]):
+        value = value.drop_dims(_D.in_, dim, 1)
+    return rename_domain(value, name)
+
+
+def weighted(relation: isl.Map, weights: Sequence[int], constant: int) -> isl.PwAff:
+    """{ T[i] -> [(constant + weight*e + weight'*f)] } of { T[i] -> A[e, f] }.
+
+    >>> weighted(isl.Map("{ T[i, j] -> A[j, i + 1] }"), (80, 8), 256)
+    PwAff("{ T[i, j] -> [(264 + 8i + 80j)] }")
+    """
+    values = isl.PwMultiAff.from_map(relation)
+    domain = relation.domain()
+    total = isl.PwAff.val_on_domain(domain, isl.Val(constant))
+    for dim, weight in enumerate(weights):
+        total = total.add(values.get_at(dim).scale_val(isl.Val(weight)))
+    return total.gist(domain).coalesce()
+
+
+def subscripts_of(relation: isl.Map) -> list[isl.PwAff]:
+    """{ T[i] -> [(e)] }, { T[i] -> [(f)] } of { T[i] -> A[e, f] }."""
+    values, domain = isl.PwMultiAff.from_map(relation), relation.domain()
+    return [values.get_at(k).gist(domain).coalesce() for k in range(relation.dim(_D.out))]
+
+
+def expression_of(values: isl.UnionPwAff, name: str) -> isl.PwAff | None:
+    """{ name[i] -> [(e)] }, the one expression for all of a statement's instances; None where there are several."""
+    listed = values.get_pw_aff_list()
+    own = [v for v in (listed.get_at(k) for k in range(listed.n_pw_aff())) if v.domain().get_tuple_name() == name]
+    return own[0].get_pieces()[0][1].to_pw_aff() if len(own) == 1 and own[0].n_piece() == 1 else None
+
+
+def expressions(value: isl.UnionPwAff) -> dict[str, isl.PwAff]:
+    """By statement, what { S[i] -> [(e)]; T[i] -> [(f)] } is."""
+    listed = value.get_pw_aff_list()
+    found = (listed.get_at(k) for k in range(listed.n_pw_aff()))
+    return {one.get_tuple_id(_D.in_).get_name(): one for one in found}
+
+
+def union_of_functions(functions: Sequence[isl.PwMultiAff]) -> isl.UnionPwMultiAff:
+    """{ S[i] -> S[f(i)]; T[i] -> T[g(i)] }."""
+    return reduce(isl.UnionPwMultiAff.union_add, map(isl.UnionPwMultiAff.from_pw_multi_aff, functions))
+
+
+def inverse_of_shifts(domain: isl.Set, shifted: Mapping[int, isl.PwAff]) -> isl.PwMultiAff:
+    """{ S[i, j'] -> S[i, j] : j' = e(i, j) } for expressions in which the dimension's own coefficient is 1, and which use no
+    later ones.
+    """
+    forth = isl.Map.universe(domain.get_space().map_from_set())
+    for dim in range(domain.dim(_D.set)):
+        value = shifted.get(dim, dimension(domain, dim).to_pw_aff())
+        one = isl.Map.from_pw_aff(value)
+        one = one.insert_dims(_D.out, 0, dim).add_dims(_D.out, domain.dim(_D.set) - dim - 1)
+        forth = forth.intersect(one.set_tuple_id(_D.out, domain.get_tuple_id()))
+    back = forth.reverse()
+    for dim in range(domain.dim(_D.set)):
+        back = back.set_dim_name(_D.in_, dim, domain.get_dim_name(_D.set, dim))
+    return isl.PwMultiAff.from_map(back)
+
+
+def plus(value: isl.UnionPwAff, number: int) -> isl.UnionPwAff:
+    """{ S[i] -> [(e + number)] }."""
+    listed = value.get_pw_aff_list()
+    pieces = [listed.get_at(k).add_constant_val(isl.Val(number)) for k in range(listed.n_pw_aff())]
+    return reduce(isl.UnionPwAff.union_add, map(isl.UnionPwAff.from_pw_aff, pieces))
+
+
+def fold(value: isl.PwAff, first: isl.PwAff, last: isl.PwAff) -> isl.PwAff:
+    """{ S[i] -> [min(i - first, last - i)] }: how far a place is from the nearer end."""
+    space = value.domain().get_space()
+    from_first = value.sub(first.insert_domain(space.align_params(first.get_space())))
+    from_last = last.insert_domain(space.align_params(last.get_space())).sub(value)
+    return from_first.min(from_last)
+
+
+def extent(first: isl.PwAff, last: isl.PwAff, context: isl.Set) -> isl.PwAff:
+    """{ [] -> [(max(last - first + 1, 0))] }, and 0 where `last` is not defined."""
+    count = last.sub(first).add_constant_val(isl.Val(1))
+    whole = single(count)
+    if whole is not None:
+        count = whole if context.is_subset(whole.nonneg_set()) else whole.max(_constant(0))
+    else:
+        count = count.union_max(_constant(0)).coalesce()
+    count = count.drop_unused_params()
+    return count.insert_domain(isl.Space.set_alloc(CONTEXT, 0, 0).align_params(count.get_space()))
+
+
+def offset_dimension(domain: isl.Set, dim: int, start: isl.PwAff) -> isl.PwAff:
+    """{ S[i] -> [(i - start)] }, start over the parameters."""
+    here = dimension(domain, dim).to_pw_aff()
+    if start.plain_is_equal(_constant(0).align_params(start.get_space())):
+        return here
+    return here.sub(start.insert_domain(domain.get_space().align_params(start.get_space())))
+
+
+def value_at(value: isl.PwAff, sizes: Mapping[str, int]) -> int:
+    """{ [] -> [(e)] } at values of the parameters; 0 where it is not defined."""
+    found = value.intersect_params(sizes_set(tuple(sizes.items()))).max_val()
+    return found.to_python() if found.is_int() else 0
+
+
+def only_value(value: isl.PwAff, sizes: Mapping[str, int]) -> int | None:
+    """{ [] -> [(e)] } where it is the same for all parameters that have no size."""
+    known = value.intersect_params(sizes_set(tuple(sizes.items())))
+    first, last = known.min_val(), known.max_val()
+    return first.to_python() if first.is_int() and first.eq(last) else None

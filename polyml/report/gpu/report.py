@@ -1,0 +1,189 @@
+"""The report on one call of a kernel, mapped to a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ir.array_layout import placed_whole
+from polyml.errors import IllegalSchedule
+from polyml.gpu.launch_model import Kernel, Launches, choose
+from polyml.machines.descriptions import Gpu
+from polyml.model.core.call_interface import value
+from polyml.model.counting.operation_counts import operations
+from polyml.performance.roofline import Roof, Roofline
+from polyml.performance.variants import Call, source_schedule
+from polyml.polyhedra import BudgetExceeded
+from polyml.schedule.affine.fusion import fuse
+from polyml.schedule.affine.scheduler import parallel_schedule
+from polyml.schedule.gpu.mapping import Nest, check_block, nests
+from polyml.schedule.script.schedule import Problem
+from polyml.schedule.tree import loop_tree
+
+ALIGNMENT = 256  # bytes: where memory that is allocated begins (CUDA C++ Programming Guide, "Device Memory Accesses")
+OPERATIONS = 5_000_000  # isl operations for the nests of a form
+
+
+@dataclass(frozen=True)
+class Form:
+    """name: "source" or "polyml". launches: in order. problem: why there are none, "" where there are. notes: what was decided.
+    is_source: whether they are those of the source's order.
+    """
+
+    name: str
+    launches: tuple[Launches, ...]
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    is_source: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        """Of all launches, one after the other, without the time that a launch itself takes."""
+        times = [each.roofline.seconds for each in self.launches]
+        return None if None in times or self.problem else sum(times)
+
+    @property
+    def roofline(self) -> Roofline:
+        """Of all launches together."""
+        each = [launches.roofline for launches in self.launches]
+        return Roofline(sum(found.operations for found in each), _summed(f.work for f in each), _summed(f.traffic for f in each))
+
+
+def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
+    """By place."""
+    found: dict[str, Roof] = {}
+    for roof in (roof for roofs in each for roof in roofs):
+        if roof.place in found:
+            other = found[roof.place]
+            seconds = None if None in (roof.seconds, other.seconds) else roof.seconds + other.seconds
+            roof = Roof(roof.place, roof.amount + other.amount, roof.rate, seconds, min(roof.lanes, other.lanes))
+        found[roof.place] = roof
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took.
+    """
+
+    kernel: str
+    where: str
+    sizes: Mapping[str, int]
+    machine: Gpu
+    block: tuple[int, ...]
+    operations: Mapping[str, int]
+    forms: tuple[Form, ...]
+    seconds: float = field(compare=False)
+
+    def __str__(self) -> str:
+        from polyml.report.gpu.text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.report.gpu.text import parts
+        from polyml.report.html import page
+
+        return page(parts(self), *self.pictures().values())
+
+    def pictures(self) -> dict[str, str]:
+        """SVG texts by name, "" where there is nothing to draw."""
+        from polyml.report.charts import rooflines_svg
+
+        return {"roofline": rooflines_svg([(form.name, form.roofline) for form in self.forms if form.launches])}
+
+    def page(self) -> str:
+        """HTML, without other files."""
+        from polyml.report.html import document
+
+        return document(self.kernel, self._repr_html_())
+
+    def data(self) -> dict[str, object]:
+        """For JSON; `version` says of which form."""
+        from polyml.report.gpu.data import data
+
+        return data(self)
+
+
+def report(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu, block: Sequence[int] = ()) -> GpuReport:
+    """arguments: of the call, by name. block: sizes of a block along x, y and z, in place of those that are chosen.
+
+    Raises IllegalSchedule, with two iterations that depend on each other, where no loop may go to threads; ConfigError for
+    sizes that no block has.
+    """
+    start = time.perf_counter()
+    if block:
+        check_block(block, machine.threads_per_block)
+    problem = source_schedule(call).problem
+    sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
+    setting = _Setting(problem, sizes, machine, tuple(block))
+    source = setting.form("source", problem.scop.schedule)
+    forms = source, _found(source, setting)
+    refusals = [form.refused for form in forms]
+    if all(refusals):
+        raise refusals[-1]
+    work = operations(problem.scop, sizes)
+    seconds = time.perf_counter() - start
+    return GpuReport(call.kernel.name, where, sizes, machine, tuple(block), work, tuple(form.form for form in forms), seconds)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    form: Form
+    refused: IllegalSchedule | None = None
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What the forms have in common. known: the launches of nests, which forms share, by their keys."""
+
+    problem: Problem
+    sizes: Mapping[str, int]
+    machine: Gpu
+    block: tuple[int, ...]
+    known: dict[tuple, Launches] = field(default_factory=dict)
+
+    def form(self, name: str, tree: isl.Schedule, *notes: str) -> _Tried:
+        scop = self.problem.scop
+        try:
+            with polyhedra.budget(OPERATIONS):
+                read = loop_tree.read(tree, scop.statements)
+                found = nests(read, scop, self.problem.dependences, self.problem.reductions)
+        except IllegalSchedule as refused:
+            return _Tried(Form(name, (), "; ".join((refused.message, *refused.notes[:1])), notes), refused)
+        except BudgetExceeded as reason:
+            return _Tried(Form(name, (), f"which loops are parallel was not found: {reason}", notes))
+        return _Tried(Form(name, tuple(map(self._launches, found)), "", notes))
+
+    def _launches(self, nest: Nest) -> Launches:
+        if nest.key not in self.known:
+            places = placed_whole(self.problem.scop, self.sizes, ALIGNMENT)
+            kernel = Kernel.of(nest, self.problem.scop, self.sizes, places, self.machine)
+            self.known[nest.key] = choose(kernel, self.block)
+        return self.known[nest.key]
+
+
+def _found(source: _Tried, setting: _Setting) -> _Tried:
+    """The fastest of the source's loops, of polyml's parallel form with each component on its own, and of that one with those
+    fused that share a parallel loop.
+    """
+    scop, dependences = setting.problem.scop, setting.problem.dependences
+    try:
+        apart = parallel_schedule(scop, dependences)
+        with polyhedra.budget(OPERATIONS):
+            fused = fuse(apart, scop, dependences)
+    except (BudgetExceeded, isl.Error) as reason:
+        return _Tried(Form("polyml", (), f"no schedule was found: {reason}"))
+    trees = {str(fused): (fused, "neighbours are fused")} | {str(apart): (apart, "components are launches of their own")}
+    tried = [setting.form("polyml", tree, note) for tree, note in trees.values()]
+    best = min([source, *tried], key=lambda each: inf if each.form.seconds is None else each.form.seconds)
+    if best is not source:
+        return best
+    if not source.form.launches:
+        return tried[-1]
+    return _Tried(replace(source.form, name="polyml", notes=("the source's loops: none of the forms tried is predicted to be faster",), is_source=True))

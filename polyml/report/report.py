@@ -1,0 +1,203 @@
+"""The report on one call of a kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from polyml.caches.analytic.footprints import Level, footprints
+from polyml.caches.analytic.reuse_classes import Reuses, reuse
+from polyml.caches.analytic.set_conflicts import walks
+from polyml.caches.simulator.simulate import Counts
+from polyml.caches.simulator.trace import references
+from polyml.codegen.ir.array_layout import Placed, check_addresses, placed
+from polyml.codegen.ir.program import Program
+from polyml.errors import ConfigError, PolymlValueError
+from polyml.machines.cache_spec import checked
+from polyml.machines.cpu import CacheLevel
+from polyml.machines.descriptions import Cpu
+from polyml.model.core.call_interface import value
+from polyml.model.counting.io_lower_bound import LowerBound, lower_bound
+from polyml.model.counting.operation_counts import operations
+from polyml.performance.cache_misses import Misses, misses
+from polyml.performance.conflict_advice import Advice, advice
+from polyml.performance.ecm import Prediction, prediction
+from polyml.performance.roofline import Roofline, roofline
+from polyml.performance.variants import Call, Form, forms, source_schedule
+from polyml.performance.vectorizability import Lanes, lanes
+from polyml.tune.tiles.choose import Tiles, tiles
+from polyml.tune.tiles.search import Rates
+
+REUSE_SECONDS = 0.5  # to look for reuse
+TILE_SECONDS = 1.0  # and for tiles
+
+
+@dataclass(frozen=True)
+class FormReport:
+    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known.
+    excess: per level, the bytes fetched into it, in times the least that any order of the instances fetches.
+    """
+
+    form: Form
+    misses: Misses | None
+    roofline: Roofline | None
+    prediction: Prediction | None
+    problem: str = ""
+    excess: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """sizes: of the kernel's parameters. levels: the caches. operations: by type. footprints: of the source's loops. bound: on what
+    any order moves. reuses, lanes, advice, tiles: of the source's loops; reuses None where data decide what is used. seconds: what
+    all of it took.
+    """
+
+    kernel: str
+    where: str
+    sizes: Mapping[str, int]
+    machine: Cpu
+    levels: tuple[CacheLevel, ...]
+    threads: int
+    operations: Mapping[str, int]
+    footprints: tuple[Level, ...]
+    bound: LowerBound
+    reuses: Reuses | None
+    lanes: tuple[Lanes, ...]
+    advice: tuple[Advice, ...]
+    tiles: Tiles
+    forms: tuple[FormReport, ...]
+    seconds: float = field(compare=False)
+
+    def __str__(self) -> str:
+        from polyml.report.text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.report.html import html
+
+        return html(self)
+
+    def pictures(self) -> dict[str, str]:
+        """SVG texts by name, "" where there is nothing to draw."""
+        from polyml.report.charts import roofline_svg, tiles_svg
+
+        return {"roofline": roofline_svg(self), "tiles": tiles_svg(self)}
+
+    def page(self) -> str:
+        """HTML, without other files."""
+        from polyml.report.html import document
+
+        return document(self.kernel, self._repr_html_())
+
+    def data(self) -> dict[str, object]:
+        """For JSON; `version` says of which form."""
+        from polyml.report.data import data
+
+        return data(self)
+
+
+def report(
+    call: Call,
+    arguments: Mapping[str, object],
+    where: str,
+    machine: Cpu,
+    levels: Sequence[CacheLevel] = (),
+    tile: Sequence[int] = (),
+    threads: int = 0,
+    simulate: bool = True,
+    coherent: bool = False,
+    addresses: Mapping[str, int] = MappingProxyType({}),
+) -> Report:
+    """arguments: of the call, by name. levels: in place of the machine's. threads: that run it, 0: all of the machine.
+    simulate: whether caches are simulated; else nothing is said of misses. coherent: whether writes of threads take lines from
+    the caches of others. addresses: where arrays begin, in bytes, of those that are told. Raises ConfigError where coherence is asked
+    of one thread, or of what is not simulated, and for arrays that are not there or would lie in one another.
+    """
+    start = time.perf_counter()
+    caches = checked(levels or machine.machine.caches)
+    used = threads or machine.parts
+    if coherent and (used == 1 or not simulate):
+        reason = "one thread has nobody to share lines with" if used == 1 else "nothing is simulated"
+        raise ConfigError(f"coherent caches are not for this report: {reason}", notes=["expected several threads, simulated"])
+    compared = [*forms(call, tile)]
+    sizes = {p.name: value(p, arguments) for form in compared for p in form.scop.parameters}
+    scop = compared[0].scop
+    for form in compared:
+        check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
+    work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
+    bound = lower_bound(scop)
+    simulated = (_of(form, sizes, caches, machine, used, coherent, bound, addresses) if simulate else _not_simulated(form) for form in compared)
+    found = tuple(simulated)
+    source = source_schedule(call)
+    best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0, addresses)
+    places = placed(compared[0].program, sizes, addresses=addresses)
+    reuses, crowded = _reuse(found[0], sizes, places, caches)
+    together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes, addresses=addresses)}, machine.machine.vector_bytes)
+    seconds = time.perf_counter() - start
+    return Report(
+        call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, reuses, together, crowded, best, found, seconds
+    )
+
+
+def _reuse(
+    source: FormReport, sizes: Mapping[str, int], places: Mapping[str, Placed], levels: tuple[CacheLevel, ...]
+) -> tuple[Reuses | None, tuple[Advice, ...]]:
+    """The reuse, and what to do about references whose misses are conflicts for the most part."""
+    form = source.form
+    try:
+        known = references(form.program)
+    except PolymlValueError:
+        return None, ()
+    given = form.scop, form.scop.schedule, known, sizes, places, levels
+    counts = {} if source.misses is None else source.misses.counts
+    crowded = advice(walks(*given)) if counts else ()
+    found = (each for each in crowded if _are_conflicts(counts[each.reference], levels.index(each.level)))
+    return reuse(*given, seconds=REUSE_SECONDS, whole=False), tuple(found)
+
+
+def _not_simulated(form: Form) -> FormReport:
+    return FormReport(form, None, None, None, "not simulated")
+
+
+def _are_conflicts(counts: Counts, level: int) -> bool:
+    return 2 * counts.conflict(level) > counts.misses[level]
+
+
+def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | None:
+    """A miss of each level takes what the next one's bandwidth says; None where that or the clock is not known."""
+    places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
+    read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
+    if clock is None or None in read:
+        return None
+    misses = tuple(level.line_bytes / rate.value for level, rate in zip(levels, read))
+    return Rates(misses, clock.value, machine.machine.vector_bytes)
+
+
+def _of(
+    form: Form, sizes: Mapping[str, int], levels: tuple[CacheLevel, ...], machine: Cpu, threads: int, coherent: bool,
+    least: LowerBound, addresses: Mapping[str, int],
+) -> FormReport:  # fmt: skip
+    try:
+        found = misses(form, sizes, levels, threads, coherent, addresses)
+    except PolymlValueError as problem:
+        return FormReport(form, None, None, None, problem.message)
+    bound = roofline(form, found, sizes, machine, threads)
+    expected = prediction(form, bound, sizes, found.simulation.places, machine, threads)
+    return FormReport(form, found, bound, expected, excess=tuple(_excess(form, found, sizes, least)))
+
+
+def _excess(form: Form, found: Misses, sizes: Mapping[str, int], least: LowerBound) -> Iterator[float]:
+    """Lines fetched to be read and to be written, beside the bound on loads and the lines of arrays that are written alone, which are
+    fetched once at least; and beside all lines that are touched.
+    """
+    smallest = min((a.element.size_bytes for a in form.scop.arrays.values() if a.shape), default=1)
+    read = {reference.array for reference in found.counts if not reference.is_write}
+    for number, level in enumerate(found.levels):
+        written = sum(found.of_array(array, number).compulsory for array in found.arrays if array not in read)
+        loads = least.loads(sizes, level.size_bytes // smallest) * smallest
+        bound = max(loads + written * level.line_bytes, found.total(number).compulsory * level.line_bytes)
+        yield found.total(number).misses * level.line_bytes / max(bound, 1)

@@ -1,0 +1,232 @@
+"""What callers pass, made into exact NumPy arrays and numbers with a type and a layout; the slow, friendly path.
+
+Everything the native entry accepts is accepted here with the same type and layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.dtypes import BF16, BY_NUMPY_NAME, FIXED
+from polyml.errors import PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlTypeError, PolymlValueError
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.runtime.calling import foreign_arrays
+
+_ELEMENTS = {numpy_dtype(d): d for d in FIXED if d != BF16}  # NumPy's own
+_ACCEPTED = "polyml takes numbers, NumPy arrays, and objects with __array_interface__, the buffer protocol or DLPack"
+_OVERLAP_WORK = 10_000  # candidate solutions np.shares_memory may try before the arrays count as overlapping
+
+
+@dataclass(frozen=True)
+class Argument:
+    """original: what the caller passed. value: an exact ndarray of native byte order, or an exact number.
+
+    layout: "C", "F" or "A" of an array, else "". copied: value does not share the original's memory.
+    """
+
+    name: str
+    original: object
+    value: object
+    type: ArgType
+    layout: str
+    copied: bool = False
+
+
+def argument(name: str, original: object) -> Argument:
+    """The argument called `name`. PolymlTypeError or PolymlOverflowError if the language has no such values."""
+    if _is_number(name, original):
+        value = _number(name, original)
+        return Argument(name, original, value, arg_type(value, name), "")
+    array, copied = (original, False) if type(original) is np.ndarray else _read(name, original)
+    element = _ELEMENTS.get(array.dtype)
+    kind = ArrayType(element, array.ndim) if element else arg_type(array, name)
+    plain = numpy_dtype(kind.element)
+    if array.dtype is not plain:  # the same numbers under another of NumPy's type objects
+        array = array.view(plain)
+    return Argument(name, original, array, kind, layouts(array)[0], copied)
+
+
+def layouts(array: np.ndarray) -> str:
+    """The layouts a kernel for this array may be compiled for, best first.
+
+    "C": the last dimension has unit stride; "F": the first one has, and not the last; "A": neither has, or the data is
+    not aligned. A dimension of one element, or an empty array, has every stride.
+    """
+    bits = array.__array_interface__["data"][0]
+    for extent, stride in zip(array.shape, array.strides):
+        bits |= stride if extent > 1 else 0
+    if bits & (array.dtype.alignment - 1):
+        return "A"
+    if array.ndim == 0:
+        return "C"
+    unit = [s == array.itemsize for s in array.strides]
+    many = [n > 1 for n in array.shape]
+    in_c, in_f = unit[-1] and many[-1], unit[0] and many[0]
+    found = "C" if unit[-1] or not many[-1] or array.size == 0 else ""
+    if not in_c and (unit[0] or not many[0] or array.size == 0):
+        found += "F"
+    return found if in_c or in_f else found + "A"
+
+
+def not_writable(argument: Argument) -> PolymlError | None:
+    """Why a kernel cannot write to this array; None if it can."""
+    if argument.copied:
+        return PolymlTypeError(
+            f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
+            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"], code="PML-F050"
+        )
+    if not argument.value.flags.writeable:
+        return PolymlValueError(f"argument `{argument.name}` is written, but the array is read-only")
+    return None
+
+
+def overlap(arrays: dict[str, np.ndarray], written: tuple[str, ...]) -> tuple[str, str] | None:
+    """Two argument names, perhaps the same, such that writing the first changes an element of the second; else None.
+
+    Pairs whose memory cannot be told apart in reasonable time count as overlapping.
+    """
+    for name in written:
+        if not distinct(arrays[name]):
+            return name, name
+        for other in arrays:
+            if other != name and _share(arrays[name], arrays[other]):
+                return name, other
+    return None
+
+
+def distinct(array: np.ndarray) -> bool:
+    """No two elements of the array share a byte, as far as its strides, in order of size, tell."""
+    if array.size == 0:
+        return True
+    reach = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1):
+        if stride < reach:
+            return False
+        reach += stride * (extent - 1)
+    return True
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _is_number(name: str, original: object) -> bool:
+    try:
+        return isinstance(original, (np.generic, bool, int, float, complex))
+    except Exception as problem:  # of the object's __class__
+        raise _raised(name, original, problem) from problem
+
+
+def _number(name: str, original: object) -> object:
+    """The number as an exact Python number, or a NumPy scalar of one of the language's own type objects."""
+    if isinstance(original, np.generic):
+        plain = BY_NUMPY_NAME.get(original.dtype.name)
+        return numpy_dtype(plain).type(original) if plain else original
+    if isinstance(original, bool):
+        return original
+    if isinstance(original, (float, complex)):  # as such, whatever a class derived from them does when it is converted
+        return float.__float__(original) if isinstance(original, float) else complex.__pos__(original)
+    value = int.__int__(original)
+    if not -(2**63) <= value < 2**63:
+        raise PolymlOverflowError(
+            f"argument `{name}` is {_short(value)}, which does not fit 64 bits",
+            notes=["Python integers are held in 64 bits inside a kernel"],
+        )
+    return value
+
+
+def _short(value: int) -> str:
+    return str(value) if value.bit_length() < 100 else f"a number of {value.bit_length()} bits"
+
+
+def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
+    """An exact ndarray, and whether it is a copy. Whatever the object raises when it is looked at is why it is no array."""
+    try:
+        return _as_array(name, original)
+    except PolymlError:
+        raise
+    except MemoryError:
+        raise PolymlMemoryError(f"there is not enough memory to read argument `{name}`, a {_type_name(original)}, as an array") from None
+    except Exception as problem:
+        raise _raised(name, original, problem) from problem
+
+
+def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
+    """An exact ndarray, and whether it is a copy."""
+    if isinstance(original, np.ma.MaskedArray):
+        raise PolymlTypeError(
+            f"argument `{name}` is a masked array, whose mask a kernel would ignore",
+            notes=["pass x.data, or x.filled(value)"], code="PML-F050"
+        )
+    if isinstance(original, (str, type(None), dict, set)):
+        raise _no_array(name, original)
+    if isinstance(original, (list, tuple)):
+        return _converted(name, original, np.asarray), True
+    if isinstance(original, np.ndarray):
+        return _converted(name, original, np.asarray), False
+    if hasattr(original, "__array_interface__"):
+        return _mapped(name, original, _converted(name, original, np.asarray)), False
+    if _has_buffer(original):
+        return _mapped(name, original, _converted(name, original, lambda o: np.asarray(memoryview(o)))), False
+    if hasattr(original, "__dlpack__"):
+        return _mapped(name, original, _converted(name, original, np.from_dlpack)), False
+    if hasattr(original, "__array__"):
+        return _converted(name, original, np.asarray), True
+    raise _no_array(name, original)
+
+
+def _converted(name: str, original: object, convert) -> np.ndarray:
+    try:
+        return convert(original)
+    except (BufferError, TypeError, ValueError) as problem:
+        raise _unreadable(name, original, _text(problem)) from None
+
+
+def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
+    """The array, unless it cannot be where the object says."""
+    problem = foreign_arrays.missing_memory(array)
+    if problem:
+        raise _unreadable(name, original, problem)
+    return array
+
+
+def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
+    return PolymlTypeError(f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED], code="PML-F050")
+
+
+def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:
+    """It raised that where it should have said what it is."""
+    return _unreadable(name, original, f"{type(problem).__name__}: {_text(problem)}")
+
+
+def _text(problem: Exception) -> str:
+    """What an exception says, if it can."""
+    try:
+        return str(problem)
+    except Exception:  # of a class that is not ours
+        return type(problem).__name__
+
+
+def _has_buffer(original: object) -> bool:
+    try:
+        memoryview(original).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _no_array(name: str, original: object) -> PolymlTypeError:
+    return PolymlTypeError(
+        f"argument `{name}` is a {_type_name(original)}, neither a number nor an array", notes=[_ACCEPTED], code="PML-F050"
+    )
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__

@@ -1,0 +1,64 @@
+"""What the two kinds of entry, native and Python's, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CellType
+
+from polyml.dtypes import DType
+from polyml.frontend.syntax import ArrayType
+from polyml.model.core.call_interface import ScalarResult
+from polyml.runtime.storage.artifact import Artifact
+
+Entry = Callable[..., object]
+
+
+class Outcome:
+    """Why a call gave no result. status: None for MISS, else what the kernel returned."""
+
+    __slots__ = ("status",)
+
+    def __init__(self, status: int | None):
+        self.status = status
+
+
+MISS = Outcome(None)
+ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A captured variable and the object it must still hold (ABSENT: none). place: a module's dict, or a cell."""
+
+    place: dict | CellType = field(repr=False)
+    key: str
+    expected: object
+
+    def holds(self) -> bool:
+        """Whether it still does."""
+        if type(self.place) is dict:
+            return self.place.get(self.key, ABSENT) is self.expected
+        try:
+            return self.place.cell_contents is self.expected
+        except ValueError:
+            return self.expected is ABSENT
+
+
+def receivers(artifact: Artifact) -> tuple[DType, ...]:
+    """The types of the numbers the kernel returns, in the order of their slots."""
+    return tuple(r.dtype for r in artifact.results if isinstance(r, ScalarResult))
+
+
+def slot_count(artifact: Artifact) -> int:
+    """Words of the kernel's slots: threads, arguments, result arrays, returned numbers."""
+    arguments = sum(1 + 2 * t.ndim if isinstance(t, ArrayType) else 1 + t.dtype.is_complex for t in artifact.types)
+    results = sum(1 + 2 * len(r.shape) for r in artifact.result_arrays)
+    return 1 + arguments + results + len(receivers(artifact))
+
+
+def pairs(artifact: Artifact) -> tuple[tuple[int, int], ...]:
+    """Positions of two array arguments, one of them written, whose memory must be disjoint."""
+    arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
+    written = {i for i in arrays if artifact.params[i] in artifact.written}
+    return tuple((i, j) for i in arrays for j in arrays if i < j and (i in written or j in written))

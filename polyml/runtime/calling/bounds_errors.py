@@ -1,0 +1,107 @@
+"""What the caller is told when a kernel refuses its arguments: the access, a point of the loops, index and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from polyml.errors import BoundsError, CompileError, PolymlError, PolymlMemoryError, PolymlOverflowError, PolymlValueError
+from polyml.model.core import call_interface
+from polyml.model.core.call_interface import Status
+from polyml.runtime.storage.artifact import Artifact, CheckRecord
+
+_PARTLY_WRITTEN = "its arrays may be partly written"
+_ISL_OPERATIONS = 2_000_000
+
+
+def failure(artifact: Artifact, status: int, arguments: Mapping[str, object]) -> PolymlError:
+    """The error of a status other than 0. arguments: by parameter name."""
+    if 0 < status <= len(artifact.checks):
+        return violation(artifact.checks[status - 1], sizes(artifact, arguments))
+    name = f"`{artifact.name}`"
+    if status == Status.OUT_OF_MEMORY:
+        return PolymlMemoryError(f"{name} found no memory for its temporaries")
+    if status == Status.TOO_LARGE_AN_ARRAY:
+        return PolymlValueError(f"an array of {name} is too large: it would have 2**63 bytes or more")
+    if status == Status.TOO_GREAT_A_SIZE:
+        return PolymlOverflowError("the size of an argument is too great for loops in 64 bits")
+    if status == Status.TOO_LARGE_TO_SPARE:
+        return PolymlMemoryError(f"an array that {name} does without would have more than 512 GiB")
+    if status == Status.LEFT_64_BITS:
+        wrap = "NumPy integers (np.int64(...)) wrap instead"
+        return PolymlOverflowError(f"a Python integer left 64 bits in {name}", notes=[_PARTLY_WRITTEN, wrap])
+    if status == Status.NOT_A_NUMBER:
+        return PolymlValueError(f"NaN cannot be converted to an integer in {name}", notes=[_PARTLY_WRITTEN])
+    if status == Status.TOO_LARGE_A_FLOAT:
+        text = f"a float that 64 bits cannot hold as an integer, perhaps infinity, was converted to one in {name}"
+        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
+    if status == Status.DOES_NOT_FIT:
+        text = f"a Python integer does not fit the integer type of the element that {name} stores it in"
+        return PolymlOverflowError(text, notes=[_PARTLY_WRITTEN])
+    return CompileError(f"`{artifact.name}` returned the unknown status {status}")
+
+
+def sizes(artifact: Artifact, arguments: Mapping[str, object]) -> dict[str, int]:
+    """The values of the artifact's parameters in this call."""
+    return {p.name: call_interface.value(p, arguments) for p in artifact.parameters}
+
+
+def violation(check: CheckRecord, sizes: Mapping[str, int]) -> PolymlError:
+    """The error of a violated check, with a smallest loop point where isl finds one."""
+    values = _values(check, sizes)
+    notes = [f"at {values.point}"] if values.point else []
+    if check.kind == "bounds":
+        index = "an index" if values.index is None else f"index {values.index}"
+        size = "" if values.size is None else f" of size {values.size}"
+        text = f"`{check.what}` is out of bounds: {index} in dimension {check.dim}{size}"
+        return BoundsError(text, loc=check.loc, notes=[*notes, "found before anything was written"])
+    if check.kind == "range":
+        value = "a Python integer" if values.index is None else f"the Python integer {values.index}"
+        return PolymlOverflowError(f"{value} does not fit: `{check.what}`", loc=check.loc, notes=notes)
+    if check.kind == "limit":
+        return PolymlOverflowError(f"`{check.what}` is too great for loops in 64 bits")
+    if check.kind == "usual":
+        return PolymlValueError(f"there is {check.what}", loc=check.loc, notes=notes)
+    size = "" if values.size is None else f": {values.size}"
+    return PolymlValueError(f"dimension {check.dim} of `{check.what}` is negative{size}", loc=check.loc, notes=notes)
+
+
+class _Values:
+    """point: "i = 3, j = 0". index, size: what subscript and size are there; None where isl did not tell."""
+
+    def __init__(self, point: str = "", index: int | None = None, size: int | None = None):
+        self.point, self.index, self.size = point, index, size
+
+
+def _values(check: CheckRecord, sizes: Mapping[str, int]) -> _Values:
+    import islpy as isl
+
+    from polyml import polyhedra
+
+    try:
+        with polyhedra.budget(_ISL_OPERATIONS):
+            found = polyhedra.witness(polyhedra.fix(isl.Set(check.instances), sizes))
+            if found is None:
+                return _Values()
+            instance = found.instances[0]
+            point = ", ".join(f"{name} = {value}" for name, value in zip(check.iterators, instance[1]))
+            return _Values(point, _value(check.subscript, sizes, instance), _value(check.size, sizes, instance))
+    except (isl.Error, polyhedra.BudgetExceeded, LookupError, TypeError, ValueError):  # the message does without the point
+        return _Values()
+
+
+def _value(text: str | None, sizes: Mapping[str, int], instance: tuple[str, tuple[int, ...]]) -> int | None:
+    """What the function `text` ({ S[i] -> [(i + 1)] }, { [] -> [(N)] } or { [(N)] }) gives at the instance."""
+    import islpy as isl
+
+    from polyml import polyhedra
+
+    if text is None:
+        return None
+    if "->" not in text.partition("{")[2]:
+        values = polyhedra.fix(isl.Set(text), sizes)
+    else:
+        relation = polyhedra.fix(isl.Map(text), sizes)
+        at = isl.Set(f"{{ {polyhedra.instance_text(instance)} }}")
+        values = (relation.intersect_domain(at) if polyhedra.domain_name(relation) else relation).range()
+    found = polyhedra.points(values)
+    return min(found)[1][0] if found else None

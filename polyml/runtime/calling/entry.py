@@ -1,0 +1,74 @@
+"""From an artifact to what Python calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+
+from polyml import interrupts
+from polyml.runtime.calling import native_entry
+from polyml.runtime.calling.binding import Entry, Guard
+from polyml.runtime.calling.python_entry import python_entry
+from polyml.runtime.calling.results import with_results
+from polyml.runtime.loading import thread_pool as pools
+from polyml.runtime.loading.load import Code
+from polyml.runtime.storage.artifact import Artifact
+
+
+def bind(
+    artifact: Artifact, code: Code, *, threads: int, guards: tuple[Guard, ...] = (), check_overlap: bool = True
+) -> Entry:
+    """The callable of a loaded artifact; it keeps `code` alive.
+
+    threads: at least 1. guards: captured variables that make a MISS when they change. check_overlap=False: written
+    arrays may share memory, because the artifact is made for it or the caller knows better.
+    """
+    finish_preparation()
+    make = native_entry.native_entry if native_entry.works_for(artifact.types) else python_entry
+    return with_results(artifact, make(artifact, code, threads, guards, check_overlap))
+
+
+_lock = threading.Lock()  # of what follows
+_preparing: list[threading.Thread] = []
+
+
+def begin_preparation() -> None:
+    """Begin, on a thread of its own, one per process, to make what every kernel's calls need and its compiler does not: the native
+    entry and the thread pool. Where the system gives no thread, they are made by whoever needs them first.
+    """
+    if _preparing:
+        return
+    with interrupts.deferred(), _lock:
+        if not _preparing:
+            thread = threading.Thread(target=_prepare, name="polyml-runtime", daemon=True)
+            with contextlib.suppress(RuntimeError):
+                thread.start()
+                _preparing.append(thread)
+
+
+def finish_preparation() -> None:
+    """Before the first use of either."""
+    begin_preparation()
+    _join()
+
+
+def _join() -> None:
+    for thread in _preparing:
+        thread.join()
+
+
+def _prepare() -> None:
+    with contextlib.suppress(Exception):  # whoever needs what could not be made tries again, and gets the error
+        pools.pool()
+        if native_entry.works():
+            native_entry.prepare()
+
+
+def _before_fork() -> None:
+    """The child has no such thread."""
+    _lock.acquire()
+    _join()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_lock.release, after_in_child=_lock.release)

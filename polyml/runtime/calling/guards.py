@@ -1,0 +1,112 @@
+"""What a function reads from outside its own text, found without parsing it, so that a cached kernel runs at once.
+
+Every name in the code object that the module (or the builtins) or a closure gives a value counts, an attribute's name
+too: more than the parser uses, never less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from polyml.frontend.captures import MISSING, current, is_library, is_library_module, python_function
+from polyml.function_source import code_text, definition_of
+from polyml.runtime.calling.binding import ABSENT, Guard
+
+_NUMBERS = (bool, int, float, complex, str, bytes, type(None))
+
+
+@dataclass(frozen=True)
+class Captures:
+    """guards: what each call compares. content: the values as text, the same in every process.
+
+    portable: content says all there is to say of them, so that a compiled kernel may be kept on disk.
+    """
+
+    guards: tuple[Guard, ...]
+    content: str
+    portable: bool
+
+
+def captures(function: FunctionType) -> Captures:
+    """The values as they are now."""
+    guards: list[Guard] = []
+    lines: list[str] = []
+    portable = _collect(function, guards, lines, {function})
+    return Captures(tuple(guards), "\n".join(lines), portable)
+
+
+def of_itself(function: FunctionType) -> tuple[Guard, ...]:
+    """The guards of names in the function's own text, without those of the functions that it calls: enough where plain Python runs it,
+    which looks the others up itself.
+    """
+    cells, names = function.__closure__ or (), function.__code__.co_names
+    own = {*map(id, cells)}
+    return tuple(g for g in captures(function).guards if id(g.place) in own or g.place is function.__globals__ and g.key in names)
+
+
+def _collect(function: FunctionType, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
+    code, portable = function.__code__, True
+    for kind, names in (("global", code.co_names), ("cell", code.co_freevars)):
+        for position, name in enumerate(names):
+            value = current(function, kind, name)
+            if kind == "global" and value is MISSING:
+                continue  # an attribute's name
+            guards.append(_guard(function, kind, name, position, value))
+            portable &= _described(f"{kind} {name}", value, guards, lines, seen)
+            if isinstance(value, ModuleType) and not is_library_module(value):
+                for attribute in sorted({*names} & {*vars(value)}):
+                    held = vars(value)[attribute]
+                    guards.append(Guard(vars(value), attribute, held))
+                    portable &= _described(f"{kind} {name}.{attribute}", held, guards, lines, seen)
+    return portable
+
+
+def _described(name: str, value: object, guards: list[Guard], lines: list[str], seen: set[FunctionType]) -> bool:
+    """Adds a line for the value, and for what it depends on if it is a function."""
+    text, called, portable = _text(value), python_function(value), True
+    if called is not None:
+        text = _digest(called)
+        if called not in seen:
+            seen.add(called)
+            portable = _collect(called, guards, lines, seen)
+            defaults = (*(called.__defaults__ or ()), *(called.__kwdefaults__ or {}).values())
+            for number, default in enumerate(defaults):
+                portable &= _described(f"default {number} of {name}", default, guards, lines, seen)
+    lines.append(f"{name} {type(value).__name__} {id(value) if text is None else text}")
+    return portable and text is not None
+
+
+def _guard(function: FunctionType, kind: str, name: str, position: int, value: object) -> Guard:
+    if kind == "cell":
+        return Guard(function.__closure__[position], name, ABSENT if value is MISSING else value)
+    return Guard(function.__globals__, name, value if name in function.__globals__ else ABSENT)
+
+
+def _text(value: object) -> str | None:
+    """The value in words, None where words do not tell it from another."""
+    if type(value) in _NUMBERS:
+        return repr(value)
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str} {value.tobytes().hex()}"
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, np.ufunc):  # which has no __module__ before NumPy 2
+        return f"numpy.{value.__name__}" if getattr(np, value.__name__, None) is value else None
+    if is_library(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return "" if value is MISSING else None
+
+
+def _digest(function: FunctionType) -> str:
+    """Of its text, its compiled code and its place in its file, which messages name."""
+    code = function.__code__
+    try:
+        text = definition_of(function).lines
+    except (OSError, TypeError, RecursionError):  # text that is nowhere to be found, or nested too deeply to be read here
+        text = ()
+    place = f"{code.co_filename}:{code.co_firstlineno}\n"
+    return hashlib.sha256("".join((place, code_text(code), *text)).encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,87 @@
+"""The entry in Python: the same checks as entry.ll, some twenty times slower, for interpreters whose objects are laid
+out otherwise. It shares nothing with entry.ll, so each tests the other."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import numpy as np
+
+from polyml.frontend.syntax import ArgType, ArrayType
+from polyml.numpy_dtypes import number_type, numpy_dtype
+from polyml.runtime.calling import arguments
+from polyml.runtime.calling.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
+from polyml.runtime.loading.load import Code
+from polyml.runtime.storage.artifact import Artifact
+
+
+def python_entry(artifact: Artifact, code: Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
+    """See binding.Entry. Result arrays and receivers follow the arguments."""
+    kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address(artifact.entry))
+    count = len(artifact.params)
+    arrays = [i for i, t in enumerate(artifact.types) if isinstance(t, ArrayType)]
+    layouts = dict(zip(arrays, artifact.layouts))
+    expected = count + len(artifact.result_arrays) + len(receivers(artifact))
+    first_receiver = expected - len(receivers(artifact))
+
+    def call(*args):
+        if len(args) != expected or not all(_holds(g) for g in guards):
+            return MISS
+        for i in range(count):
+            if not _matches(args[i], artifact.types[i], layouts.get(i), artifact.params[i] in artifact.written):
+                return MISS
+        if check_overlap and arguments.overlap({artifact.params[i]: args[i] for i in arrays}, artifact.written):
+            return MISS
+        words = [threads]
+        for i in range(first_receiver):
+            words += _words(args[i])
+        slots = (ctypes.c_int64 * (len(words) + expected - first_receiver))(*words)
+        status = kernel(ctypes.addressof(slots))
+        if status:
+            return Outcome(status)
+        for receiver, word in zip(args[first_receiver:], slots[len(words) :]):
+            receiver.view(np.int64)[0] = word
+        return None
+
+    call.keep = (code, kernel)
+    return call
+
+
+def _holds(guard: Guard) -> bool:
+    if isinstance(guard.place, dict):
+        return guard.place.get(guard.key, ABSENT) is guard.expected
+    try:
+        return guard.place.cell_contents is guard.expected
+    except ValueError:  # an empty cell
+        return guard.expected is ABSENT
+
+
+def _matches(value: object, expected: ArgType, layout: str | None, written: bool) -> bool:
+    if not isinstance(expected, ArrayType):
+        return type(value) is number_type(expected.dtype) and (type(value) is not int or _fits(value))
+    if type(value) is not np.ndarray or value.dtype is not numpy_dtype(expected.element):
+        return False
+    if value.ndim != expected.ndim or (written and not value.flags.writeable):
+        return False
+    return layout in arguments.layouts(value)
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _words(value: object) -> list[int]:
+    if isinstance(value, np.ndarray):
+        strides = [s if n > 1 else value.itemsize for n, s in zip(value.shape, value.strides)]
+        return [value.__array_interface__["data"][0], *value.shape, *strides]
+    if isinstance(value, np.float32):
+        return [struct.unpack("<i", struct.pack("<f", value))[0] & 0xFFFFFFFF]
+    if isinstance(value, np.generic) and value.dtype.name in ("float16", "bfloat16"):
+        return [int(value.view(np.uint16))]
+    if isinstance(value, float):
+        return [struct.unpack("<q", struct.pack("<d", value))[0]]
+    if isinstance(value, (complex, np.complex64)):
+        return _words(value.real) + _words(value.imag)
+    word = int(value)
+    return [word - 2**64 if word >= 2**63 else word]

@@ -1,0 +1,131 @@
+"""Results: the arrays a kernel returns are allocated before the call, its numbers received in arrays of one."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+
+from polyml.dtypes import BY_NUMPY_NAME, DType
+from polyml.errors import PolymlError, PolymlMemoryError, PolymlValueError
+from polyml.frontend.syntax import ArrayType
+from polyml.model.core.call_interface import ArrayResult, Parameter, returned
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.runtime.calling.binding import MISS, Entry, receivers
+from polyml.runtime.calling.result_extents import rewritten
+from polyml.runtime.storage.artifact import Artifact, ResultArray
+
+_UNREADABLE = (AttributeError, IndexError, MemoryError, OverflowError, TypeError, ValueError)
+_RECEIVER_BYTES = 8
+_LINE_BYTES = 64
+_ALIGNED_BYTES, _IMPOSSIBLE_BYTES = 1 << 12, 1 << 46
+
+
+def with_results(artifact: Artifact, entry: Entry) -> Entry:
+    """`entry`, given what the kernel returns besides its arguments, and returning it.
+
+    MISS too where the arguments do not even tell the shapes of the results, or memory is short: `allocate` says why.
+    """
+    if not artifact.results:
+        return entry
+    allocate, select = allocator(artifact), _selector(artifact)
+
+    def call(*args):
+        try:
+            fresh = allocate(*args)
+        except _UNREADABLE:
+            return MISS
+        outcome = entry(*args, *fresh)
+        return select(args, fresh) if outcome is None else outcome
+
+    return call
+
+
+def allocator(artifact: Artifact) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A function of the arguments that allocates result arrays and receivers. MemoryError or ValueError for impossible
+    sizes; other errors where an argument is not what the artifact takes.
+
+    It is made as text, of which nothing is the artifact's: positions stand for names, and extents are written anew. ValueError where
+    they are none.
+    """
+    return _allocator(artifact.params, artifact.parameters, artifact.result_arrays, receivers(artifact))
+
+
+@lru_cache(maxsize=64)  # a form has two entries
+def _allocator(
+    params: tuple[str, ...], parameters: tuple[Parameter, ...], fresh: tuple[ResultArray, ...], types: tuple[DType, ...]
+) -> Callable[..., tuple[np.ndarray, ...]]:
+    values = [f"_a{i}" for i in range(len(params))]
+    names = {p.name: f"_p{i}" for i, p in enumerate(parameters)}
+    shapes = ["".join(f"_max(0, {rewritten(e, names)}), " for e in r.shape) for r in fresh]
+    arrays = [f"_aligned(({shape}), _t{i})" for i, shape in enumerate(shapes)]
+    numbers = [f"_empty({_RECEIVER_BYTES // t.size_bytes}, _r{i})" for i, t in enumerate(types)]
+    used = {*re.findall(r"\b_p\d+\b", " ".join(arrays))}
+    lines = [
+        f"def allocate({', '.join(values)}):",
+        *(f"    {names[p.name]} = {_value(p, params, values)}" for p in parameters if names[p.name] in used),
+        f"    return ({''.join(f'{a}, ' for a in (*arrays, *numbers))})",
+    ]
+    known = {"_aligned": aligned, "_empty": np.empty, "_int": int, "_max": max, "_min": min}
+    known |= {f"_t{i}": numpy_dtype(BY_NUMPY_NAME[r.element]) for i, r in enumerate(fresh)}
+    known |= {f"_r{i}": numpy_dtype(t) for i, t in enumerate(types)}
+    exec("\n".join(lines), known)
+    return known["allocate"]
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """np.empty whose data start a cache line, so that no vector crosses one; NumPy aligns to 16 bytes. Small arrays as
+    NumPy has them."""
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    if not _ALIGNED_BYTES <= size < _IMPOSSIBLE_BYTES:
+        return np.empty(shape, dtype)
+    room = np.empty(size + _LINE_BYTES, np.uint8)
+    return np.ndarray(shape, dtype, room, -room.__array_interface__["data"][0] % _LINE_BYTES)
+
+
+def impossible(problem: MemoryError | ValueError) -> PolymlError:
+    """The error for result arrays that cannot be allocated."""
+    kind = PolymlMemoryError if isinstance(problem, MemoryError) else PolymlValueError
+    return kind(f"there is no room for the result: {problem}")
+
+
+def _value(parameter: Parameter, params: tuple[str, ...], values: list[str]) -> str:
+    if parameter.extreme:
+        raise ValueError(f"the extent of a result is the {parameter.extreme} of an array")
+    if parameter.array is None:
+        return f"_int({values[params.index(parameter.argument or parameter.name)]})"
+    return f"{values[params.index(parameter.array)]}.shape[{operator.index(parameter.dim)}]"
+
+
+def _selector(artifact: Artifact) -> Callable[[tuple, tuple], object]:
+    """From (arguments, what `allocate` made) to what the kernel returns."""
+    fresh = [r.name for r in artifact.result_arrays]
+    numbers = (f"fresh[{number}]" for number in count(len(fresh)))
+    parts, types = [], {"_complex": complex}
+    for place, (result, *imaginary) in enumerate(returned(artifact.results)):
+        if isinstance(result, ArrayResult):
+            new = result.array in fresh
+            parts.append(f"fresh[{fresh.index(result.array)}]" if new else _argument(artifact, result.array))
+            continue
+        number = next(numbers)
+        if not imaginary:
+            parts.append(f"{number}.item(0)" if result.dtype.weak else f"{number}[0]")
+            continue
+        joined = f"_complex({number}.item(0), {next(numbers)}.item(0))"
+        types[f"_w{place}"] = numpy_dtype(result.whole).type
+        parts.append(joined if result.dtype.weak else f"_w{place}({joined})")
+    text = f"({''.join(f'{p}, ' for p in parts)})" if artifact.result_is_tuple else parts[0]
+    return eval(f"lambda args, fresh: {text}", types)
+
+
+def _argument(artifact: Artifact, name: str) -> str:
+    position = artifact.params.index(name)
+    if not isinstance(artifact.types[position], ArrayType):
+        raise ValueError(f"the result {name} is no array")
+    return f"args[{position}]"

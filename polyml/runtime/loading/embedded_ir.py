@@ -1,0 +1,42 @@
+"""The runtime's own native code: compiled from LLVM IR once per machine, then kept in the disk cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from polyml import config
+from polyml.runtime.loading import load
+from polyml.runtime.storage.disk_cache import open_cache
+
+
+def loaded(name: str, text: str, *symbols: str) -> load.Code:
+    """The code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again."""
+    cache = open_cache(config.resolve())
+    key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
+    kept = None if cache is None else cache.get(key)
+    if kept is not None:
+        try:
+            return _with(kept, symbols)
+        except MemoryError:
+            raise
+        except Exception:  # whatever it is that the file has
+            cache.remove(key)
+    made = load.assemble_optimised(text)
+    code = _with(made, symbols)
+    if cache is not None:
+        cache.put(key, made)
+    return code
+
+
+def _with(content: bytes, symbols: tuple[str, ...]) -> load.Code:
+    code = load.load([content], *symbols)
+    for symbol in symbols:
+        code.address(symbol)
+    return code
+
+
+def text(file: str, beside: str = __file__) -> str:
+    """A file in the folder of the module whose `__file__` is given."""
+    with open(os.path.join(os.path.dirname(beside), file), encoding="utf-8") as opened:
+        return opened.read()

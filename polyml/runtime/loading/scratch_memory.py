@@ -1,0 +1,23 @@
+"""Memory for the local arrays of kernels, kept from call to call: at most eight blocks of KEPT_BYTES per process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from polyml.runtime.loading import embedded_ir, load
+
+KEPT_BYTES = 64 << 20
+
+
+@cache
+def _code() -> load.Code:
+    return embedded_ir.loaded("memory", _text(), *load.MEMORY)
+
+
+def address(symbol: str) -> int:
+    """Of `ptr polyml_acquire(i64 bytes)` or `void polyml_release(ptr)`."""
+    return _code().address(symbol)
+
+
+def _text() -> str:
+    return embedded_ir.text("memory.ll").replace("KEPT_BYTES", str(KEPT_BYTES))

@@ -1,0 +1,80 @@
+"""The pool of threads that parallel loops run on: one per process, made on first use, new after a fork."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from functools import cache
+
+from polyml.machines.cpu import usable_cores
+from polyml.runtime.loading import embedded_ir, load
+
+_SPIN_SECONDS = 1e-3  # waking a thread takes longer than most regions: libraries of this kind wait for 1 to 200 ms
+_TIMED_SPINS = 2000
+_PAUSE, _YIELD = "call void @llvm.x86.sse2.pause()", "call void @llvm.aarch64.hint(i32 1)"
+_RELAX = {"x86_64": _PAUSE, "amd64": _PAUSE, "aarch64": _YIELD, "arm64": _YIELD}
+
+
+class Pool:
+    """parallel_address: of `void polyml_parallel(ptr fn, ptr env, i64 shares, i64 threads)`, which runs
+    `void fn(ptr env, i64 share, i64 shares)` once per share."""
+
+    def __init__(self):
+        symbols = (load.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
+        self._code = embedded_ir.loaded("threads", _text(), *symbols)
+        # Sleeping workers stay inside this code until the process ends, later than any Python object.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
+        self.parallel_address = self._code.address(load.PARALLEL)
+        self._reset = self._function("polyml_pool_reset", None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32)
+        self._started = self._function("polyml_pool_started", ctypes.c_int64)
+        self._spins, self._cores = self._spins_before_sleep(), usable_cores()
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    @property
+    def started(self) -> int:
+        """Threads running besides the callers'."""
+        return self._started()
+
+    def reset(self) -> None:
+        self._reset(self._spins, self._cores, signal.SIG_SETMASK)
+
+    def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
+        """polyml_parallel, from Python."""
+        self._function(load.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+            fn_address, env_address, shares, threads
+        )
+
+    def _spins_before_sleep(self) -> int:
+        """Turns of the waiting loop that take _SPIN_SECONDS."""
+        spin = self._function("polyml_pool_spin", None, ctypes.c_int64)
+        seconds = min(_timed(spin, _TIMED_SPINS) for _ in range(3))
+        return max(1, int(_SPIN_SECONDS * _TIMED_SPINS / seconds))
+
+    def _function(self, symbol: str, result, *arguments):
+        return ctypes.CFUNCTYPE(result, *arguments)(self._code.address(symbol))
+
+
+@cache
+def pool() -> Pool:
+    return Pool()
+
+
+def count(threads: int) -> int:
+    """The number of threads that the setting `threads` means: 0 is every core this process may use."""
+    return threads or usable_cores()
+
+
+def _text() -> str:
+    relax = _RELAX.get(os.uname().machine.lower(), "")
+    placement = "placement_linux.ll" if sys.platform == "linux" else "placement_other.ll"
+    return embedded_ir.text("threads.ll").replace("RELAX", relax) + embedded_ir.text(placement)
+
+
+def _timed(spin, turns: int) -> float:
+    start = time.perf_counter()
+    spin(turns)
+    return time.perf_counter() - start

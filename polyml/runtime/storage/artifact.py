@@ -1,0 +1,323 @@
+"""A compiled kernel as data: machine code and everything its caller and its error messages need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence, Set
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise
+from typing import TypeVar
+
+from polyml.dtypes import BY_NUMPY_NAME, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.frontend.syntax import ArgType, ArrayType, ScalarType
+from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.runtime.storage.checksum import Damaged
+from polyml.runtime.storage.size_classes import Alike
+from polyml.source import Loc, Source
+
+VERSION = 3
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRecord:
+    """One `model.core.scop.Check`, its isl objects as text. Status k of a kernel names checks[k - 1].
+
+    violated: { : N > M } over the parameters. instances: [N, M] -> { S[i] : ... }.
+    subscript: { S[i] -> [(i + 1)] } and size: { S[i] -> [(N)] } or { [(N)] }, of a bounds check.
+    loc: its Source holds the one line that the message shows.
+    """
+
+    kind: str
+    what: str
+    violated: str
+    instances: str
+    iterators: tuple[str, ...] = ()
+    may: bool = False
+    dim: int = 0
+    subscript: str | None = None
+    size: str | None = None
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class ResultArray:
+    """An array the kernel returns and its caller allocates, C-contiguous.
+
+    element: NumPy's name of its type. shape: one expression per dimension over the names of `Artifact.parameters`, as
+    `runtime.calling.result_extents` reads them; a negative extent makes an empty array, which a "shape" check then refuses.
+    """
+
+    name: str
+    element: str
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """params, types: the kernel's parameters in the order of the call. layouts: "C", "F" or "A" per array argument.
+
+    entry: symbol of `i64 entry(ptr slots)` in object_code, objects that are linked with one
+    another. results: what the call returns, in order.
+    result_arrays: the arrays the caller allocates, in the order of their slots. written: the array arguments written.
+    aliased: made for arguments that overlap. notes: lines for explain(). sized: whether other sizes ask for other code.
+    alike: how sizes must be related.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    types: tuple[ArgType, ...]
+    layouts: tuple[str, ...]
+    entry: str
+    object_code: tuple[bytes, ...] = field(repr=False)
+    checks: tuple[CheckRecord, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    results: tuple[ScalarResult | ArrayResult, ...] = ()
+    result_is_tuple: bool = False
+    result_arrays: tuple[ResultArray, ...] = ()
+    written: tuple[str, ...] = ()
+    aliased: bool = False
+    notes: tuple[str, ...] = ()
+    sized: bool = False
+    alike: tuple[Alike, ...] = ()
+
+    def __post_init__(self):
+        arrays = {n: t.ndim for n, t in zip(self.params, self.types, strict=True) if isinstance(t, ArrayType)}
+        if len(arrays) != len(self.layouts):
+            raise ValueError(f"{len(arrays)} array arguments, but layouts {self.layouts}")
+        known = {*arrays, *(r.name for r in self.result_arrays)}
+        returned = {r.array for r in self.results if isinstance(r, ArrayResult)}
+        unknown = (returned - known) | {*self.written, *(name for a in self.alike for name in (a.name, a.other))} - {*arrays}
+        if unknown:
+            raise ValueError(f"there is no array {', '.join(sorted(unknown))}")
+        numbers = {*self.params} - {*arrays}
+        for p in self.parameters:
+            is_there = (p.argument or p.name) in numbers if p.array is None else p.extreme or 0 <= p.dim < arrays.get(p.array, 0)
+            if not is_there:
+                raise ValueError(f"no argument has the parameter {p.name}")
+        if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.alike):
+            raise ValueError("sizes are alike that no array has")
+
+    def is_for(self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool) -> bool:
+        """Whether it is the code of such a kernel and such a call."""
+        mine = (self.name, self.params, self.types, self.layouts, self.aliased)
+        return mine == (name, params, types, layouts, aliased)
+
+    def to_bytes(self) -> bytes:
+        """What `from_bytes` reads, with the version of this format."""
+        head = json.dumps(_to_json(self), separators=(",", ":")).encode()
+        return len(head).to_bytes(4, "little") + head + b"".join(self.object_code)
+
+    @staticmethod
+    def from_bytes(content: bytes) -> Artifact:
+        """The artifact. `seal.Damaged` if the bytes are not an artifact of this version: nothing in them is taken for what it is not."""
+        end = 4 + int.from_bytes(content[:4], "little")
+        try:
+            head = json.loads(content[4:end])
+            if head["version"] != VERSION:
+                raise Damaged(f"version {head['version']!r} of the format, not {VERSION}")
+            return _from_json(head, _pieces(content[end:], head["object_bytes"]))
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise Damaged(f"not an artifact: {problem}") from None
+
+
+def record(check) -> CheckRecord:
+    """The record of a `model.core.scop.Check`."""
+    return CheckRecord(
+        kind=check.kind,
+        what=check.what,
+        violated=str(check.violated),
+        instances=str(check.instances),
+        iterators=tuple(check.iterators),
+        may=check.may,
+        dim=check.dim,
+        subscript=None if check.subscript is None else str(check.subscript),
+        size=None if check.size is None else str(check.size),
+        loc=check.loc,
+    )
+
+
+_BY_NAME = {str(d): d for d in (*FIXED, PYINT, PYFLOAT, PYCOMPLEX, PYBOOL)}
+
+
+def parse_type(text: str) -> ArgType:
+    """The type that prints as `text`: "f64[:, :]", "i32[]", "f64[1, :]", "f64", "int", "int=3". ValueError if none does.
+
+    >>> str(parse_type("f64[:,:]"))
+    'f64[:, :]'
+    """
+    name, bracket, dims = text.replace(" ", "").partition("[")
+    name, equals, value = name.partition("=")
+    if name not in _BY_NAME or equals and not value.lstrip("-").isdigit():
+        raise ValueError(f"{text!r} is not a type; element types: {', '.join(_BY_NAME)}")
+    element = _BY_NAME[name]
+    if not bracket:
+        return ScalarType(element, int(value) if equals else None)
+    extents = dims[:-1].split(",") if dims[:-1] else []
+    if not dims.endswith("]") or element.weak or equals or not all(e == ":" or e.isdigit() for e in extents):
+        raise ValueError(f"{text!r} is not an array type; one is written f64[:, :]")
+    sizes = ((dim, int(extent)) for dim, extent in enumerate(extents) if extent != ":")
+    return ArrayType(element, len(extents), frozenset(sizes))
+
+
+def _pieces(content: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
+    ends = [0, *accumulate(_tuple(_count, lengths))]
+    if ends[-1] != len(content):
+        raise ValueError(f"{len(content)} bytes of code, not {ends[-1]}")
+    return tuple(content[start:end] for start, end in pairwise(ends))
+
+
+def _to_json(artifact: Artifact) -> dict:
+    return {
+        "version": VERSION,
+        "name": artifact.name,
+        "params": artifact.params,
+        "types": [str(t) for t in artifact.types],
+        "layouts": artifact.layouts,
+        "entry": artifact.entry,
+        "object_bytes": [len(each) for each in artifact.object_code],
+        "checks": [{**asdict(c), "loc": _loc_to_json(c.loc)} for c in artifact.checks],
+        "parameters": [asdict(p) for p in artifact.parameters],
+        "results": [_result_to_json(r) for r in artifact.results],
+        "result_is_tuple": artifact.result_is_tuple,
+        "result_arrays": [asdict(r) for r in artifact.result_arrays],
+        "written": artifact.written,
+        "aliased": artifact.aliased,
+        "notes": artifact.notes,
+        "sized": artifact.sized,
+        "alike": [asdict(a) for a in artifact.alike],
+    }
+
+
+def _from_json(head: dict, object_code: tuple[bytes, ...]) -> Artifact:
+    """Every value is asked for its type: what the file says of itself is not believed."""
+    return Artifact(
+        name=_text(head["name"]),
+        params=_tuple(_text, head["params"]),
+        types=_tuple(parse_type, _tuple(_text, head["types"])),
+        layouts=_tuple(_layout, head["layouts"]),
+        entry=_text(head["entry"]),
+        object_code=object_code,
+        checks=_tuple(_check_from_json, head["checks"]),
+        parameters=_tuple(_parameter_from_json, head["parameters"]),
+        results=_tuple(_result_from_json, head["results"]),
+        result_is_tuple=_flag(head["result_is_tuple"]),
+        result_arrays=_tuple(_result_array_from_json, head["result_arrays"]),
+        written=_tuple(_text, head["written"]),
+        aliased=_flag(head["aliased"]),
+        notes=_tuple(_text, head["notes"]),
+        sized=_flag(head["sized"]),
+        alike=_tuple(_alike_from_json, head["alike"]),
+    )
+
+
+def _text(value: object) -> str:
+    if type(value) is not str:
+        raise ValueError(f"a text is expected, not {value!r:.40}")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"true or false is expected, not {value!r:.40}")
+    return value
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise ValueError(f"a number is expected, not {value!r:.40}")
+    return value
+
+
+def _count(value: object) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"a number from 0 is expected, not {value}")
+    return value
+
+
+def _tuple(one: Callable[[object], T], value: object) -> tuple[T, ...]:
+    if type(value) not in (list, tuple):
+        raise ValueError(f"a list is expected, not {value!r:.40}")
+    return tuple(map(one, value))
+
+
+def _optional(one: Callable[[object], T], value: object) -> T | None:
+    return None if value is None else one(value)
+
+
+def _layout(value: object) -> str:
+    if value not in ("C", "F", "A"):
+        raise ValueError(f"C, F or A is expected, not {value!r:.40}")
+    return value
+
+
+def _only(data: object, names: Set[str]) -> dict:
+    """An object with these names and no others."""
+    if type(data) is not dict or data.keys() != names:
+        raise ValueError(f"{', '.join(sorted(names))} are expected, not {data!r:.40}")
+    return data
+
+
+_CHECK, _PARAMETER, _ALIKE, _RESULT_ARRAY = (frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Alike, ResultArray))
+_LOC = frozenset({"file", "line", "column", "width", "text"})
+
+
+def _check_from_json(given: object) -> CheckRecord:
+    data = _only(given, _CHECK)
+    return CheckRecord(
+        kind=_text(data["kind"]), what=_text(data["what"]), violated=_text(data["violated"]), instances=_text(data["instances"]),
+        iterators=_tuple(_text, data["iterators"]), may=_flag(data["may"]), dim=_count(data["dim"]),
+        subscript=_optional(_text, data["subscript"]), size=_optional(_text, data["size"]), loc=_optional(_loc_from_json, data["loc"]),
+    )  # fmt: skip
+
+
+def _parameter_from_json(given: object) -> Parameter:
+    data = _only(given, _PARAMETER)
+    extreme = _text(data["extreme"])
+    if extreme not in ("", "min", "max"):
+        raise ValueError(f"min or max is expected, not {extreme:.40}")
+    return Parameter(_text(data["name"]), _optional(_text, data["array"]), _count(data["dim"]), _text(data["argument"]), extreme)
+
+
+def _result_array_from_json(given: object) -> ResultArray:
+    data = _only(given, _RESULT_ARRAY)
+    element = _text(data["element"])
+    if element not in BY_NUMPY_NAME:
+        raise ValueError(f"{element:.40} is not an element type")
+    return ResultArray(_text(data["name"]), element, _tuple(_text, data["shape"]))
+
+
+def _alike_from_json(given: object) -> Alike:
+    data = _only(given, _ALIKE)
+    return Alike(_text(data["name"]), _text(data["other"]), _count(data["dim"]), _integer(data["difference"]))
+
+
+def _result_to_json(result: ScalarResult | ArrayResult) -> dict:
+    if isinstance(result, ArrayResult):
+        return {"array": result.array}
+    whole = {} if result.whole is None else {"whole": result.whole.name}
+    return {"array": result.array, "dtype": result.dtype.name, **whole}
+
+
+def _result_from_json(given: dict) -> ScalarResult | ArrayResult:
+    data = _only(given, {"array"} | {*given} & {"dtype", "whole"})
+    array = _text(data["array"])
+    if "dtype" not in data:
+        return ArrayResult(array)
+    return ScalarResult(array, _BY_NAME[_text(data["dtype"])], _BY_NAME[_text(data["whole"])] if "whole" in data else None)
+
+
+def _loc_to_json(loc: Loc | None) -> dict | None:
+    if loc is None:
+        return None
+    return {
+        "file": loc.source.file, "line": loc.line, "column": loc.column, "width": loc.width,
+        "text": loc.source.line(loc.line),
+    }  # fmt: skip
+
+
+def _loc_from_json(given: object) -> Loc:
+    data = _only(given, _LOC)
+    line = _count(data["line"])
+    source = Source(_text(data["file"]), line, (_text(data["text"]),))
+    return Loc(source, line, _count(data["column"]), _count(data["width"]))

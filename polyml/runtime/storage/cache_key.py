@@ -1,0 +1,115 @@
+"""The name of a compiled kernel in the disk cache: a digest of everything its code depends on.
+
+The function's compiled code is part of it as well as its text: files change while programs run, and what another process made of
+the text as it is now is not what this one imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import astuple
+from functools import cache
+from importlib.util import find_spec
+from types import FunctionType
+
+import numpy as np
+
+from polyml.config import Options
+from polyml.frontend.syntax import ArgType
+from polyml.function_source import code_text, definition_of
+from polyml.machines import cpu
+from polyml.runtime.storage.size_classes import Sizes
+
+KIND = "kernel"
+_SUFFIXES = (".py", ".ll")
+
+
+def content_key(
+    function: FunctionType,
+    captured: str,
+    types: tuple[ArgType, ...],
+    layouts: tuple[str, ...],
+    options: Options,
+    aliased: bool,
+    schedule: str = "",
+) -> str | None:
+    """A digest of the function's text, its compiled code and its place in its file (messages name it), of captured values,
+    argument types, options, a given schedule, compiler and CPU. None where the text is nowhere to be found, or nested too deeply
+    to be read here."""
+    try:
+        text = definition_of(function)
+    except (OSError, TypeError, RecursionError):
+        return None
+    parts = (
+        function.__code__.co_filename, str(text.first), "".join(text.lines), code_text(function.__code__), captured,
+        " ".join(map(str, types)),
+        " ".join(layouts), repr(astuple(options.compile_key())), str(aliased), schedule, toolchain(),
+    )  # fmt: skip
+    return _digest(parts)
+
+
+def sized_key(name: str, sizes: Sizes | None) -> str:
+    """The name of the form for some sizes; `name` itself for all. Forms for the same limits may stand for one another."""
+    return name if sizes is None else _digest((name, f"{sizes.extents is None} {sizes.limits} {sizes.alike}"))
+
+
+def names(name: str, sizes: Sizes | None) -> tuple[str, ...]:
+    """Where a form for these sizes may be, the likelier one first."""
+    return (name,) if sizes is None else (sized_key(name, sizes), name)
+
+
+def _digest(parts: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)} {part}\n".encode(errors="surrogatepass"))
+    return f"{KIND}-{digest.hexdigest()}"
+
+
+@cache
+def toolchain() -> str:
+    """Versions and CPU, as text."""
+    facts = (
+        f"polyml {_sources_digest()}", f"islpy {_version('islpy')}", f"llvmlite {_version('llvmlite')}",
+        f"numpy {np.__version__.split('.')[0]}", f"ml_dtypes {_version('ml_dtypes')}",
+        f"python {sys.implementation.cache_tag}", sys.platform,
+        repr(cpu.host()), " ".join(sorted(cpu.cpu_flags())),
+    )  # fmt: skip
+    return "\n".join(facts)
+
+
+def _sources_digest() -> str:
+    """Of the text of every module of polyml."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(_files(root)):
+        digest.update(os.path.relpath(path, root).encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def _files(folder: str) -> list[str]:
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                found += _files(entry.path)
+            elif entry.name.endswith(_SUFFIXES):
+                found.append(entry.path)
+    return found
+
+
+def _version(package: str) -> str:
+    """Of an installed package, from the name of its .dist-info folder: importlib.metadata takes 20 ms to import."""
+    spec = find_spec(package)
+    if spec is None or not spec.origin:
+        return "missing"
+    site = os.path.dirname(os.path.dirname(spec.origin))
+    names = [n for n in os.listdir(site) if n.startswith(f"{package}-") and n.endswith(".dist-info")]
+    if names:
+        return " ".join(sorted(names))
+    from importlib import metadata
+
+    return metadata.version(package)

@@ -1,0 +1,79 @@
+"""Word on disk that a kernel is being compiled, which stays where isl or LLVM ends the process.
+
+    DIR/v2/ef/marker0-abcd....ef.bin        written before form 0 of the kernel kernel-abcd....ef is made, removed after
+
+The next process that compiles the kernel finds it and goes on with a simpler form than that one. Whatever else ends a process leaves
+it too, a signal or a power cut; so the form is tried again after a day, and once the marker is removed (`polyml cache clear`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from polyml.runtime.storage.disk_cache import Cache
+
+LASTS_SECONDS = 86_400
+
+
+@contextmanager
+def working(cache: Cache | None, kernel: str | None, form: int) -> Iterator[None]:
+    """The marker is there meanwhile. kernel: the name of its entry; None of either: nothing is written."""
+    if cache is None or kernel is None:
+        yield
+        return
+    name = _name(kernel, form)
+    cache.put(name, json.dumps({"process": os.getpid(), "began": _began(os.getpid()), "at": time.time()}).encode())
+    try:
+        yield
+    finally:
+        cache.remove(name)
+
+
+def ended_in(cache: Cache | None, kernel: str | None) -> int:
+    """The last of the kernel's forms, from form 0 on, in each of which a process ended; -1: in none."""
+    last = -1
+    if cache is not None and kernel is not None:
+        while _has_ended(cache, _name(kernel, last + 1)):
+            last += 1
+    return last
+
+
+def _name(kernel: str, form: int) -> str:
+    return f"marker{form}-{kernel.partition('-')[2]}"
+
+
+def _has_ended(cache: Cache, name: str) -> bool:
+    content = cache.get(name)
+    if content is None:
+        return False
+    try:
+        found = json.loads(content)
+        process, began, at = int(found["process"]), str(found["began"]), float(found["at"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    if not 0 <= time.time() - at <= LASTS_SECONDS:
+        cache.remove(name)
+        return False
+    return began != _began(process)
+
+
+def _began(process: int) -> str:
+    """When the process began, in the system's own words; "" of one that is gone. Where the system does not tell, any that is there."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        pass
+    if os.path.isdir("/proc/self"):
+        return ""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return "there"
+    except (OSError, OverflowError):
+        return ""
+    return "there"

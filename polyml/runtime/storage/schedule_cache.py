@@ -1,0 +1,143 @@
+"""Schedules that were found before, by the text of the SCoP: a kernel of another name, with another docstring or with types of
+the same sizes needs no search.
+
+What is kept is only proposed: it is proved against the dependences like every schedule. What is not legal, not a schedule at all
+or takes isl too long is as if it were not there, and what the search finds takes its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.dtypes import PYINT
+from polyml.errors import IllegalSchedule
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.nest import children
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Access, Array, Scop, Statement, Value
+from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.storage.cache_key import toolchain
+from polyml.runtime.storage.disk_cache import Cache
+from polyml.schedule.compute import OPERATIONS, Scheduled, compute
+from polyml.schedule.legality.check import check_legal, check_parallel
+from polyml.schedule.tree.text import read_schedule
+
+_ROUNDING = 10_000  # operations; what a process has looked at before makes counts differ by some hundreds
+
+
+def remembered(
+    cache: Cache | None,
+    scop: Scop,
+    dependences: Dependences,
+    machine: CpuMachine,
+    *,
+    sizes: Mapping[str, int] | None,
+    reductions: Mapping[str, Reduction],
+    budget: int,
+    **choices: object,
+) -> Scheduled:
+    """What `compute` finds, from the cache where it is there. budget: seconds of the whole compilation, from whose account what was
+    found before takes what its search took: later stages have the same left.
+    """
+    if cache is None:
+        return compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    facts = _facts(sizes, reductions, {**choices, "budget": budget})
+    key = f"schedule-{_digest((scop_key(scop), facts, repr(machine), toolchain()))}"
+    known = cache.get(key)
+    if known is not None:
+        with polyhedra.uncharged():
+            found = _proved(known, scop, dependences, reductions)
+        if found is not None:
+            polyhedra.charge(found.operations)
+            return found
+    before = polyhedra.left()
+    found = compute(scop, dependences, machine, sizes=sizes, reductions=reductions, **choices)
+    used = 0 if before is None else before - polyhedra.left()
+    found = replace(found, operations=-(-used // _ROUNDING) * _ROUNDING)
+    cache.put(key, _content(found))
+    return found
+
+
+def _content(found: Scheduled) -> bytes:
+    """The fields by name, as JSON."""
+    return json.dumps({**vars(found), "tree": str(found.tree)}).encode()
+
+
+def _proved(content: bytes, scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Scheduled | None:
+    """The schedule that was kept; None where it is none of this SCoP."""
+    try:
+        found = _read(json.loads(content))
+        with polyhedra.budget(OPERATIONS):
+            if not found.tree.get_domain().is_equal(scop.domain):
+                return None
+            check_legal(found.tree, scop, dependences, reductions)
+            check_parallel(found.tree, scop, dependences, reductions)
+    except (ValueError, TypeError, LookupError, RecursionError, isl.Error, IllegalSchedule, BudgetExceeded):
+        return None
+    return found
+
+
+def _read(known: dict) -> Scheduled:
+    """The fields, each of its type. ValueError, LookupError or isl.Error for others."""
+    notes, operations = known["notes"], known["operations"]
+    flags = {name: value for name, value in known.items() if name not in ("tree", "notes", "operations")}
+    if type(operations) is not int or operations < 0:
+        raise ValueError("operations are counted")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("notes are texts")
+    if not all(isinstance(value, bool) for value in flags.values()):
+        raise ValueError("sized, cut and alike are true or false")
+    return Scheduled(read_schedule(known["tree"]), tuple(notes), **flags, operations=operations)
+
+
+def scop_key(scop: Scop) -> str:
+    """All of a SCoP that a schedule depends on, as text: neither the kernel's name nor places in its source, and of types
+    the sizes alone. Names of arrays, parameters and iterators are in it, since notes mention them.
+    """
+    lines = [", ".join(p.name for p in scop.parameters), str(scop.context), str(scop.schedule)]
+    lines += map(_array_key, scop.arrays.values())
+    lines += map(_statement_key, scop.statements.values())
+    return "\n".join(lines)
+
+
+def _array_key(array: Array) -> str:
+    unbounded = array.element == PYINT  # whose sums may not be taken in another order
+    shape = "; ".join(map(str, array.shape))
+    return f"{array.name} {array.role.value} {array.element.size_bytes} {unbounded} {array.pairs} {shape}"
+
+
+def _statement_key(statement: Statement) -> str:
+    accesses = "; ".join(map(_access_key, (*statement.reads, statement.write)))
+    return f"{statement.name} {statement.iterators} {statement.domain} {accesses} = {_value_key(statement.value, {})}"
+
+
+def _access_key(access: Access) -> str:
+    return f"{access.relation} {access.may}"
+
+
+def _value_key(value: Value, seen: dict[int, str]) -> str:
+    """A digest of the value without its types. seen: of sub-trees by identity, which a value may share."""
+    known = seen.get(id(value))
+    if known is None:
+        operands = [_value_key(child, seen) for child in children(value)]
+        own = [str(getattr(value, name)) for name in ("op", "function", "array", "access", "name") if hasattr(value, name)]
+        if not operands and hasattr(value, "value"):  # a constant or an index
+            own.append(str(value.value))
+        known = seen[id(value)] = _digest((type(value).__name__, *own, *operands))
+    return known
+
+
+def _facts(sizes: Mapping[str, int] | None, reductions: Mapping[str, Reduction], choices: Mapping[str, object]) -> str:
+    chosen = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in sorted(choices.items())}
+    return f"{sizes and sorted(sizes.items())} {sorted(map(repr, reductions.values()))} {chosen}"
+
+
+def _digest(parts: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(("schedule", *parts)).encode()).hexdigest()

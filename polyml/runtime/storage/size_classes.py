@@ -1,0 +1,99 @@
+"""For which sizes a kernel is compiled: block sizes and register tiles follow those of the call that asks for them.
+
+The code is right for all sizes. It is used for those like the ones that it was made for, and there are only so many forms
+of one kernel (`FORMS`), after which one more is made for all other sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml.runtime.calling.arguments import Argument
+
+FORMS = 32  # made for some sizes, of one kernel and types: the layers of a network
+NEAR = 2  # what extents may differ by that are taken to follow from one another
+EXACT = 32  # extents up to this are told apart one by one, longer ones by powers of two
+_LITTLE = {0: 1, 1: 4096, 2: 48, 3: 12, 4: 6}  # extents of arrays of so many dimensions for which no form is made
+_LITTLE_OF_MANY = 4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """extents: of each array argument, as in the call; None: nothing is expected of them. limits: of each, the least and the
+    greatest that the form is used for, dimension by dimension. alike: sizes that are equal in the call, or nearly, may be taken
+    to differ as they do there by the code, which is then used for no others.
+    """
+
+    extents: tuple[tuple[str, tuple[int, ...]], ...] | None
+    limits: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+    alike: bool = True
+
+
+def sizes_of(given: Sequence[Argument]) -> Sizes:
+    """What a form for this call is made for: for its sizes and those of about the same, or, where all are small, for these."""
+    arrays = [(a.name, a.value.shape) for a in given if isinstance(a.value, np.ndarray)]
+    little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays}
+    if all(extent <= little[name] for name, shape in arrays for extent in shape):
+        return Sizes(None, tuple((name, ((0, little[name]),) * len(shape)) for name, shape in arrays))
+    return Sizes(tuple(arrays), tuple((name, tuple(map(_limits, shape))) for name, shape in arrays))
+
+
+def _limits(extent: int) -> tuple[int, int]:
+    """
+    >>> _limits(7), _limits(33), _limits(100), _limits(128)
+    ((7, 7), (33, 64), (65, 128), (65, 128))
+    """
+    if extent <= EXACT:
+        return extent, extent
+    above = 1 << (extent - 1).bit_length()
+    return above // 2 + 1, above
+
+
+@dataclass(frozen=True)
+class Alike:
+    """name.shape[dim] == other.shape[dim] + difference."""
+
+    name: str
+    other: str
+    dim: int
+    difference: int
+
+    def __str__(self) -> str:
+        return f"{self.name}.shape[{self.dim}] == {self.other}.shape[{self.dim}] + {self.difference}"
+
+    @staticmethod
+    def parse(text: str) -> Alike:
+        """What `str` gives. ValueError for anything else.
+
+        >>> Alike.parse(str(Alike("B", "A", 0, -1)))
+        Alike(name='B', other='A', dim=0, difference=-1)
+        """
+        found = re.fullmatch(r"(\w+)\.shape\[(\d+)\] == (\w+)\.shape\[\2\] \+ (-?\d+)", text)
+        if found is None:
+            raise ValueError(text)
+        name, dim, other, difference = found.groups()
+        return Alike(name, other, int(dim), int(difference))
+
+    def holds(self, extents: Mapping[str, tuple[int, ...]]) -> bool:
+        return extents[self.name][self.dim] == extents[self.other][self.dim] + self.difference
+
+
+def alike(extents: Iterable[tuple[str, int, int]]) -> tuple[Alike, ...]:
+    """Of (array, dimension, extent), which extents follow from those of arrays before them, if those in one dimension that
+    differ by at most NEAR always do so.
+
+    >>> alike([("A", 0, 100), ("A", 1, 90), ("B", 0, 101), ("B", 1, 50)])
+    (Alike(name='B', other='A', dim=0, difference=1),)
+    """
+    found, first = [], []
+    for name, dim, extent in extents:
+        near = next(((n, e) for n, d, e in first if d == dim and abs(e - extent) <= NEAR), None)
+        if near is None:
+            first.append((name, dim, extent))
+        else:
+            found.append(Alike(name, near[0], dim, extent - near[1]))
+    return tuple(found)

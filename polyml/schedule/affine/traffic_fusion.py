@@ -1,0 +1,369 @@
+"""Neighbouring nests that go over the same large array become one pass over it, where traffic saved is worth what it costs.
+
+    for i, j: x[i] += A[i, j]*y[j]             parallel it: for i in the tile, j: x[i] += A[i, j]*y[j]
+    for i, j: z[i] += A[j, i]*w[j]     ->                                         z[j] += A[i, j]*w[i]
+
+Of each nest any loop that may be outermost can become the shared one, so that both go over the array in the same order: the
+loops of the second one are exchanged here. What the iterations of the shared loop update by reductions alone (z) is one
+result for each thread, joined behind the loop, so that traffic saved costs no parallelism. Where a nest needs what the
+other one has made of a whole row, they share tiles of a few rows, which stay in a cache from one to the other.
+
+The choice is a model's (McKinley, Carr and Tseng, "Improving data locality with loop transformations", TOPLAS 1996, weigh
+the same): each nest moves every element that it touches once; memory's bandwidth, of which one thread reaches a share, says
+what that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.dtypes import PYINT
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction, relaxed
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.strides import accesses, iterators_of, moves
+from polyml.schedule.analysis.traffic import Traffic
+from polyml.schedule.legality.check import only_updated
+from polyml.schedule.tiling.contraction import may_be_contraction
+from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, together
+from polyml.schedule.tree.text import Tree, parse_tree, print_tree
+
+OPERATIONS = 200_000  # isl operations for the choice
+DEEPEST = 2  # loops of a nest of which all move large arrays: deeper ones use what they bring again and again
+ONE_THREAD = 0.55  # of memory's bandwidth
+GAIN = 0.95  # time of joined nests over that of nests apart from which on they stay apart
+GAIN_SERIAL = 0.8  # the same where that takes them their threads, who compute as well
+ROWS = 8  # of a tile that nests share one after the other: as many as a register tile has
+STRIP = 32  # iterations of the shared loop that a thread takes at a time
+JOINING = 3  # times that each thread's result moves: begun, updated, joined
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the choice may use. reductions: updates whose order is free; parallel, tile: whether there may be threads, tiles."""
+
+    machine: CpuMachine
+    reductions: Mapping[str, Reduction]
+    parallel: bool
+    tile: bool
+
+
+def join_passes(
+    schedule: isl.Schedule, scop: Scop, dependences: Dependences, setting: Setting, sizes: Mapping[str, int] | None
+) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The schedule with such nests joined, and what was decided. It is legal if reductions may be reordered."""
+    tree = parse_tree(str(schedule))
+    joiner = _Joiner(scop, dependences, setting, sizes)
+    try:
+        with polyhedra.budget(OPERATIONS):
+            changed = joiner.node(tree, ())
+    except polyhedra.BudgetExceeded as problem:
+        return schedule, (f"one pass over an array for several nests: given up ({problem})",)
+    return (schedule if changed is tree else isl.Schedule(print_tree(changed))), tuple(joiner.notes)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One nest: loops, outermost first, around what a tree below says."""
+
+    domain: isl.UnionSet
+    members: tuple[isl.UnionPwAff, ...]
+    child: Tree | None
+
+    @property
+    def names(self) -> list[str]:
+        return polyhedra.set_names(self.domain)
+
+    def body(self) -> Tree:
+        """As a child of a sequence, without loops."""
+        return {"filter": str(self.domain), **({} if self.child is None else {"child": self.child})}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Nests that share their first loop. given: the tree of one that shares it with nobody. partial: see `parallel_mark`. free:
+    whether nothing is carried by the loop.
+    """
+
+    parts: tuple[_Part, ...]
+    given: Tree | None = None
+    permutable: bool = False
+    parallel: bool = False
+    partial: tuple[str, ...] = ()
+    free: bool = False
+
+    @cached_property
+    def domain(self) -> isl.UnionSet:
+        return polyhedra.union([part.domain for part in self.parts], isl.UnionSet("{ }"))
+
+    @cached_property
+    def shared(self) -> isl.UnionPwAff:
+        """The loop that is around all nests."""
+        return reduce(isl.UnionPwAff.union_add, (part.members[0] for part in self.parts))
+
+    @property
+    def names(self) -> list[str]:
+        return polyhedra.set_names(self.domain)
+
+    def turned(self) -> Iterator["_Group"]:
+        """The group with each of the loops outermost that may be."""
+        yield self
+        if self.given is None or not self.permutable:
+            return
+        (part,) = self.parts
+        for first in range(1, len(part.members)):
+            order = [first, *(k for k in range(len(part.members)) if k != first)]
+            yield _Group((_Part(part.domain, tuple(part.members[k] for k in order), part.child),), self.given, True)
+
+
+class _Joiner:
+    def __init__(self, scop: Scop, dependences: Dependences, setting: Setting, sizes: Mapping[str, int] | None):
+        self._scop, self._setting = scop, setting
+        self._dependences = dependences
+        self._traffic = Traffic(scop, sizes)
+        self._free: isl.UnionMap | None = None
+        self.notes: list[str] = []
+
+    def node(self, node: Tree, prefix: tuple[isl.UnionPwAff, ...]) -> Tree:
+        """prefix: the loops around the node. Below a parallel one threads have their work already."""
+        if "mark" in node or any(node.get("coincident", ())):
+            return node
+        if "schedule" in node:
+            prefix = (*prefix, *members_of(node))
+        if "child" in node:
+            child = self.node(node["child"], prefix)
+            node = node if child is node["child"] else {**node, "child": child}
+        if "sequence" not in node:
+            return node
+        children = [self.node(child, prefix) for child in node["sequence"]]
+        groups = [self._group(child) for child in children]
+        joined = self._joined(groups, prefix)
+        if len(joined) == len(groups):
+            return node if all(a is b for a, b in zip(children, node["sequence"])) else {**node, "sequence": children}
+        made = [group if isinstance(group, dict) else self._tree(group) for group in joined]
+        return made[0]["child"] if len(made) == 1 else {**node, "sequence": made}
+
+    def _group(self, child: Tree) -> _Group | Tree:
+        """A child of a sequence as a nest; as it is where it is none of few loops that bring large arrays."""
+        band, domain = child.get("child", {}), isl.UnionSet(child["filter"])
+        if "schedule" not in band or "options" in band:
+            return child
+        members, names = members_of(band), polyhedra.set_names(domain)
+        if len(members) > DEEPEST or any(len(self._scop.statements[n].iterators) > DEEPEST for n in names):
+            return child
+        if any(may_be_contraction(self._scop.statements[n]) for n in names):
+            return child
+        part = _Part(domain, tuple(m.intersect_domain(domain) for m in members), band.get("child"))
+        return _Group((part,), child, bool(band.get("permutable")))
+
+    # -- the choice ------------------------------------------------------------------------------------------------
+
+    def _joined(self, groups: list, prefix: tuple[isl.UnionPwAff, ...]) -> list:
+        """Each nest joined to one before it where that pays. What is between them may be passed by one that does not depend
+        on it.
+        """
+        made: list = []
+        for group in groups:
+            for k in reversed(range(len(made))):
+                if isinstance(group, dict) or isinstance(made[k], dict) or not self._large(made[k], group):
+                    continue
+                between = [_domain(g) for g in made[k + 1 :]]
+                rises = all(self._between(_domain(group), d, prefix).is_empty() for d in between)
+                if not rises and not all(self._between(made[k].domain, d, prefix).is_empty() for d in between):
+                    continue
+                both = self._best(made[k], group, prefix)
+                if both is not None:
+                    made = [*made[:k], both, *made[k + 1 :]] if rises else [*made[:k], *made[k + 1 :], both]
+                    break
+            else:
+                made.append(group)
+        return made
+
+    def _best(self, first: _Group, second: _Group, prefix: tuple[isl.UnionPwAff, ...]) -> _Group | None:
+        """The two as one in the way that saves most, None where none is worth it."""
+        found: list[tuple[float, _Group, int]] = []
+        for one in first.turned():
+            for other in second.turned():
+                shared = one.shared.union_add(other.shared)
+                saved = self._saved(one, other, shared)
+                if not saved:
+                    continue
+                apart = self._traffic.of(first.names) + self._traffic.of(second.names)
+                if saved < (1 - GAIN) * apart:
+                    continue
+                both = self._together(one, other, shared, prefix)
+                if both is None:
+                    continue
+                if both.free and one is first and other is second:
+                    return None  # nothing is lost by one loop around both: `fusion` has them share it
+                ratio = self._time(apart - saved, both) / self._time(apart, None)
+                if ratio < (GAIN if both.parallel or not self._setting.parallel else GAIN_SERIAL):
+                    found.append((ratio + 0.01 * len(both.parts), both, saved))
+        if not found:
+            return None
+        _, best, saved = min(found, key=lambda f: f[0])
+        self._note(best, apart, saved)
+        return best
+
+    def _note(self, group: _Group, apart: int, saved: int) -> None:
+        results = "" if group.parallel else ", on one thread"
+        if group.partial:
+            results = f", partial results of {', '.join(group.partial)}"
+        how = "one pass" if len(group.parts) == 1 else f"tiles of {ROWS} rows"
+        moved = f"{apart - saved:,} bytes instead of {apart:,}{self._traffic.note}"
+        self.notes.append(f"{', '.join(sorted(group.names))}: {how} instead of several: {moved}{results}")
+
+    def _time(self, moved: float, group: _Group | None) -> float:
+        """Relative to what a byte takes all threads together. None: nests apart, on all threads."""
+        cores = self._setting.machine.cores if self._setting.parallel else 1
+        if group is not None and group.parallel:
+            return moved + JOINING * cores * sum(map(self._traffic.array_bytes, group.partial))
+        return moved if group is None else moved * min(cores, 1 / ONE_THREAD)
+
+    def _large(self, first: _Group, second: _Group) -> bool:
+        """Whether both touch some array of several dimensions, which alone are large."""
+        mine, theirs = ({a.array for n in g.names for a in accesses(self._scop.statements[n])} for g in (first, second))
+        return any(len(self._scop.arrays[name].shape) >= DEEPEST for name in mine & theirs)
+
+    # -- traffic ---------------------------------------------------------------------------------------------------
+
+    def _saved(self, first: _Group, second: _Group, shared: isl.UnionPwAff) -> int:
+        """Bytes of what both touch in the same iteration of the shared loop, row by row in memory."""
+        times = isl.UnionMap.from_union_pw_aff(shared)
+        total = 0
+        for array in dict.fromkeys(a.array for name in first.names for a in accesses(self._scop.statements[name])):
+            if len(self._scop.arrays[array].shape) < DEEPEST or self._along_rows(first, second, array, shared):
+                continue
+            for writes in (False, True):
+                mine, theirs = (self._traffic.touched(g.names, array, writes) for g in (first, second))
+                both = mine.apply_domain(times).intersect(theirs.apply_domain(times))
+                total += self._traffic.bytes(both.range(), array)
+        return total
+
+    def _along_rows(self, first: _Group, second: _Group, array: str, shared: isl.UnionPwAff) -> bool:
+        """Whether the loop goes from neighbour to neighbour, so that an iteration has an element of each row."""
+        return any(
+            moves(access, iterators_of(shared, name), slice(-1, None))
+            for name in (*first.names, *second.names)
+            for access in accesses(self._scop.statements[name])
+            if access.array == array
+        )
+
+    # -- legality --------------------------------------------------------------------------------------------------
+
+    def _between(self, domain: isl.UnionSet, other: isl.UnionSet, prefix: tuple[isl.UnionPwAff, ...]) -> isl.UnionMap:
+        """The dependences of one on the other in one iteration of the loops around."""
+        pairs = self._dependences.among(polyhedra.set_names(domain), polyhedra.set_names(other))
+        if pairs.is_empty():
+            return pairs
+        found = pairs.intersect_domain(domain).intersect_range(other).union(pairs.intersect_domain(other).intersect_range(domain))
+        return found if not prefix else found.eq_at_multi_union_pw_aff(together(prefix))
+
+    def _together(
+        self, first: _Group, second: _Group, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
+    ) -> _Group | None:
+        """Both in one loop; None where the second would run before what it needs, or a tile of one before the other's."""
+        between = self._between(first.domain, second.domain, prefix)
+        if not _forward(between, shared):
+            return None
+        (new,) = second.parts
+        last = first.parts[-1]
+        parts = (*first.parts, new)
+        same = between.eq_at_multi_union_pw_aff(together([shared]))
+        if len(new.members) == len(last.members) == DEEPEST and _is_flat(new.child) and _is_flat(last.child):
+            inner = last.members[1].union_add(new.members[1])
+            if _forward(same.intersect_domain(last.domain), inner) and _forward(between.intersect_domain(last.domain), inner):
+                parts = (*first.parts[:-1], _deep(last, new, inner))
+        domain = first.domain.union(second.domain)
+        inside = self._dependences.validity.intersect_domain(domain).intersect_range(domain)
+        if prefix:
+            inside = inside.eq_at_multi_union_pw_aff(together(prefix))
+        carried = inside.subtract(inside.eq_at_multi_union_pw_aff(together([shared])))
+        partial = self._partial(carried, domain)
+        if partial is None and len(parts) > 1 and self._setting.tile:
+            backward = carried.intersect_domain(new.domain).intersect_range(first.domain)
+            if not backward.is_empty():
+                return None
+        is_parallel = partial is not None and self._setting.parallel
+        return _Group(parts, parallel=is_parallel, partial=(partial or ()) if is_parallel else (), free=carried.is_empty())
+
+    def _partial(self, carried: isl.UnionMap, domain: isl.UnionSet) -> tuple[str, ...] | None:
+        """The arrays of which threads need results of their own for nothing to be carried; None where that is not enough."""
+        if carried.is_empty():
+            return ()
+        if not carried.subtract(self._relaxed()).is_empty():
+            return None
+        names = polyhedra.set_names(domain)
+        arrays = sorted({self._scop.statements[polyhedra.domain_name(m)].write.array for m in polyhedra.pieces(carried)})
+        if any(self._scop.arrays[a].element == PYINT for a in arrays):  # sums in another order may leave 64 bits
+            return None
+        return tuple(arrays) if only_updated(self._scop, names, arrays, self._setting.reductions) else None
+
+    def _relaxed(self) -> isl.UnionMap:
+        if self._free is None:
+            self._free = relaxed(self._scop, self._setting.reductions) if self._setting.reductions else isl.UnionMap("{ }")
+        return self._free
+
+    # -- the tree --------------------------------------------------------------------------------------------------
+
+    def _tree(self, group: _Group) -> Tree:
+        """The group as a child of a sequence."""
+        if group.given is not None:
+            return group.given
+        where = {"filter": str(group.domain)}
+        whole = len(group.parts) == 1
+        if whole:
+            (part,) = group.parts
+            inside = {**_band(part.members), "child": part.child}
+        elif self._setting.tile:
+            inside = {"sequence": [_nest(part, part.members) for part in group.parts]}
+        else:
+            inside = {**_band((group.shared,)), "child": {"sequence": [_nest(part, part.members[1:]) for part in group.parts]}}
+        if not group.parallel and (whole or not self._setting.tile):
+            return {**where, "child": inside}
+        size = isl.Val(STRIP if whole else ROWS)
+        strips = group.shared.scale_down_val(size).floor().scale_val(size)
+        inside = inside if not whole and self._setting.tile else {"mark": POINT, "child": inside}
+        mark = parallel_mark(group.partial) if group.parallel else TILE
+        tiles = {**_band((strips,)), "coincident": [int(group.parallel)], "child": inside}
+        return {**where, "child": {"mark": mark, "child": tiles}}
+
+
+def _nest(part: _Part, members: Sequence[isl.UnionPwAff]) -> Tree:
+    """A part with these of its loops, as a child of a sequence."""
+    if not members:
+        return part.body()
+    band = _band(members) if part.child is None else {**_band(members), "child": part.child}
+    return {"filter": str(part.domain), "child": {"mark": POINT, "child": band}}
+
+
+def _band(members: Sequence[isl.UnionPwAff]) -> Tree:
+    return {"schedule": str(together(members)), "permutable": 1, "coincident": [0] * len(members)}
+
+
+def _deep(first: _Part, second: _Part, inner: isl.UnionPwAff) -> _Part:
+    """Two nests of the same loops as one, the bodies one after the other."""
+    bodies = [body for part in (first, second) for body in ([part.body()] if part.child is None else part.child["sequence"])]
+    members = (first.members[0].union_add(second.members[0]), inner)
+    return _Part(first.domain.union(second.domain), members, {"sequence": bodies})
+
+
+def _is_flat(child: Tree | None) -> bool:
+    """Whether there are no loops below."""
+    return child is None or "sequence" in child and all(set(c) == {"filter"} for c in child["sequence"])
+
+
+def _domain(group: _Group | Tree) -> isl.UnionSet:
+    return isl.UnionSet(group["filter"]) if isinstance(group, dict) else group.domain
+
+
+def _forward(relation: isl.UnionMap, member: isl.UnionPwAff) -> bool:
+    """Whether no pair goes back along the member."""
+    times = isl.UnionMap.from_union_pw_aff(member)
+    return polyhedra.has_none(relation.apply_domain(times).apply_range(times), isl.Map.lex_gt)

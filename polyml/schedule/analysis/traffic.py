@@ -1,0 +1,79 @@
+"""How many bytes nests of loops move between memory and caches at least: what each touches once, once more what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import prod
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.strides import accesses
+
+NONE = isl.UnionMap("{ }")
+ASSUMED = 2000  # elements along each dimension where sizes are not known
+
+
+class Traffic:
+    """Of one SCoP at values of its parameters; None: ASSUMED for each."""
+
+    def __init__(self, scop: Scop, sizes: Mapping[str, int] | None):
+        self._scop = scop
+        self.sizes = {p.name: ASSUMED for p in scop.parameters} if sizes is None else sizes
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+        self.note = f", sizes of {ASSUMED} assumed" if sizes is None and scop.parameters else ""
+
+    def of(self, names: Sequence[str], kept: Sequence[str] = ()) -> int:
+        """Bytes that a nest of these statements moves. kept: arrays that stay in the caches."""
+        key = tuple(names), tuple(kept)
+        if key not in self._known:
+            found = dict.fromkeys(a.array for n in names for a in accesses(self._scop.statements[n]) if a.subscripts)
+            arrays = [array for array in found if array not in kept]
+            self._known[key] = sum(map(partial(self._of_array, names), arrays))
+        return self._known[key]
+
+    def _of_array(self, names: Sequence[str], array: str) -> int:
+        every, written = (self._relations(names, array, writes) for writes in (False, True))
+        once = self.bytes(polyhedra.union(every, NONE).range(), array)
+        if len(written) in (0, len(every)):
+            return once * (2 if written else 1)
+        return once + self.bytes(polyhedra.union(written, NONE).range(), array)
+
+    def touched(self, names: Sequence[str], array: str, writes: bool) -> isl.UnionMap:
+        """{ S[i] -> A[j] } of the statements; writes: what they write alone."""
+        return polyhedra.union(self._relations(names, array, writes), NONE)
+
+    def _relations(self, names: Sequence[str], array: str, writes: bool) -> list[isl.UnionMap]:
+        """{ S[i] -> A[j] } of each access that differs from those before it."""
+        found: list[isl.Map] = []
+        for statement in map(self._scop.statements.__getitem__, names):
+            for access in (statement.write,) if writes else accesses(statement):
+                if access.array == array:
+                    relation = access.relation.intersect_domain(statement.domain)
+                    if not any(relation.plain_is_equal(other) for other in found):
+                        found.append(relation)
+        return list(map(isl.UnionMap.from_map, found))
+
+    def bytes(self, elements: isl.UnionSet, array: str) -> int:
+        """Of a box around { A[j] }; none of elements in a thinner set, such as a diagonal."""
+        total = 0
+        for piece in map(polyhedra.without_sizes, polyhedra.pieces(polyhedra.fix(elements, self.sizes))):
+            dims = polyhedra.dimensions(piece)
+            if polyhedra.hull_dimension(piece) == dims:
+                total += prod(polyhedra.length(piece, dim) or 0 for dim in range(dims))
+        return total * self._scop.arrays[array].element.size_bytes
+
+    def array_bytes(self, array: str) -> int:
+        """Of a whole array."""
+        found = self._scop.arrays[array]
+        return prod(polyhedra.value_at(extent, self.sizes) for extent in found.shape) * found.element.size_bytes
+
+
+def nests(schedule: isl.Schedule) -> list[list[str]]:
+    """The statements of each part of the outermost sequence."""
+    top = schedule.get_root().child(0)
+    if top.get_type() != isl.schedule_node_type.sequence:
+        return [polyhedra.set_names(schedule.get_domain())]
+    return [polyhedra.set_names(top.child(k).filter_get_filter()) for k in range(top.n_children())]

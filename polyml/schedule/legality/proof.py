@@ -1,0 +1,178 @@
+"""Whether a schedule tree runs every instance once and keeps an order, asked node by node from the root.
+
+    band        no pair goes back along the loop; pairs of one iteration are asked about further below
+    sequence    no pair goes back to an earlier child; pairs within a child are asked about further below
+    leaf        no pair is left
+
+Each question is about one loop and about the pairs that no loop around has put in order, so that all together take a fraction of
+the time of the one question about whole times, which is a relation of twice as many dimensions with a case for each of them.
+Loops over tiles divide, which makes sets hard for isl: that pairs are in the same tile is held back until a question needs it, and
+pairs that do not go back along what a tile holds do not go back to an earlier tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.schedule.tree.bands import NODE
+
+_PASSED = (NODE.domain, NODE.filter, NODE.mark)
+_BACK, _FORTH = isl.UnionMap.lex_gt_at_multi_union_pw_aff, isl.UnionMap.lex_lt_at_multi_union_pw_aff
+_At = Callable[[isl.UnionMap, isl.MultiUnionPwAff], isl.UnionMap]  # pairs, a tuple's values -> those of the pairs that go so
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """One loop around instances. member: { S[i] -> [(e)] }."""
+
+    member: isl.UnionPwAff
+    instances: isl.UnionSet
+
+    @cached_property
+    def is_over_tiles(self) -> bool:
+        return polyhedra.has_division(self.member)
+
+    @cached_property
+    def values(self) -> isl.MultiUnionPwAff:
+        """The loop's values; those over tiles without what they say of the instances that all of them have."""
+        return _tuple_of(self.member.gist(self.instances) if self.is_over_tiles else self.member)
+
+    @cached_property
+    def inside_tiles(self) -> tuple[isl.MultiUnionPwAff, ...]:
+        """What the loop divides: it does not fall where none of these does. () where nothing like that is known."""
+        return tuple(map(_tuple_of, polyhedra.before_rounding(self.member))) if self.is_over_tiles else ()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """{ S[i] -> T[j] }: the pairs of `some` in one iteration of each of `tiles`."""
+
+    some: isl.UnionMap
+    tiles: tuple[_Loop, ...] = ()
+
+    def is_empty(self) -> bool:
+        some = self.some
+        for tile in self.tiles:
+            if some.is_empty():
+                return True
+            some = some.eq_at_multi_union_pw_aff(tile.values)
+        return some.is_empty()
+
+    def of(self, sources: isl.UnionSet) -> Pairs:
+        return replace(self, some=self.some.intersect_domain(sources))
+
+    def to(self, sinks: isl.UnionSet) -> Pairs:
+        return replace(self, some=self.some.intersect_range(sinks))
+
+    def go_back(self, loop: _Loop) -> bool:
+        """Whether some pair's sink is in an earlier iteration than its source."""
+        return self._some(loop, _BACK)
+
+    def go_forth(self, loop: _Loop) -> bool:
+        return self._some(loop, _FORTH)
+
+    def in_one_iteration(self, loop: _Loop) -> Pairs:
+        if loop.is_over_tiles:
+            return replace(self, tiles=(*self.tiles, loop))
+        return replace(self, some=self.some.eq_at_multi_union_pw_aff(loop.values))
+
+    def share_a_sum(self, loop: _Loop) -> bool:
+        """Whether some of `tiles` is the sum of the loop and another one along which no pair goes back. Where none goes back
+        along the loop either, pairs in one iteration of the sum, as of a wave, are in one of the loop.
+        """
+        others = (_Loop(tile.member.sub(loop.member), tile.instances) for tile in self.tiles) if loop.is_over_tiles else ()
+        return any(self._none_inside(other, _BACK) for other in others)
+
+    def _some(self, loop: _Loop, at: _At) -> bool:
+        return not self._none_inside(loop, at) and not replace(self, some=at(self.some, loop.values)).is_empty()
+
+    def _none_inside(self, loop: _Loop, at: _At) -> bool:
+        """Whether what the loop divides shows that there are none."""
+        return bool(loop.inside_tiles) and all(at(self.some, values).is_empty() for values in loop.inside_tiles)
+
+
+def keeps(schedule: isl.Schedule, order: isl.UnionMap) -> bool:
+    """Whether every sink of { S[i] -> T[j] } runs after its source. False as well for trees with nodes that add instances."""
+    return _keeps(schedule.get_root(), Pairs(order), schedule.get_domain())
+
+
+def _keeps(node: isl.ScheduleNode, pairs: Pairs, domain: isl.UnionSet) -> bool:
+    if pairs.some.is_empty():
+        return True
+    kind = node.get_type()
+    if kind == NODE.band:
+        for loop in _loops(node, domain):
+            if pairs.go_back(loop):
+                return False
+            pairs = pairs.in_one_iteration(loop)
+    elif kind in (NODE.sequence, NODE.set):
+        earlier, parts = None, []
+        for own in _filters(node):
+            mine = pairs.of(own)
+            if earlier is not None and not mine.to(earlier).is_empty():
+                return False
+            earlier = own if earlier is None else earlier.union(own)
+            parts.append(mine.to(own))
+        return all(_keeps(node.child(k).child(0), part, domain) for k, part in enumerate(parts))
+    elif kind == NODE.leaf:
+        return pairs.is_empty()
+    elif kind not in _PASSED:
+        return False
+    return _keeps(node.child(0), pairs, domain)
+
+
+def runs_once(schedule: isl.Schedule, instances: isl.UnionSet) -> bool:
+    """Whether the tree runs each of the instances once, and nothing else. False as well for trees with nodes that add any."""
+    domain = schedule.get_domain()
+    return domain.is_equal(instances) and _runs_once(schedule.get_root(), domain)
+
+
+def _runs_once(node: isl.ScheduleNode, instances: isl.UnionSet) -> bool:
+    kind = node.get_type()
+    if kind == NODE.leaf:
+        return True
+    if kind in (NODE.sequence, NODE.set):
+        left, parts = instances, []
+        for own in _filters(node):
+            parts.append(instances.intersect(own))
+            if not parts[-1].is_subset(left):
+                return False
+            left = left.subtract(own)
+        return left.is_empty() and all(_runs_once(node.child(k).child(0), part) for k, part in enumerate(parts))
+    if kind == NODE.band:
+        if not instances.is_subset(node.band_get_partial_schedule().domain()):
+            return False
+    elif kind not in _PASSED:
+        return False
+    return _runs_once(node.child(0), instances)
+
+
+def carries_none(band: isl.ScheduleNode, order: isl.UnionMap) -> bool:
+    """Whether no pair is of two iterations of a band's first loop, all loops around being in one iteration."""
+    domain = band.get_domain()
+    pairs, above = Pairs(order).of(domain).to(domain), band
+    while above.has_parent():
+        above = above.parent()
+        if above.get_type() == NODE.band:
+            for loop in _loops(above, domain):
+                pairs = pairs.in_one_iteration(loop)
+    own = next(_loops(band, domain))
+    return not pairs.go_back(own) and (pairs.share_a_sum(own) or not pairs.go_forth(own))
+
+
+def _loops(band: isl.ScheduleNode, instances: isl.UnionSet) -> Iterator[_Loop]:
+    partial = band.band_get_partial_schedule()
+    return (_Loop(partial.get_at(k), instances) for k in range(band.band_n_member()))
+
+
+def _filters(node: isl.ScheduleNode) -> Sequence[isl.UnionSet]:
+    return [node.child(k).filter_get_filter() for k in range(node.n_children())]
+
+
+def _tuple_of(member: isl.UnionPwAff) -> isl.MultiUnionPwAff:
+    return isl.MultiUnionPwAff.from_union_pw_aff(member)

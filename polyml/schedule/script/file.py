@@ -1,0 +1,265 @@
+"""A schedule as a file: text that people read and compare, and that replays without a search.
+
+    polyml schedule, format 1
+    kernel: gemm
+    arguments: float; float; f64[:, :] C; f64[:, :] C; f64[:, :] C
+    sizes: C_0 = 1000, C_1 = 1100, A_1 = 1200
+    code for sizes: yes
+    code for sizes alike: none
+    statement S0: [C_0, C_1] -> { S0[i, j] : 0 <= i < C_0 and 0 <= j < C_1 }
+      write: [C_0, C_1] -> { S0[i, j] -> C[i, j] }
+      read: [C_0, C_1] -> { S0[i, j] -> C[i, j] }
+    tree:
+      domain: "..."
+      child: ...
+    end
+
+The statements say what the schedule is for: a kernel of which any domain or access differs is another one. The tree is
+isl's, with the names of loops and what is asked of them in its marks. It may be edited: what is loaded is proved.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from polyml.errors import NoFileError, ScheduleError
+from polyml.files import read_regular
+from polyml.frontend.syntax import ArrayType
+from polyml.input_limits import excess, whole_number
+from polyml.model.core.printer import schedule_text
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.tree import loop_tree
+from polyml.schedule.tree.text import parse_block
+from polyml.userfiles import called, unreadable
+
+if TYPE_CHECKING:
+    from polyml.schedule.script.schedule import Problem
+
+FORMAT = 1
+MOST_BYTES = 16 << 20  # of a file
+_LONGEST, _DEEPEST = 50_000, 50  # characters of a line, and brackets in one another: what isl's reader can take
+_LARGEST = 2**63 - 1  # of a size
+_OPERATIONS = 3_000_000  # of isl, to read the texts
+_HEAD = "polyml schedule, format "
+_TREE, _END = "tree:", "end"
+
+
+@dataclass(frozen=True)
+class SavedStatement:
+    """domain: { S[i] : ... }; write, reads: { S[i] -> A[j] }, as isl's text."""
+
+    name: str
+    domain: str
+    write: str
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A schedule as texts. arguments: type and layout each. sizes, sized, alike: as in `script.Problem`. tree: isl's text."""
+
+    kernel: str
+    arguments: tuple[str, ...]
+    sizes: tuple[tuple[str, int], ...]
+    sized: bool
+    alike: tuple[str, ...]
+    statements: tuple[SavedStatement, ...]
+    tree: str
+
+    @property
+    def order(self) -> tuple:
+        """What two schedules of one kernel have in common that are the same."""
+        return self.kernel, self.sizes, self.sized, self.alike, self.tree
+
+    def text(self) -> str:
+        """What `parse` reads."""
+        lines = [f"{_HEAD}{FORMAT}", f"kernel: {self.kernel}", f"arguments: {'; '.join(self.arguments)}"]
+        lines.append(f"sizes: {', '.join(f'{name} = {value}' for name, value in self.sizes) or 'any'}")
+        lines.append(f"code for sizes: {'yes' if self.sized else 'no'}")
+        lines.append(f"code for sizes alike: {'; '.join(self.alike) or 'none'}")
+        for s in self.statements:
+            lines += [f"statement {s.name}: {s.domain}", f"  write: {s.write}", *(f"  read: {read}" for read in s.reads)]
+        lines += [_TREE, *(f"  {line}" for line in self.tree.splitlines()), _END]
+        return "\n".join(lines) + "\n"
+
+
+def saved(problem: Problem, tree: isl.Schedule) -> Saved:
+    """The texts of a schedule."""
+    scop, remaining = problem.scop, iter(problem.layouts)
+    arguments = tuple(f"{t} {next(remaining)}" if isinstance(t, ArrayType) else str(t) for t in problem.types)
+    statements = tuple(
+        SavedStatement(s.name, _text(s.domain), _text(s.write.relation), tuple(_text(r.relation) for r in s.reads))
+        for s in scop.statements.values()
+    )
+    sizes = tuple(sorted((problem.sizes or {}).items()))
+    return Saved(scop.name, arguments, sizes, problem.sized, problem.related, statements, _sorted(schedule_text(tree)))
+
+
+def _text(value: isl.Set | isl.Map) -> str:
+    """isl leaves constraints out that others imply, in place, once it has been asked something: here none of these is in the text."""
+    return str(value.remove_redundancies())
+
+
+def _sorted(text: str) -> str:
+    """The text with the pieces of unions in alphabetic order: isl prints them in that of its hash tables."""
+    return re.sub(r"\{([^{}]*)\}", lambda m: "{ " + "; ".join(sorted(p.strip() for p in m.group(1).split(";"))) + " }", text)
+
+
+def read(path: str | PathLike) -> Saved:
+    """The schedule in a file. NoFileError where there is none, ScheduleError for anything else."""
+    try:
+        content = read_regular(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise NoFileError(f"the schedule {called(path)} does not exist", notes=["`save` of a schedule writes one"]) from None
+    except (OSError, ValueError) as problem:
+        raise ScheduleError(unreadable(path, problem)) from None
+    return parse(content.decode("utf-8", "replace"), called(path))
+
+
+def parse(text: str, where: str) -> Saved:
+    """What `Saved.text` wrote. where: the file, for messages. ScheduleError for anything else."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if problem := excess(line, _LONGEST, _DEEPEST):
+            raise ScheduleError(f"{where} is damaged: line {number} {problem}")
+        if any(whole_number(digits, 0, _LARGEST) is None for digits in re.findall(r"[0-9]{19,}", line)):
+            raise ScheduleError(f"{where} is damaged: line {number} has a number of more than 64 bits")
+    if not lines or not lines[0].startswith(_HEAD):
+        raise ScheduleError(f"{where} is no schedule of polyml", notes=[f"the first line of one is `{_HEAD}{FORMAT}`"])
+    if lines[0] != f"{_HEAD}{FORMAT}":
+        notes = [f"this version reads format {FORMAT}"]
+        raise ScheduleError(f"{where} has format `{lines[0].removeprefix(_HEAD)}`", notes=notes)
+    if lines[-1] != _END or _TREE not in lines:
+        notes = ["was it written to its end?"]
+        raise ScheduleError(f"{where} is damaged: it does not end with a tree and `{_END}`", notes=notes)
+    place = lines.index(_TREE)
+    reader = _Lines(lines[1:place], where)
+    kernel, arguments = reader.value("kernel"), reader.value("arguments")
+    sizes, sized = _sizes(reader.value("sizes"), reader), reader.value("code for sizes")
+    if sized not in ("yes", "no"):
+        raise reader.wrong(f"code for sizes: {sized}")
+    alike = reader.value("code for sizes alike")
+    related = () if alike == "none" else tuple(alike.split("; "))
+    statements = []
+    while reader.has_more:
+        name, domain = reader.statement()
+        statements.append(SavedStatement(name, domain, reader.value("  write"), tuple(reader.values("  read"))))
+    tree = "\n".join(line.removeprefix("  ") for line in lines[place + 1 : -1])
+    given = tuple(arguments.split("; ")) if arguments else ()
+    return Saved(kernel, given, sizes, sized == "yes", related, tuple(statements), tree)
+
+
+class _Lines:
+    """Lines `key: value`, one after the other."""
+
+    def __init__(self, lines: list[str], where: str):
+        self._lines, self._where, self._next = lines, where, 0
+
+    @property
+    def has_more(self) -> bool:
+        return self._next < len(self._lines)
+
+    def value(self, key: str) -> str:
+        if not self.has_more or not self._lines[self._next].startswith(f"{key}:"):
+            raise self.damaged(f"no `{key.strip()}`")
+        self._next += 1
+        return self._lines[self._next - 1].removeprefix(f"{key}:").strip()
+
+    def values(self, key: str) -> list[str]:
+        found = []
+        while self.has_more and self._lines[self._next].startswith(f"{key}:"):
+            found.append(self.value(key))
+        return found
+
+    def statement(self) -> tuple[str, str]:
+        matched = re.fullmatch(r"statement (\w+): (.+)", self._lines[self._next])
+        if matched is None:
+            raise self.damaged("no `statement`")
+        self._next += 1
+        return matched.group(1), matched.group(2)
+
+    def damaged(self, what: str) -> ScheduleError:
+        """Something else than `what` is on the line that is to be read."""
+        return ScheduleError(f"{self._where} is damaged: {what} on line {self._next + 2}")
+
+    def wrong(self, line: str) -> ScheduleError:
+        """The line that was read last."""
+        return ScheduleError(f"{self._where} is damaged: `{line}` on line {self._next + 1}")
+
+
+def _sizes(text: str, reader: _Lines) -> tuple[tuple[str, int], ...]:
+    if text == "any":
+        return ()
+    found = [(name, whole_number(value, 0, _LARGEST)) for name, _, value in (part.partition(" = ") for part in text.split(", "))]
+    if any(not name.isidentifier() or value is None for name, value in found):
+        raise reader.wrong(f"sizes: {text}")
+    return tuple(found)
+
+
+def check_name(saved: Saved, kernel: str) -> None:
+    """Raise ScheduleError for a schedule of another kernel."""
+    if saved.kernel != kernel:
+        raise ScheduleError(f"the schedule is for the kernel `{saved.kernel}`, not for `{kernel}`")
+
+
+def tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
+    """The tree, for a scop that is the one it was saved for. ScheduleError for another one and for a damaged tree."""
+    check_name(saved, scop.name)
+    try:
+        with budget(_OPERATIONS):
+            return _tree_of(saved, scop)
+    except BudgetExceeded as problem:
+        raise ScheduleError(f"the schedule takes too long to read ({problem})") from None
+
+
+def _tree_of(saved: Saved, scop: Scop) -> isl.Schedule:
+    mine, theirs = [*scop.statements], [s.name for s in saved.statements]
+    if sorted(mine) != sorted(theirs):
+        raise ScheduleError(f"the schedule is for {', '.join(theirs)}; `{scop.name}` has {', '.join(mine)}", notes=[_OTHER])
+    for each in saved.statements:
+        statement = scop.statements[each.name]
+        _same(each.domain, statement.domain, f"domain of {each.name}", isl.Set)
+        _same(each.write, statement.write.relation, f"write of {each.name}", isl.Map)
+        if len(each.reads) != len(statement.reads):
+            count = len(statement.reads)
+            raise ScheduleError(f"the schedule is for {len(each.reads)} reads of {each.name}, which has {count}", notes=[_OTHER])
+        for text, read in zip(each.reads, statement.reads):
+            _same(text, read.relation, f"read of {each.name}", isl.Map)
+    return tree_from(saved.tree, scop)
+
+
+def tree_from(text: str, scop: Scop) -> isl.Schedule:
+    """The tree of `Saved.tree`. ScheduleError where it is damaged."""
+    try:
+        tree = parse_block(text)
+        domain = isl.UnionSet(tree.get("domain", "{ }"))
+        if {*tree} - {"domain", "child"} or not domain.is_equal(scop.domain):
+            raise ScheduleError("the tree is damaged: its domain is not that of the statements")
+        return loop_tree.write(scop.domain, loop_tree.unique(loop_tree.from_text(tree.get("child", {}), tuple(sorted(scop.statements)))))
+    except (isl.Error, ValueError) as problem:
+        if isinstance(problem, ScheduleError):
+            raise
+        raise ScheduleError(f"the tree is damaged: {_first(problem)}") from None
+
+
+def _first(problem: Exception) -> str:
+    """What is wrong, on one line."""
+    return "isl cannot read it" if isinstance(problem, isl.Error) else str(problem)
+
+
+_OTHER = "the function, the types of its arguments or the compiler have changed"
+
+
+def _same(text: str, value: isl.Set | isl.Map, what: str, kind: type) -> None:
+    try:
+        is_same = kind(text).is_equal(value)
+    except isl.Error as problem:
+        raise ScheduleError(f"the {what} is damaged: {_first(problem)}") from None
+    if not is_same:
+        raise ScheduleError(f"the schedule is for another {what}", notes=[f"it has {text}", f"the kernel has {value}", _OTHER])

@@ -1,0 +1,80 @@
+"""A schedule's loops as text for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from polyml.model.core.printer import integer_text, parameter_text, statement_text
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import parameter_names, with_iterators
+from polyml.schedule.tree.loop_tree import Block, Leaf, Loop, Node, Part, pieces, statements
+
+_STEP = "    "
+
+
+def text(scop: Scop, tree: Node) -> str:
+    """The loops with what they count and what is asked of them, and the statements.
+
+        schedule of gemm, N = C.shape[0]
+        for i_t = i - i % 32:  # tile, parallel
+            for i:
+                S0[i]: C[i] = beta*C[i]
+    """
+    used = parameter_names(scop.domain)
+    sizes = [parameter_text(p) for p in scop.parameters if p.name in used]
+    return "\n".join([", ".join([f"schedule of {scop.name}", *sizes]), *_lines(scop, tree)])
+
+
+def _lines(scop: Scop, node: Node) -> Iterator[str]:
+    if isinstance(node, Leaf):
+        for name in node.statements:
+            statement = scop.statements[name]
+            yield f"{name}[{', '.join(statement.iterators)}]: {statement_text(statement)}"
+    elif isinstance(node, Loop):
+        words = ", ".join(node.asked.words())
+        yield f"for {node.name}{_counts(scop, node)}:{f'  # {words}' if words else ''}"
+        yield from (_STEP + line for line in _lines(scop, node.body))
+    else:
+        shared = _in_several(node)
+        for part in node.parts:
+            if shared & {*statements(part.body)}:
+                yield f"if {_condition(scop, part)}:"
+                yield from (_STEP + line for line in _lines(scop, part.body))
+            else:
+                yield from _lines(scop, part.body)
+
+
+def _counts(scop: Scop, loop: Loop) -> str:
+    """What the loop counts, where that is not the iterator of its name."""
+    counted: dict[str, list[str]] = {}
+    for piece in sorted(pieces(loop.member), key=lambda p: p.domain().get_tuple_name()):
+        name = piece.domain().get_tuple_name()
+        text = re.sub(r"\((\w+)\) mod (\d+)", r"\1 % \2", integer_text(piece)).replace(" mod ", " % ")
+        counted.setdefault(text, []).append(name)
+    if [*counted] == [loop.name]:
+        return ""
+    if len(counted) == 1:
+        return f" = {next(iter(counted))}"
+    told = (f"{text} of {', '.join(names)}" for text, names in counted.items())
+    return f" = {'; '.join(told)}"
+
+
+def _in_several(node: Block) -> set[str]:
+    """The statements of which several parts have instances."""
+    names = [name for part in node.parts for name in {*statements(part.body)}]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _condition(scop: Scop, part: Part) -> str:
+    """Which of the statements' instances run there."""
+    found = part.instances.get_set_list()
+    told = []
+    for piece in (found.get_at(k) for k in range(found.n_set())):
+        name = piece.get_tuple_name()
+        statement = scop.statements[name]
+        piece = with_iterators(piece, statement.iterators).gist(statement.domain).coalesce()
+        inside = str(piece)[str(piece).index("{") + 1 : str(piece).rindex("}")]
+        condition = inside.partition(" : ")[2].strip()
+        told.append(f"{name}: {condition}" if condition else name)
+    return "; ".join(sorted(told))

@@ -1,0 +1,395 @@
+"""A schedule that its user writes step by step: `k.schedule().tile(i=32, j=32).parallel("i_t")`.
+
+Each step gives a new schedule, which is proved legal at once like one of the compiler's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+
+import islpy as isl
+
+from polyml import polyhedra, userfiles
+from polyml.errors import IllegalSchedule, ScheduleError
+from polyml.frontend.syntax import ArgType
+from polyml.input_limits import excess, shown
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.reductions import Reduction, relaxed_validity
+from polyml.model.core.scop import Scop
+from polyml.polyhedra import BudgetExceeded, budget
+from polyml.schedule.legality.check import check_asked, check_legal, check_parallel
+from polyml.schedule.script import file, printer, transforms
+from polyml.schedule.tree import loop_tree as loops
+from polyml.schedule.tree.loop_tree import Node
+
+OPERATIONS = 3_000_000  # isl operations for one step and its proof
+NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
+_LONGEST, _DEEPEST = 1_000, 50  # of a text over sizes
+MOST_TOGETHER = 64  # iterations of one loop that run together
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a schedule is for.
+
+    types, layouts: of the arguments. sizes: values of parameters that the generator chooses by; sized: whether it does that
+    for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: the
+    program that a tree becomes, whose code is made but not assembled, or not even made where NOTHING is emitted; ScheduleError for
+    what it cannot do. alone: isl's state is the process's.
+    """
+
+    scop: Scop
+    dependences: Dependences
+    reductions: Mapping[str, Reduction]
+    types: tuple[ArgType, ...]
+    layouts: tuple[str, ...]
+    sizes: Mapping[str, int] | None
+    sized: bool
+    related: tuple[str, ...]
+    generate: Callable[..., object]
+    alone: Callable[[], AbstractContextManager]
+
+    def check(self, tree: isl.Schedule) -> None:
+        """Raise what `prove` does, and ScheduleError for what is asked of loops and cannot be generated."""
+        self.prove(tree)
+        if any(loop.asked.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
+            self.generate(tree)
+
+    def prove(self, tree: isl.Schedule) -> None:
+        """Raise IllegalSchedule with a witness unless the tree keeps every dependence, ScheduleError if it is none of loops."""
+        loops.read(tree, self.scop.statements)
+        with _proof():
+            check_legal(tree, self.scop, self.dependences, self.reductions)
+            check_parallel(tree, self.scop, self.dependences, self.reductions)
+        self.prove_asked(tree)
+
+    def prove_asked(self, tree: isl.Schedule) -> None:
+        """Raise what `prove` does for loops of a legal order that are asked to run iterations together."""
+        with _proof():
+            check_asked(tree, self.scop, self.dependences, lambda: self._relaxed)
+
+    @cached_property
+    def _relaxed(self) -> isl.UnionMap:
+        return relaxed_validity(self.dependences, self.scop, self.reductions)
+
+
+def _word(value: object) -> str:
+    """What was given for a loop, a size or the like, as the name of a step has it."""
+    return value if type(value) is str and len(value) < 60 else shown(value)
+
+
+def _words(*values: object) -> str:
+    return ", ".join(map(_word, values))
+
+
+@contextmanager
+def _proof() -> Iterator[None]:
+    try:
+        with budget(OPERATIONS):
+            yield
+    except BudgetExceeded as problem:
+        raise ScheduleError(f"the proof takes too long ({problem})", notes=["a simpler order may be proved"]) from None
+
+
+def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:
+    """The tree for a script to go on from, as its text gives it: isl reads some expressions as simpler ones than it wrote, and
+    makes other code of them.
+    """
+    saved = file.saved(problem, tree)
+    return Schedule(problem, file.tree_from(saved.tree, problem.scop), saved)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule:
+    """The order in which a kernel's statements run, as loops with names. Immutable: a step gives a new one.
+
+    A loop is called by its name, `i`; where several have that name, together with a statement inside it: `S0.i`. A tile
+    loop of `i` is `i_t`, `i_t2` if there is one already; `print(schedule)` shows all.
+
+    Every step is proved against the exact dependences. IllegalSchedule: it breaks one; the message names its kind, the
+    array, and a smallest pair of instances. ScheduleError: the step does not fit the loops, or the generator cannot do it.
+    """
+
+    problem: Problem
+    tree: isl.Schedule
+    saved: file.Saved  # as values that do not need isl
+
+    @cached_property
+    def loops(self) -> Node:
+        """The tree as loops with names."""
+        with self.problem.alone():
+            return loops.read(self.tree, self.problem.scop.statements)
+
+    def __str__(self) -> str:
+        with self.problem.alone():
+            return printer.text(self.problem.scop, self.loops)
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self.saved.order == other.saved.order
+
+    def __hash__(self) -> int:
+        return hash(self.saved.order)
+
+    # loops
+
+    def tile(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Schedule:
+        """Loops over tiles around the loops inside one tile (strip-mine and interchange; Halide and TVM: split, reorder).
+
+            for i:                      for i_t by 32:
+                for j:                      for j_t by 8:
+                    S             ->            for i in i_t ... i_t + 31:
+                                                    for j in j_t ... j_t + 7:
+                                                        S
+
+        As in tile(i=32, j=8), or tile({"S0.i": 32}). The loops are directly inside one another, in whatever order they are
+        named. Where `i` is parallel, `i_t` is then.
+        """
+        if sizes is not None and not isinstance(sizes, Mapping):
+            raise ScheduleError(f"tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not {shown(sizes)}")
+        given = {**(sizes or {}), **named}
+        words = ", ".join(f"{_word(name)}={shown(size)}" for name, size in given.items())
+        return self._changed(f"tile({words})", lambda tree: transforms.tile(tree, given))
+
+    def fuse(self, first: str, *others: str) -> Schedule:
+        """Loops next to each other become one (loop fusion; Halide: compute_with).
+
+            for i: S                    for i:
+            for j: T              ->        S
+                                            T
+
+        It has the first one's name. Iterations that have the same value meet: `shift` moves them against each other first.
+        """
+        names = (first, *others)
+        return self._changed(f"fuse({_words(*names)})", lambda tree: transforms.fuse(tree, names))
+
+    def distribute(self, loop: str, after: str | None = None) -> Schedule:
+        """Parts of a loop's body get a loop each (loop distribution, fission).
+
+            for i:                      for i: S
+                S                 ->    for i: T
+                T
+
+        after: a statement behind which the body is cut in two; without it every part is on its own.
+        """
+        return self._changed(f"distribute({_word(loop)})", lambda tree: transforms.distribute(tree, loop, after))
+
+    def interchange(self, first: str, second: str) -> Schedule:
+        """Two loops change places; those between them stay (loop interchange; Halide: reorder).
+
+            for i:                      for j:
+                for j: S          ->        for i: S
+        """
+        return self._changed(f"interchange({_words(first, second)})", lambda tree: transforms.interchange(tree, first, second))
+
+    def skew(self, loop: str, by: str, factor: int = 1) -> Schedule:
+        """A loop counts from where another one is, so that wavefronts become loops (loop skewing; Wolfe, 1986).
+
+            for t:                      for t:
+                for i: S          ->        for i' = i + factor*t: S
+
+        `by` is a loop around all statements of `loop`.
+        """
+        return self._changed(f"skew({_words(loop, by, factor)})", lambda tree: transforms.skew(tree, loop, by, factor))
+
+    def shift(self, loop: str, by: int | str | None = None, /, **statements: int | str) -> Schedule:
+        """Statements run some iterations later in a loop (loop shifting, retiming).
+
+            for i:                      for i:
+                S[i]              ->        S[i]
+                T[i]                        T[i - 1]
+
+        As in shift("i", T=1); shift("i", 1) moves all statements. by: an integer, or a text over sizes such as "A_0 - 1".
+        """
+        if (by is None) == (not statements):
+            example = "as in shift('i', 1) or shift('i', S0=1)"
+            raise ScheduleError(f"shift takes a distance for all statements or for some, {example}")
+
+        def change(tree: Node) -> Node:
+            inside = transforms.statements(transforms.at(tree, transforms.find(tree, loop)))
+            given = statements or dict.fromkeys(inside, by)
+            return transforms.shift(tree, loop, {name: self._affine(e, "shift") for name, e in given.items()})
+
+        words = _word(by) if by is not None else ", ".join(f"{name}={_word(e)}" for name, e in statements.items())
+        return self._changed(f"shift({_word(loop)}, {words})", change)
+
+    def reverse(self, loop: str) -> Schedule:
+        """A loop runs from its last iteration to its first (loop reversal).
+
+            for i upwards: S      ->    for i downwards: S
+        """
+        return self._changed(f"reverse({_word(loop)})", lambda tree: transforms.reverse(tree, loop))
+
+    def split(self, loop: str, at: int | str) -> Schedule:
+        """A loop's iterations are cut in two (index-set splitting).
+
+            for i: S              ->    for i < at: S
+                                        for i_2 >= at: S
+
+        at: a value of what the loop counts: an integer, or a text over sizes such as "A_0 - 1".
+        """
+        domains = {name: s.domain for name, s in self.problem.scop.statements.items()}
+
+        def change(tree: Node) -> Node:
+            return transforms.split(tree, loop, self._affine(at, "split"), domains)
+
+        return self._changed(f"split({_word(loop)}, at={_word(at)})", change)
+
+    # what loops are asked
+
+    def unroll_jam(self, loop: str, count: int) -> Schedule:
+        """Several iterations of a loop run together, statement by statement, inside the loops in there (register tile).
+
+            for i:                      for i by 2:
+                for k: S[i, k]    ->        for k: S[i, k]; S[i + 1, k]
+                                        (and iterations that are left over)
+
+        The loop carries no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
+        """
+        if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:
+            raise ScheduleError(f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {shown(count)}")
+        return self._asking(f"unroll_jam({_words(loop, count)})", loop, unroll_jam=count)
+
+    def vectorize(self, loop: str) -> Schedule:
+        """A loop's iterations are lanes of vectors, with a mask for those left over.
+
+            for j:                      for j by lanes:
+                S[j]              ->        S[j ... j + lanes - 1]
+
+        The loop carries no dependence, or only updates of a sum and its like whose order is free. The loops keep their
+        order: of a loop that is not the innermost one, whole vectors go through the loops inside.
+        """
+        return self._asking(f"vectorize({_word(loop)})", loop, vectorize=True)
+
+    def parallel(self, loop: str) -> Schedule:
+        """A loop's iterations go to threads.
+
+            for i: S              ->    parallel for i: S
+
+        The loop carries no dependence, be it of a reduction. Threads share the loop evenly; of loops inside one another the
+        outer one goes to threads. `tile` first, where one iteration is little work.
+        """
+        return self._asking(f"parallel({_word(loop)})", loop, parallel=True)
+
+    def pack(self, array: str, at: str) -> Schedule:
+        """What one iteration of a loop reads of an array is copied to memory of its own first (data packing, Halide:
+        compute_at).
+
+            for k_t:                    for k_t:
+                for i, k: S(A[i, k])  ->    A_tile[...] = what is read below of A
+                                            for i, k: S(A_tile[i, k - k_t])
+
+        Nothing may write these elements in that iteration.
+        """
+
+        def change(tree: Node) -> Node:
+            asked = transforms.at(tree, transforms.find(tree, at)).asked
+            self._readable(array, transforms.statements(transforms.at(tree, transforms.find(tree, at))), at)
+            return transforms.asking(tree, at, pack=tuple(dict.fromkeys((*asked.pack, array))))
+
+        return self._changed(f"pack({_word(array)}, at={_word(at)})", change)
+
+    def isolate(self, loop: str) -> Schedule:
+        """Full tiles get code of their own, without tests for where loops end.
+
+            for i_t:                    for i_t:
+                for i in the tile         if the tile is full: for i in i_t ... i_t + 31: S
+                    and the domain: S ->  else: for i in the tile and the domain: S
+
+        loop: one over tiles.
+        """
+
+        def change(tree: Node) -> Node:
+            if not transforms.at(tree, transforms.find(tree, loop)).asked.tile:
+                names = zip(transforms.addresses(tree), loops.loops(tree))
+                tiles = ", ".join(name for name, (_, each) in names if each.asked.tile)
+                notes = [f"loops over tiles: {tiles or 'none'}"]
+                raise ScheduleError(f"isolate takes a loop over tiles, which `{loop}` is not", notes=notes)
+            return transforms.asking(tree, loop, isolate=True)
+
+        return self._changed(f"isolate({_word(loop)})", change)
+
+    def plain(self, loop: str) -> Schedule:
+        """Take back what a loop was asked by `parallel`, `vectorize`, `unroll_jam`, `pack` or `isolate`."""
+        return self._changed(f"plain({_word(loop)})", lambda tree: transforms.plain(tree, loop))
+
+    # text
+
+    @property
+    def text(self) -> str:
+        """What `save` writes."""
+        return self.saved.text()
+
+    def save(self, path: str | PathLike) -> None:
+        """Write the schedule as text, which `k.load_schedule(path)` reads, proves, and replays without a search. ScheduleError
+        where it cannot be written; what is there then stays as it is.
+        """
+        try:
+            userfiles.write_text(path, self.text)
+        except (OSError, ValueError, TypeError) as problem:
+            why = userfiles.reason(problem)
+            raise ScheduleError(f"the schedule cannot be written to {userfiles.called(path)}: {why}") from problem
+
+    # steps
+
+    def _asking(self, step: str, loop: str, **asked: object) -> Schedule:
+        def change(tree: Node) -> Node:
+            known = transforms.at(tree, transforms.find(tree, loop)).asked
+            together = "vectorize" in asked or "unroll_jam" in asked
+            if together and (known.tile or known.parallel):
+                why = "goes over tiles" if known.tile else "goes to threads"
+                notes = ["take the loop inside its tiles, or tile it"]
+                raise ScheduleError(f"loop `{loop}` {why}, so its iterations do not run together", notes=notes)
+            if "parallel" in asked and known.together:
+                words = " and ".join(known.words())
+                raise ScheduleError(f"loop `{loop}` is asked to {words}, so it cannot go to threads", notes=["tile it first"])
+            return transforms.asking(tree, loop, **asked)
+
+        return self._changed(step, change)
+
+    def _changed(self, step: str, change: Callable[[Node], Node]) -> Schedule:
+        problem, before = self.problem, self.loops
+        with problem.alone():
+            try:
+                with budget(OPERATIONS):
+                    tree = loops.write(problem.scop.domain, change(before))
+                changed = schedule(problem, tree)
+                problem.check(changed.tree)
+                return changed
+            except ScheduleError as refused:
+                raise ScheduleError(f"{step}: {refused.message}", notes=refused.notes) from None
+            except IllegalSchedule as refused:
+                message, notes = f"{step} is not legal: {refused.message}", refused.notes[:1]
+                raise IllegalSchedule(message, loc=refused.loc, notes=notes) from None
+            except BudgetExceeded as exceeded:
+                raise ScheduleError(f"{step}: the step takes too long ({exceeded})") from None
+
+    def _affine(self, value: int | str, step: str) -> isl.PwAff:
+        """{ [] -> [(e)] } over sizes."""
+        names = polyhedra.parameter_names(self.problem.scop.domain)
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        text = str(value) if whole or isinstance(value, str) and not excess(value, _LONGEST, _DEEPEST) else ""
+        known = {*re.findall(r"[A-Za-z_]\w*", text)} <= {*names} and re.fullmatch(r"[\w\s+*()-]+", text)
+        try:
+            if whole or isinstance(value, str) and known:
+                return isl.PwAff(f"[{', '.join(names)}] -> {{ [({text})] }}")
+        except isl.Error:
+            pass
+        notes = [f"sizes: {', '.join(names) or 'none'}"]
+        raise ScheduleError(f"{step} takes an integer or a text that is affine in sizes, not {shown(value)}", notes=notes)
+
+    def _readable(self, array: str, names: tuple[str, ...], at: str) -> None:
+        """Raise ScheduleError unless a statement reads elements of the array."""
+        arrays = self.problem.scop.arrays
+        read = {a.array for name in names for a in self.problem.scop.statements[name].reads if a.subscripts}
+        if not isinstance(array, str) or array not in read:
+            shown = ", ".join(sorted(read)) or "no array"
+            is_array = isinstance(array, str) and array in arrays
+            known = f"`{array}` is not read in loop `{at}`" if is_array else f"there is no array `{_word(array)}`"
+            raise ScheduleError(known, notes=[f"in loop `{at}` are read: {shown}"])

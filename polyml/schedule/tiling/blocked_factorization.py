@@ -1,0 +1,304 @@
+"""Slabs: a nest that must run in the order of one loop, cut into what others wait for and what is left.
+
+    for k: S(k); T(k)          ->          for slab by 32:
+                                               what others in the slab wait for: S, and T near it
+                                               the rest of T: loops that carry nothing, whatever the slab is
+
+So LU and Cholesky become the factors of a few columns and a product that updates the rest (the right-looking blocked form:
+Toledo, "Locality of reference in LU decomposition with partial pivoting", SIAM J. Matrix Anal. Appl. 18(4), 1997), and
+Gram-Schmidt's columns are made orthogonal to a block of others while they are in the cache. Nothing here knows these
+by name: the parts are computed from the dependences, each is scheduled like a nest of its own, in which the slab is a
+parameter, and the whole is proved like every schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.dependence import NONE, Dependences, dependences
+from polyml.model.core.reductions import Reduction, relaxed_validity
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.loop_roles import LoopRole, loop_role
+from polyml.schedule.analysis.strides import is_same_element, iterators_of
+from polyml.schedule.tree.bands import NODE, POINT, TILE, Band, band_of
+from polyml.schedule.tree.text import Tree, parse_tree
+
+SLAB = "slab"  # the parameter of a part: where its slab begins
+MOST_PIECES = 100  # of the instances of a statement that others wait for; what has more grows on
+ROUNDS = 6  # of adding what must come first; dependences through memory are nearly transitive, so two or three suffice
+WIDTH = 32  # iterations of the loop that is cut in a slab
+FEW_WIDTH = 16  # the same of a loop of fewer than FEW, and where the rest is no product, which needs no depth
+FEW = 128
+SOLVE_WIDTH = 64  # the same where the sums are of one column: long enough for threads to share its rows
+NOTHING = isl.UnionSet("{ }")
+
+
+@dataclass(frozen=True)
+class Slabs:
+    """member: { S[i] -> [t] }, the loop that is cut; width: iterations of it in a slab. parts: in their order, each the
+    instances { S[i] } of the slab that begins at SLAB.
+    """
+
+    member: isl.UnionPwAff
+    width: int
+    parts: tuple[isl.UnionSet, ...]
+
+
+def cut(component: isl.Schedule, scop: Scop, sizes: Mapping[str, int] | None, simple: bool = True) -> Slabs | None:
+    """A component of a schedule in slabs along one of its outermost loops; None where that leaves no rest.
+
+    scop: of the component's statements. sizes: values of parameters to choose the width by. simple: whether what comes
+    before the rest must have simple forms to be scheduled anew.
+    """
+    top = component.get_root().child(0)
+    if top.get_type() != NODE.band:
+        return None
+    band, depth = band_of(top), _depth(scop.domain, scop)
+    if depth < 3 or all(band.coincident):
+        return None
+    endless = _endless(scop)
+    order = dependences(endless).validity
+    for member in _sums(band, scop):
+        width = _width(member, scop, sizes)
+        others = [m for m in band.members if m is not member]
+        parts = [
+            piece.intersect(scop.domain).coalesce()
+            for part in _parts(member, width, endless, order)
+            for piece in _peeled(part, others, scop, order)
+        ]
+        parts = [part for part in parts if not part.is_empty()]
+        parts = parts if simple else _straightened(parts, member, width, order)
+        if len(parts) > 1 and _depth(parts[-1], scop) == depth and all(map(_is_simple, parts if simple else parts[-1:])):
+            return Slabs(member, width, tuple(parts))
+    return None
+
+
+def _sums(band: Band, scop: Scop) -> Sequence[isl.UnionPwAff]:
+    """The members that the sums of the deepest statements run along, or the only one."""
+    names = list(scop.statements)
+    return [m for m in band.members if len(band.members) == 1 or loop_role(m, scop, names) is LoopRole.DEPTH]
+
+
+def _width(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int] | None) -> int:
+    """How many iterations a slab has: so few that the rest is much of the work."""
+    if loop_role(member, scop, list(scop.statements)) is not LoopRole.DEPTH:
+        return FEW_WIDTH
+    if sizes is None:
+        return WIDTH
+    return WIDTH if _count(member, scop, sizes) >= FEW else FEW_WIDTH
+
+
+def _count(member: isl.UnionPwAff, scop: Scop, sizes: Mapping[str, int]) -> int:
+    """How many iterations the loop has at these sizes."""
+    times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(polyhedra.fix(scop.domain, sizes)).range()
+    counts = [polyhedra.length(polyhedra.fix(piece, sizes), 0) for piece in polyhedra.pieces(times)]
+    return max((n or 0 for n in counts), default=0)
+
+
+def middle(found: Slabs, scop: Scop, sizes: Mapping[str, int]) -> int:
+    """Where the slab in the middle begins, counted from the first one."""
+    return _count(found.member, scop, sizes) // (2 * found.width) * found.width
+
+
+def _endless(scop: Scop) -> Scop:
+    """The loops without ends that sizes give them: what is the last iteration of a loop is no matter of the parts."""
+    statements = {s.name: replace(s, domain=polyhedra.without_parameters(s.domain)) for s in scop.statements.values()}
+    return replace(scop, statements=statements)
+
+
+def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMap) -> Iterator[isl.UnionSet]:
+    """The instances of a slab: what shallow statements wait for, what the rest waits for, the rest."""
+    times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(scop.domain)
+    least = "0 <= " if times.range().is_subset(isl.UnionSet("{ [t] : t >= 0 }")) else ""
+    slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {least}{SLAB} <= t < {SLAB} + {width} }}")
+    inside = times.intersect_range(slab).domain()
+    order = validity.intersect_domain(inside).intersect_range(inside).coalesce()
+    read = _operands_written(scop).intersect(order)
+    depth = _depth(scop.domain, scop)
+    writers = polyhedra.set_names(read.domain())
+    shallow = [n for n in writers if len(scop.statements[n].iterators) < depth]
+    first = _closed(_union(isl.UnionSet.from_set(p) for p in polyhedra.pieces(inside) if p.get_tuple_name() in shallow), order)
+    if first is None:
+        return
+    others = inside.subtract(first)
+    order = order.intersect_domain(others)
+    second = _closed(read.intersect_domain(others).intersect_range(others).domain(), order)
+    if second is None:
+        return
+    rest = others.subtract(second)
+    yield first
+    if _is_thick(rest):
+        yield from (second, rest)
+    else:
+        yield others
+
+
+def _peeled(
+    part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap
+) -> list[isl.UnionSet]:
+    """The part cut in two where that leaves a loop around its deepest statements that carries nothing in the second one."""
+    order = validity.intersect_domain(part).intersect_range(part)
+    for member in members:
+        along = isl.MultiUnionPwAff.from_union_pw_aff(member)
+        first = _closed(order.subtract(order.eq_at_multi_union_pw_aff(along)).domain(), order)
+        rest = None if first is None or first.is_empty() else part.subtract(first)
+        if rest is not None and _depth(rest, scop) == _depth(part, scop) and _is_thick(rest):
+            return [first, rest]
+    return [part]
+
+
+def solve(
+    component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]
+) -> Slabs | None:
+    """A component of two loops, the sums of which wait for earlier ones (a triangular solve with one right side), in slabs:
+    first what needs nothing of the slab, for all its rows at once, then the rest; None where that is no nest of two loops.
+    """
+    top = component.get_root().child(0)
+    if top.get_type() != NODE.band or _depth(scop.domain, scop) != 2:
+        return None
+    band = band_of(top)
+    if len(band.members) != 1 or band.coincident[0]:
+        return None
+    inside = _in_slab(band.members[0], SOLVE_WIDTH)
+    own = {name: r for name, r in reductions.items() if name in scop.statements}
+    order = relaxed_validity(given, scop, own)
+    waiting = order.intersect_domain(inside).intersect_range(inside).range()
+    sums = _union(isl.UnionSet.from_set(s.domain) for s in scop.statements.values() if len(s.iterators) == 2)
+    first = sums.intersect(inside).subtract(waiting).coalesce()
+    rest = scop.domain.intersect(inside).subtract(first).coalesce()
+    if first.is_empty() or rest.is_empty() or not _is_thick(first):
+        return None
+    return Slabs(band.members[0], SOLVE_WIDTH, (first, rest))
+
+
+def _straightened(
+    parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap
+) -> list[isl.UnionSet]:
+    """The parts with what runs in some iterations of the slab only moved from the last one to the one before, so that how far
+    loops of the rest go does not depend on each other.
+    """
+    if len(parts) < 2:
+        return parts
+    *others, before, rest = parts
+    inside = _in_slab(member, width)
+    ragged = []
+    for piece in polyhedra.pieces(rest):
+        times = polyhedra.of_name(inside, piece)
+        ragged.append(isl.UnionSet.from_set(polyhedra.ragged(piece, times, iterators_of(member, piece.get_tuple_name()))))
+    moved = _union(ragged)
+    whole = rest.subtract(moved).coalesce()
+    if not order.intersect_domain(whole).intersect_range(moved).is_empty():
+        return parts
+    return [*others, before.union(moved).coalesce(), whole]
+
+
+def _in_slab(member: isl.UnionPwAff, width: int) -> isl.UnionSet:
+    """{ S[i] : the member is in the slab that begins at SLAB }"""
+    slab = isl.UnionSet(f"[{SLAB}] -> {{ [t] : {SLAB} <= t < {SLAB} + {width} }}")
+    return isl.UnionMap.from_union_pw_aff(member).intersect_range(slab).domain()
+
+
+def _depth(instances: isl.UnionSet, scop: Scop) -> int:
+    """Of the deepest statement among the instances."""
+    return max((len(scop.statements[name].iterators) for name in polyhedra.set_names(instances)), default=0)
+
+
+def _is_simple(instances: isl.UnionSet) -> bool:
+    """Whether each statement's are what one system of inequalities says."""
+    return all(piece.n_basic_set() == 1 for piece in polyhedra.pieces(instances))
+
+
+def _is_thick(instances: isl.UnionSet) -> bool:
+    return all(polyhedra.is_thick(piece) for piece in polyhedra.pieces(instances))
+
+
+def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
+    """The seeds and all that must come before them; None where it grows on and on."""
+    found = seeds
+    for _ in range(ROUNDS):
+        more = found.union(order.intersect_range(found).domain())
+        if any(piece.n_basic_set() > MOST_PIECES for piece in polyhedra.pieces(more)):  # isl's coalesce may end the process for such
+            return None
+        more = more.coalesce()
+        if more.is_subset(found):
+            return found
+        found = more
+    return None
+
+
+def _operands_written(scop: Scop) -> isl.UnionMap:
+    """{ S[i] -> T[j] : S[i] writes what T[j] reads, not to update it }"""
+    written, read = [], []
+    for s in scop.statements.values():
+        written.append(isl.UnionMap.from_map(s.write.relation.intersect_domain(s.domain)))
+        operands = (a.relation for a in s.reads if not is_same_element(a, s.write))
+        read += [isl.UnionMap.from_map(r.intersect_domain(s.domain)) for r in operands]
+    return polyhedra.union(written, NONE).apply_range(polyhedra.union(read, NONE).reverse())
+
+
+def _union(sets) -> isl.UnionSet:
+    return polyhedra.union(list(sets), NOTHING)
+
+
+def restricted(scop: Scop, given: Dependences, instances: isl.UnionSet) -> tuple[Scop, Dependences]:
+    """The part of a Scop that has these instances, and the dependences within it."""
+    if {*polyhedra.set_names(instances)} == {*scop.statements} and instances.is_equal(scop.domain):
+        return scop, given
+    statements = {}
+    for piece in polyhedra.pieces(instances):
+        statement = scop.statements[piece.get_tuple_name()]
+        statements[statement.name] = replace(statement, domain=polyhedra.with_iterators(piece, statement.iterators))
+    part = replace(scop, statements=statements, schedule=scop.schedule.intersect_domain(instances))
+    return part, given.within(instances, part)
+
+
+def in_slabs(found: Slabs, plans: Sequence[isl.Schedule]) -> Tree:
+    """The loop over slabs around the plans of the parts."""
+    start = _starts(found)
+    at = start.intersect_range(isl.UnionSet(f"[{SLAB}] -> {{ [{SLAB}] }}")).domain()
+    parts = []
+    for instances, plan in zip(found.parts, plans):
+        inside = _without_slab(parse_tree(str(plan)).get("child"), at)
+        filter_ = {"filter": str(_there(instances, at))}
+        parts.append(filter_ if inside is None else {**filter_, "child": {"mark": POINT, "child": inside}})
+    band = isl.MultiUnionPwAff.from_union_map(start)
+    inside = {"schedule": str(band), "permutable": 1, "coincident": [0], "child": {"sequence": parts}}
+    return {"mark": TILE, "child": inside}
+
+
+def _starts(found: Slabs) -> isl.UnionMap:
+    """{ S[i] -> [t] : t is where the instance's slab begins }"""
+    down = isl.UnionMap(f"{{ [t] -> [{found.width}*floor(t/{found.width})] }}")
+    return isl.UnionMap.from_union_pw_aff(found.member).apply_range(down)
+
+
+def _there(instances: isl.UnionSet, at: isl.UnionSet) -> isl.UnionSet:
+    """The instances with the parameter being where the slab of each begins. at: { S[i] : the slab of S[i] begins at SLAB }."""
+    here = polyhedra.pieces(instances.intersect(at))
+    return _union(isl.UnionSet.from_set(polyhedra.without_parameter(piece, SLAB)) for piece in here)
+
+
+def _without_slab(node: Tree | None, at: isl.UnionSet) -> Tree | None:
+    """The tree with the parameter being where the slab of each instance begins."""
+    if node is None or not isinstance(node, (dict, list)):
+        return node
+    if isinstance(node, list):
+        return [_without_slab(child, at) for child in node]
+    made = {key: _without_slab(child, at) for key, child in node.items()}
+    if "filter" in made:
+        made["filter"] = str(_there(isl.UnionSet(made["filter"]), at))
+    if "schedule" in made:
+        made["schedule"] = _band_there(made["schedule"], at)
+    return made
+
+
+def _band_there(band: str, at: isl.UnionSet) -> str:
+    times = isl.UnionMap.from_multi_union_pw_aff(isl.MultiUnionPwAff(band))
+    if any(SLAB in polyhedra.used_parameters(piece) for piece in polyhedra.pieces(times)):
+        times = times.intersect_domain(at)
+    found = [isl.UnionMap.from_map(polyhedra.without_parameter(piece, SLAB)) for piece in polyhedra.pieces(times)]
+    return str(isl.MultiUnionPwAff.from_union_map(polyhedra.union(found, NONE)))

@@ -1,0 +1,308 @@
+"""Block sizes of a contraction: which loops go around which, and how far each runs at a time.
+
+    for the rows' blocks: for the depth's blocks:        operand of the rows stays in the third cache
+        parallel for the columns' blocks:                operand of the columns, copied by each thread, in the second
+            for a register tile's rows:                  these rows stay in the first
+                for panels: for rows, columns, depth:    the result's tile in registers, its rows written one after another
+
+Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008, have the two sides the
+other way around, for results stored by columns; block sizes after Low et al., "Analytical modeling is enough for
+high-performance BLIS", ACM TOMS 43(2), 2016; contractions of many dimensions as in
+Springer and Bientinesi, "Design of a high-performance GEMM-like tensor-tensor multiplication", ACM TOMS 44(3), 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from polyml.machines.cpu import CpuMachine
+from polyml.schedule.analysis.loop_roles import LoopRole
+
+PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
+ROW_COUNTS = (8, 7, 6, 5, 4, 3)  # rows of a register tile
+FIRST_SHARE = 60  # percent of the first cache that the rows of a register tile fill
+SECOND_SHARE = 50  # percent of the second cache that the block of columns fills
+FLAT_SHARE = 25  # and that all columns fill where the depth may be long because they are few
+FEW_ROWS = 128  # for which columns that come from memory are read in long pieces, so the depth is short
+STRETCH = 1.3  # by how much a block may grow so that there is one instead of two
+SHARED_BYTES = 4 * 2**20  # of a block of rows in the third cache, at most
+MANY = 1000  # iterations of a loop of unknown length
+VECTOR_SHARE = 1024  # iterations that a thread takes at a time of a product of a matrix and a vector
+UNEVEN_SHARE = 96  # iterations that a thread takes at a time of a loop whose iterations differ in work
+MANY_TIMES = 16  # as much as another loop has of what threads could take makes it the one that they share
+CHUNKS = 4  # that each thread takes at least of the loop they share
+
+Loops = tuple[tuple[str, int], ...]  # over tiles: an axis's name, and how many iterations a tile has
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop of a contraction. extent: about how many iterations it has, None where nothing is known.
+
+    stride: its place among the result's dimensions from the last one, for choosing between equals; -1 where it is not there.
+    unit: whether it moves along the rows of an operand, of which a block should hold whole cache lines. parallel: whether
+    threads may share it. leans: whether how far it or others run depends on one another. ordered: whether the sums along it
+    and the others must be added in the order of the axes.
+    """
+
+    name: str
+    role: LoopRole
+    extent: int | None
+    stride: int = -1
+    unit: bool = False
+    parallel: bool = True
+    leans: bool = False
+    ordered: bool = False
+
+    @property
+    def count(self) -> int:
+        return MANY if self.extent is None else self.extent
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Loops over tiles from outside inwards, and the order of the loops inside them.
+
+    outer: around the loop that threads share (shared; None: there is none). inner: inside it; points: over single
+    iterations. notes: the sizes with what they were chosen by.
+    """
+
+    outer: Loops
+    shared: tuple[str, int] | None
+    inner: Loops
+    points: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        tiles = [*self.outer, *([self.shared] if self.shared else []), *self.inner]
+        return " > ".join([*(f"{name} by {step}" for name, step in tiles), ", ".join(self.points)])
+
+
+def blocks(
+    axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, *, parallel: bool, products: int = 1, grain: int = 1
+) -> Blocks:
+    """For axes of which one is a PANEL, and some ROWS and DEPTH, where at most the panel or the rows are of one iteration.
+
+    products: of how many pairs of operands the sum is. grain: a power of two that steps divide or are multiples of, so that
+    tiles begin where every so many iterations something else does.
+    """
+    if not all(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL)):
+        return _of_vector(axes, machine.line_bytes // element_bytes, machine.cores if parallel else 1)
+    return _Choice(axes, element_bytes, machine, parallel, products, grain).made()
+
+
+def is_worth_blocks(axes: Sequence[Axis]) -> bool:
+    """Whether the depth, and rows or panel, have more than one iteration."""
+    return _is_long(axes, LoopRole.DEPTH) and any(_is_long(axes, role) for role in (LoopRole.ROWS, LoopRole.PANEL))
+
+
+def _is_long(axes: Sequence[Axis], role: LoopRole) -> bool:
+    return any(a.count > 1 for a in axes if a.role is role)
+
+
+def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
+    """A product of a matrix and a vector reads every element once: threads share its rows or columns, no more."""
+    free = [a for a in axes if a.role is not LoopRole.DEPTH]
+    main = max((a for a in free if a.parallel), key=lambda a: a.count)
+    others = tuple((a.name, 1) for a in free if a is not main)
+    share = max(1, min(ceil(main.count / threads / line) * line, VECTOR_SHARE))
+    points = (main.name, *(a.name for a in axes if a.role is LoopRole.DEPTH))
+    note = f"a product with a vector: threads share {main.name}, {share} at a time"
+    return Blocks((), (main.name, share), others, points, (note,))
+
+
+class _Choice:
+    """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
+
+    def __init__(
+        self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int, grain: int
+    ):
+        self._grain = grain
+        self._bytes, self._machine = element_bytes * products, machine  # of each step of the depth, per row or column
+        self._threads = machine.cores if parallel else 1
+        self._lanes, self._line = machine.lanes(element_bytes), machine.line_bytes // element_bytes
+        once = [a for a in axes if a.extent == 1 and a.role is not LoopRole.PANEL and not a.ordered]
+        by_role = {role: [a for a in axes if a.role is role and a not in once] for role in LoopRole}
+        (panel,) = by_role[LoopRole.PANEL]
+        row = max(by_role[LoopRole.ROWS], key=_as_row)
+        self._batch = [*once, *by_role[LoopRole.BATCH]]
+        self._rows = [row, *sorted((a for a in by_role[LoopRole.ROWS] if a is not row), key=lambda a: a.stride)]
+        self._columns = [panel, *sorted(by_role[LoopRole.COLUMNS], key=lambda a: a.stride)]
+        self._depth = sorted(by_role[LoopRole.DEPTH], key=lambda a: 0 if a.ordered else a.count)
+        vectors = ceil(panel.count / self._lanes)
+        self._width = self._lanes * (vectors if vectors == 1 or vectors == 3 and grain == 1 else PANEL_VECTORS)
+        vectors = self._width // self._lanes
+        fitting = [n for n in ROW_COUNTS if (n + 1) * vectors + 2 <= machine.vector_registers and self._grained(n) == n]
+        self._height = max(fitting, key=lambda n: _efficiency(row.count, n))
+        self._steps: dict[str, int] = {}
+
+    def made(self) -> Blocks:
+        notes = self._choose_steps()
+        shared, side = self._shared()
+        own, others = (self._rows, self._columns) if side == "rows" else (self._columns, self._rows)
+        batch = [(a.name, 1) for a in self._batch]
+        around = [*self._split(others), *self._split(self._depth)]
+        first = None if shared is None else (shared.name, self._share(shared))
+        if shared in self._batch:
+            outer, inner = [], [*(b for b in batch if b != first), *around, *self._split(own)]
+        else:
+            outer, inner = [*batch, *around], [t for t in self._split(own) if first is None or t[0] != first[0]]
+        single = {first[0]} if first is not None and first[1] == 1 else set()
+        micro = [(a.name, self._unit(a)) for a in self._tile_order() if a.name not in single]
+        points = (self._rows[0].name, self._columns[0].name, *(a.name for a in self._depth))
+        if shared is not None:
+            notes.append(f"threads share {shared.name}, {first[1]} at a time")
+        return Blocks(tuple(outer), first, (*inner, *micro), points, tuple(notes))
+
+    # -- how far each loop runs at a time ------------------------------------------------------------------------------
+
+    def _choose_steps(self) -> list[str]:
+        first, second, third = (self._machine.cache(level).size_bytes for level in (1, 2, 3))
+        rows, columns, depth = (prod(a.count for a in axes) for axes in (self._rows, self._columns, self._depth))
+        room = max(first * FIRST_SHARE // 100, second * FLAT_SHARE // 100 * self._height // columns)
+        if rows <= FEW_ROWS and self._columns[0].count >= FEW_ROWS * 8 and 2 * columns * depth * self._bytes > third:
+            room = max(room * self._height // max(rows, self._height), FEW_ROWS * self._bytes)
+        deep = self._deep(max(16, room // (self._height * self._bytes)))
+        notes = [
+            f"registers: about {self._height} of {self._rows[0].name} x {self._width} of {self._columns[0].name}",
+            f"rows of a register tile: {self._height} x {deep}, {_kib(self._height * deep * self._bytes)} of {_kib(room)}",
+        ]
+        for what, side, unit, bytes_ in (
+            ("columns, second", self._columns, self._width, second * SECOND_SHARE // 100),
+            ("rows, third", self._rows, self._height, min(SHARED_BYTES, third // 4)),
+        ):
+            self._side(side, max(bytes_ // (deep * self._bytes), unit), unit)
+            sizes = [self._steps[a.name] for a in side]
+            shown = " x ".join(f"{n} of {a.name}" for n, a in zip(sizes, side))
+            notes.append(f"a block of {what} cache: {shown}, {_kib(prod(sizes) * deep * self._bytes)} of {_kib(bytes_)}")
+        return notes
+
+    def _deep(self, limit: int) -> int:
+        """Iterations per block of the depth's axes, from the innermost one; gives their product. Around an axis in several
+        blocks, all go one by one: so sums keep their order. Where that is free, whole lines of operands are in a block.
+        """
+        *outer, inner = self._depth
+        lines = prod(min(a.count, self._line) for a in outer if a.unit)
+        if lines > 1 and not any(a.ordered for a in self._depth) and prod(a.count for a in self._depth) > limit:
+            self._divide([inner], max(limit // lines, self._line))
+            self._side([inner, *reversed(outer)], limit, 1)
+            return prod(max(1, self._steps[a.name]) for a in self._depth)
+        total = 1
+        for axis in reversed(self._depth):
+            self._divide([axis], limit)
+            whole = axis.extent is not None and self._steps[axis.name] == axis.extent
+            limit = limit // max(1, axis.count) if whole else 0
+            total *= max(1, self._steps[axis.name])
+        return total
+
+    def _side(self, axes: Sequence[Axis], limit: int, unit: int) -> None:
+        """Iterations per block of the axes of one side: first those of the register tile, then whole lines of operands."""
+        tile, *others = axes
+        if tile.name not in self._steps:
+            self._divide([tile], limit, unit)
+        left = max(1, limit // self._steps[tile.name])
+        lines = [a for a in others if a.unit and left >= self._line]
+        for axis in lines:
+            self._steps[axis.name] = min(axis.count, self._line)
+            left = max(1, left // self._steps[axis.name])
+        rest = [a for a in others if a not in lines]
+        self._divide(rest, left)
+        left = max(1, left // prod(self._steps[a.name] for a in rest))
+        for axis in lines:
+            step = self._steps[axis.name] * left
+            whole = axis.extent is not None and axis.extent <= step * STRETCH
+            self._steps[axis.name] = axis.extent if whole else step
+
+    def _divide(self, axes: Sequence[Axis], limit: int, unit: int = 1) -> None:
+        """So many iterations of all axes together per block, the first one filling the limit first. unit: of which the
+        first one's are a multiple, unless the block is all of it.
+        """
+        for axis in axes:
+            room = max(unit, limit)
+            if axis.extent is not None and axis.extent <= (room * STRETCH if room > 1 else 1):
+                size = axis.extent
+            else:
+                size = room if axis.extent is None else ceil(axis.extent / ceil(axis.extent / room))
+                multiple = unit if unit > 1 else 8 if room >= 64 else 1
+                rounded = ceil(size / multiple) * multiple
+                size = self._grained(max(unit, rounded if rounded <= room else size // multiple * multiple))
+            self._steps[axis.name] = size
+            limit, unit = max(1, limit // max(1, size)), 1
+
+    def _grained(self, step: int) -> int:
+        """The largest step up to this one that divides the grain or is a multiple of it."""
+        return step // self._grain * self._grain if step >= self._grain else 1 << (step.bit_length() - 1)
+
+    def _split(self, axes: Sequence[Axis]) -> list[tuple[str, int]]:
+        """The loops over blocks, without those of one block."""
+        steps = [(a, self._steps[a.name]) for a in axes]
+        return [(a.name, step) for a, step in steps if a.extent is None or step < a.extent]
+
+    def _tile_order(self) -> list[Axis]:
+        """The loops inside blocks, over register tiles."""
+        micro = [*self._rows[:0:-1], self._rows[0], *self._columns[:0:-1], self._columns[0]]
+        micro.sort(key=lambda a: -a.stride)
+        return micro
+
+    # -- threads -------------------------------------------------------------------------------------------------------
+
+    def _unit(self, axis: Axis) -> int:
+        """Iterations of the axis in a register tile."""
+        return self._height if axis is self._rows[0] else self._width if axis is self._columns[0] else 1
+
+    def _shared(self) -> tuple[Axis | None, str]:
+        """The axis that threads share, and whose side it is on: one with work for all of them, the outermost of a batch or
+        else of the columns if there is one.
+        """
+        if self._threads == 1:
+            return None, "columns"
+        sides = {"columns": [*self._batch, *reversed(self._columns)], "rows": self._rows[::-1]}
+        units = {a: a.count / self._unit(a) for side in sides.values() for a in side if a.parallel}
+        for side, axes in sides.items():
+            for axis in axes:
+                if units.get(axis, 0) >= CHUNKS * self._threads and MANY_TIMES * units[axis] >= max(units.values()):
+                    return axis, side
+        candidates = [a for a in units if a not in self._batch and units[a] >= 2]
+        if not candidates:
+            return None, "columns"
+        best = max(candidates, key=lambda a: (units[a] / (ceil(units[a] / self._threads) * self._threads), units[a]))
+        return best, "rows" if best in self._rows else "columns"
+
+    def _share(self, axis: Axis) -> int:
+        """The step of the shared axis, so small that every thread gets some."""
+        if axis in self._batch:
+            return 1
+        step, unit = self._steps[axis.name], self._unit(axis)
+        if axis.leans:
+            step = min(step, max(unit, UNEVEN_SHARE // unit * unit))
+        if axis.extent is None:
+            return step
+        unit = unit if unit == 1 else max(unit, self._grain)
+        even = ceil(axis.extent / self._threads / unit) * unit
+        if unit == 1:
+            least = min(self._line, even) if axis.unit else 1
+            even = max(least, axis.extent // (CHUNKS * self._threads))
+        elif step < even:
+            step = self._balanced(axis, step, unit)
+        return max(1, min(step, even))
+
+    def _balanced(self, axis: Axis, step: int, unit: int) -> int:
+        """The step up to this one, and not less than half of it, of which the thread that gets most gets least."""
+        steps = [n for n in range(unit, step + 1, unit) if 2 * n >= step and self._grained(n) == n]
+        return min(steps, key=lambda n: (ceil(ceil(axis.extent / n) / self._threads) * n, -n), default=step)
+
+
+def _as_row(axis: Axis) -> tuple[float, int]:
+    """How good the axis is as the rows of the register tile: few wasted, many, near each other in the result."""
+    return round(max(_efficiency(axis.count, n) for n in ROW_COUNTS), 1), -axis.stride
+
+
+def _efficiency(extent: int, count: int) -> float:
+    """The share of a register tile's work that is used, and of its loads that are saved."""
+    return extent / (ceil(extent / count) * count) * count / (count + 1) if extent else 0.0
+
+
+def _kib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024:.0f} KiB"

@@ -1,0 +1,249 @@
+"""Tiles, threads and wavefronts on the bands of a schedule tree.
+
+    band [i, j, k]      ->      parallel: it; tile: jt, kt; point: i, j, k
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, leans, loop_role
+from polyml.schedule.analysis.strides import accesses, runs_along_rows
+from polyml.schedule.tree.bands import (
+    NODE,
+    PARALLEL,
+    POINT,
+    TILE,
+    Band,
+    band_of,
+    floor,
+    insert_band,
+    mark,
+    reorder,
+    rewrite_bands,
+    scaled_floor,
+    statements_of,
+)
+
+STRIP = 32  # iterations a thread takes at a time where nothing else asks for tiles
+ROW_STRIP = 1024  # the same where they are neighbours in memory
+SLAB_STRIPS = 4  # that threads share where a loop has no more iterations than a slab
+PANEL_VECTORS = 2  # registers of neighbouring elements that a register tile holds
+PANELS = 16  # that a thread takes at a time where only their loop is parallel
+UNEVEN_ROWS = 96  # of a tile that threads take one by one since tiles differ in work
+SHORT = 8  # iterations of further loops of one role in a tile, such as the ones over a convolution's filter
+DEPTH_SHARE = 60  # percent of the first cache that one panel fills
+
+
+def map_bands(
+    schedule: isl.Schedule,
+    scop: Scop,
+    machine: CpuMachine,
+    *,
+    tile: bool,
+    parallel: bool,
+    slab: int = 0,
+) -> tuple[isl.Schedule, tuple[str, ...]]:
+    """The schedule with tile loops, and the loop for threads above them. Order stays legal: bands are permutable.
+
+    slab: iterations of the slab that all of it is in, 0: in none.
+    """
+    notes: list[str] = []
+
+    def change(node: isl.ScheduleNode) -> isl.ScheduleNode | None:
+        return _Mapping(node, scop, machine, tile, parallel, slab, notes).apply()
+
+    return rewrite_bands(schedule.get_root().child(0), change).get_schedule(), tuple(notes)
+
+
+@dataclass
+class _Mapping:
+    node: isl.ScheduleNode
+    scop: Scop
+    machine: CpuMachine
+    tile: bool
+    parallel: bool
+    slab: int
+    notes: list[str]
+
+    def apply(self) -> isl.ScheduleNode | None:
+        band = band_of(self.node)
+        names = statements_of(self.node)
+        label = f"band of {', '.join(names)}"
+        if not band.permutable or not (any(band.coincident) or len(band.members) >= 3):
+            return None
+        reuse = self.tile and len(band.members) >= 3 and has_reuse(band.members, self.scop, names)
+        if not any(band.coincident):
+            if not reuse:
+                return None
+            self.notes.append(f"{label}: tiled, tiles run by wavefronts")
+            return self._wavefront(band, names)
+        if reuse:
+            roles = [loop_role(member, self.scop, names) for member in band.members]
+            order = sorted(range(len(band.members)), key=lambda i: (not band.coincident[i], roles[i]))
+            band, roles = reorder(band, order), [roles[i] for i in order]
+            sizes = self._tile_sizes(roles, names)
+            if sizes[0] > UNEVEN_ROWS and leans(band.members[0], self.scop, names):
+                sizes[0] = UNEVEN_ROWS
+            self.notes.append(f"{label}: tiles of {' x '.join(map(str, sizes))}")
+            return self._tiled(band, sizes, roles)
+        if len(band.members) == 1 and self.tile:
+            shared = self._shared(band)
+            if shared is not None:
+                return shared
+        if not self.parallel:
+            return None
+        order = sorted(range(len(band.members)), key=lambda i: not band.coincident[i])
+        band = reorder(band, order)
+        strip = self._strip(band.members[0], names)
+        self.notes.append(f"{label}: strips of {strip} for threads")
+        return self._strips(band, strip)
+
+    def _strip(self, member: isl.UnionPwAff, names: list[str]) -> int:
+        """Iterations of a loop that a thread takes at a time."""
+        if runs_along_rows(self.scop, names, member):
+            return ROW_STRIP
+        times = isl.UnionMap.from_union_pw_aff(member).intersect_domain(self.scop.domain).range()
+        is_short = self.slab and all(polyhedra.is_within(piece, self.slab) for piece in polyhedra.pieces(times))
+        return max(self.slab // SLAB_STRIPS, 1) if is_short else STRIP
+
+    def _tile_sizes(self, roles: list[LoopRole], names: list[str]) -> list[int]:
+        """Iterations per tile and member (the block sizes of Low et al., "Analytical modeling is enough for
+        high-performance BLIS", ACM TOMS 2016): the operand that is read along the panel fills DEPTH_SHARE of the first cache
+        with one panel, the other operand's block half of the second.
+        """
+        statements = [self.scop.statements[n] for n in names]
+        size_bytes = max(self.scop.arrays[a.array].element.size_bytes for s in statements for a in accesses(s))
+        first, second = (self.machine.cache(level).size_bytes for level in (1, 2))
+        panel = PANEL_VECTORS * self.machine.lanes(size_bytes)
+        depth = _multiple(first * DEPTH_SHARE // 100 // (panel * size_bytes), 16)
+        rows = _multiple(second // 2 // (depth * size_bytes), 24)
+        if LoopRole.DEPTH not in roles:  # the sums, if any, are loops inside the tile
+            rows, panel = STRIP, ROW_STRIP
+        whole = {LoopRole.BATCH: 1, LoopRole.ROWS: rows, LoopRole.DEPTH: depth, LoopRole.PANEL: panel}
+        return [_divided(whole[role], roles.count(role), role not in roles[:i]) for i, role in enumerate(roles)]
+
+    def _strips(self, band: Band, size: int) -> isl.ScheduleNode:
+        """for i: ...      ->      parallel it by size: for i in the strip: ..."""
+        first = Band(band.members[:1], (True,), True)
+        strip = scaled_floor(first, [size])
+        node = self.node.delete()
+        node = insert_band(node, band)
+        node = mark(node, POINT).parent()
+        node = insert_band(node, strip)
+        return node.insert_mark(isl.Id(PARALLEL))
+
+    def _tiled(self, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
+        """The first loop over tiles for threads, then the others; loops inside a tile in the order given. Threads that
+        share a panel's loop take PANELS of them at a time.
+        """
+        outer_size = sizes[0] * PANELS if roles[0] is LoopRole.PANEL else sizes[0]
+        node = self._tiles_inside(self.node.delete(), band, sizes, roles)
+        return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
+
+    def _tiles_inside(
+        self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]
+    ) -> isl.ScheduleNode:
+        """The band above the node with loops over tiles, in the order batch, rows, depth, panel, except for the first one,
+        which is a loop over tiles already (a panel's is one over several).
+        """
+        rest = sorted(range(0 if roles[0] is LoopRole.PANEL else 1, len(sizes)), key=lambda i: roles[i])
+        node = mark(insert_band(node, band), POINT).parent()
+        if rest:
+            node = mark(insert_band(node, reorder(scaled_floor(band, sizes), rest)), TILE).parent()
+        return node
+
+    def _for_threads(self, node: isl.ScheduleNode, outer: Band, size: int) -> isl.ScheduleNode:
+        node = insert_band(node, scaled_floor(outer, [size]))
+        node = node.band_member_set_ast_loop_type(0, isl.ast_loop_type.atomic)
+        return node.insert_mark(isl.Id(PARALLEL if self.parallel and outer.coincident[0] else TILE))
+
+    def _shared(self, outer: Band) -> isl.ScheduleNode | None:
+        """A parallel loop around several nests, of which some want tiles: its tiles are around all of them.
+
+        for i: { S; for j, k: T }      ->      parallel it: { for i in the tile: S; tiles of T over i, j, k }
+
+        Nothing that the loop is around depends on another of its iterations, so each nest may run all of a tile's first.
+        """
+        node = self.node.child(0)
+        if node.get_type() != NODE.sequence:
+            return None
+        plans = [self._plan(node.child(k).child(0), outer) for k in range(node.n_children())]
+        wanted = [(sizes[0], roles[0]) for _, sizes, roles in filter(None, plans)]
+        if not wanted:
+            return None
+        rows = [size for size, role in wanted if role is LoopRole.ROWS] or [size for size, _ in wanted]
+        node = self.node.delete()
+        for k, plan in enumerate(plans):
+            below = node.child(k).child(0)
+            if plan is None:
+                own = _on(outer, below)
+                below = mark(insert_band(below, own), POINT).parent()
+            else:
+                band, sizes, roles = plan
+                below = self._tiles_inside(below.delete(), band, sizes, roles)
+            node = below.parent().parent()
+        self.notes.append(f"band of {', '.join(statements_of(self.node))}: shared tiles of {min(rows)} rows")
+        return self._for_threads(node, outer, min(rows))
+
+    def _plan(self, node: isl.ScheduleNode, outer: Band) -> tuple[Band, list[int], list[LoopRole]] | None:
+        """The band below a shared loop together with that loop, and how it is tiled; None where it is not."""
+        if node.get_type() != NODE.band:
+            return None
+        inner, names = band_of(node), statements_of(node)
+        own = _on(outer, node)
+        members = (*own.members, *inner.members)
+        if not inner.permutable or len(members) < 3 or not has_reuse(members, self.scop, names):
+            return None
+        roles = [loop_role(member, self.scop, names) for member in members]
+        if roles[0] > LoopRole.ROWS:
+            return None
+        order = [0, *sorted(range(1, len(members)), key=lambda i: (not inner.coincident[i - 1], roles[i]))]
+        band = reorder(Band(members, (*own.coincident, *inner.coincident), True), order)
+        roles = [roles[i] for i in order]
+        return band, self._tile_sizes(roles, names), roles
+
+    def _wavefront(self, band: Band, names: list[str]) -> isl.ScheduleNode:
+        """for it, jt, kt      ->      for w = it + jt: parallel jt: for kt
+
+        Every dependence has no negative component, so one with it + jt equal has it and jt equal: jt carries nothing.
+        """
+        count = len(band.members)
+        sizes = [48] * count
+        tiles = floor(band, sizes)
+        node = self.node.delete()
+        node = insert_band(node, band)
+        for i in range(count):
+            node = node.band_member_set_ast_loop_type(i, isl.ast_loop_type.separate)
+        node = mark(node, POINT).parent()
+        if count > 2:
+            node = insert_band(node, Band(tiles.members[2:], (False,) * (count - 2), True))
+            node = mark(node, TILE).parent()
+        node = insert_band(node, Band(tiles.members[1:2], (True,), True))
+        node = node.insert_mark(isl.Id(PARALLEL if self.parallel else TILE))
+        front = tiles.members[0].add(tiles.members[1])
+        node = insert_band(node, Band((front,), (False,), True))
+        return node.insert_mark(isl.Id(TILE))
+
+
+def _on(band: Band, node: isl.ScheduleNode) -> Band:
+    """The band for the statements below the node alone."""
+    domain = node.get_universe_domain()
+    return Band(tuple(m.intersect_domain(domain) for m in band.members), band.coincident, band.permutable)
+
+
+def _multiple(value: int, factor: int) -> int:
+    """The largest multiple of factor up to value, at least factor."""
+    return max(value // factor, 1) * factor
+
+
+def _divided(size: int, members: int, is_first: bool) -> int:
+    """The size of one of so many members that share it: the first gets what the others leave, who are thought short."""
+    if members == 1:
+        return size
+    return max(4, size // SHORT ** (members - 1)) if is_first else SHORT

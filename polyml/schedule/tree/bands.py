@@ -1,0 +1,150 @@
+"""Helpers on schedule trees: walking them, and bands as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.schedule.tree.text import Tree
+
+NODE = isl.schedule_node_type
+
+# marks give loops their role; the code generator reads them
+PARALLEL = "parallel"  # the next loop's iterations are independent and go to threads
+TILE = "tile"  # loops over tiles follow
+POINT = "point"  # loops over single iterations follow
+
+
+def parallel_mark(partial: Sequence[str] = ()) -> str:
+    """The mark of a loop for threads. partial: arrays that iterations update by reductions alone, so that each thread may have
+    results of its own, joined behind the loop.
+    """
+    return " ".join([PARALLEL, *partial])
+
+
+def partial_results(name: str) -> tuple[str, ...] | None:
+    """The arrays of a mark for threads; None for other marks."""
+    word, *arrays = name.split()
+    return tuple(arrays) if word == PARALLEL else None
+
+
+@dataclass(frozen=True)
+class Band:
+    """A band as a value. members: one { S[i] -> [(e)] } each; coincident: which of them carry no dependence; separate: which
+    loops are cut where other statements begin to run in them.
+    """
+
+    members: tuple[isl.UnionPwAff, ...]
+    coincident: tuple[bool, ...]
+    permutable: bool
+    separate: tuple[bool, ...] = ()
+
+
+def members_of(band: Tree) -> list[isl.UnionPwAff]:
+    """The members of a band in a tree of dictionaries."""
+    return list(_members(band["schedule"]))
+
+
+@lru_cache(maxsize=256)
+def names_in(filter_: str) -> tuple[str, ...]:
+    """The statements of a filter's text."""
+    return tuple(polyhedra.set_names(isl.UnionSet(filter_)))
+
+
+@lru_cache(maxsize=256)
+def _members(text: str) -> tuple[isl.UnionPwAff, ...]:
+    partial = isl.MultiUnionPwAff(text)
+    return tuple(partial.get_at(k) for k in range(len(partial)))
+
+
+def band_of(node: isl.ScheduleNode) -> Band:
+    partial = node.band_get_partial_schedule()
+    count = node.band_n_member()
+    return Band(
+        tuple(partial.get_at(i) for i in range(count)),
+        tuple(bool(node.band_member_get_coincident(i)) for i in range(count)),
+        bool(node.band_get_permutable()),
+        tuple(node.band_member_get_ast_loop_type(i) == isl.ast_loop_type.separate for i in range(count)),
+    )
+
+
+def together(members: Sequence[isl.UnionPwAff]) -> isl.MultiUnionPwAff:
+    """{ S[i] -> [members...] }."""
+    found = isl.UnionPwAffList.alloc(members[0].get_ctx(), len(members))
+    space = isl.Space.set_alloc(members[0].get_ctx(), 0, len(members))
+    for member in members:
+        found, space = found.add(member), space.align_params(member.get_space())
+    return isl.MultiUnionPwAff.from_union_pw_aff_list(space, found)
+
+
+def insert_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
+    """The band above `node`'s subtree; gives the new band's node."""
+    node = node.insert_partial_schedule(together(band.members))
+    node = node.band_set_permutable(int(band.permutable))
+    for i, coincident in enumerate(band.coincident):
+        node = node.band_member_set_coincident(i, int(coincident))
+    for i, separate in enumerate(band.separate):
+        if separate:
+            node = node.band_member_set_ast_loop_type(i, isl.ast_loop_type.separate)
+    return node
+
+
+def replace_band(node: isl.ScheduleNode, band: Band) -> isl.ScheduleNode:
+    return insert_band(node.delete(), band)
+
+
+def reorder(band: Band, order: list[int]) -> Band:
+    """The members of a permutable band in another order (interchange)."""
+    separate = tuple(band.separate[i] for i in order) if band.separate else ()
+    return Band(tuple(band.members[i] for i in order), tuple(band.coincident[i] for i in order), band.permutable, separate)
+
+
+def floor(band: Band, sizes: Sequence[int]) -> Band:
+    """Each member divided by its size: the tile's number."""
+    ctx = band.members[0].get_ctx()
+    members = []
+    for member, size in zip(band.members, sizes):
+        value = isl.Val.int_from_si(ctx, size)
+        members.append(member.scale_down_val(value).floor())
+    return Band(tuple(members), band.coincident, band.permutable)
+
+
+def scaled_floor(band: Band, sizes: Sequence[int]) -> Band:
+    """Each member rounded down to a multiple of its size: the tile's first iteration."""
+    ctx = band.members[0].get_ctx()
+    tiles = floor(band, sizes)
+    members = [m.scale_val(isl.Val.int_from_si(ctx, s)) for m, s in zip(tiles.members, sizes)]
+    return Band(tuple(members), band.coincident, band.permutable)
+
+
+def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
+    """Put a mark above the node; gives the node below the mark again."""
+    return node.insert_mark(isl.Id(name)).child(0)
+
+
+def rewrite_bands(
+    node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]
+) -> isl.ScheduleNode:
+    """Every outermost band that `change` accepts is replaced; below a refused band (None) the walk goes on. Not below marks: what is there is done.
+
+    `change` gives a node at the position of the one it got.
+    """
+    if node.get_type() == NODE.mark:
+        return node
+    if node.get_type() == NODE.band:
+        changed = change(node)
+        if changed is not None:
+            return changed
+    for i in range(node.n_children()):
+        node = rewrite_bands(node.child(i), change).parent()
+    return node
+
+
+def statements_of(node: isl.ScheduleNode) -> list[str]:
+    """The names of the statements that run below the node."""
+    found = node.get_universe_domain().get_set_list()
+    return sorted(found.get_at(i).get_tuple_name() for i in range(found.n_set()))

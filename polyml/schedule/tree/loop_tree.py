@@ -1,0 +1,309 @@
+"""A schedule tree as loops with names, which a script addresses; isl's tree has the names in the marks above its bands.
+
+    node = Loop | Block | Leaf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Union
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.errors import ScheduleError
+from polyml.model.core.scop import Statement
+from polyml.schedule.tree.bands import NODE, POINT, TILE, band_of, partial_results, together
+from polyml.schedule.tree.directives import NOTHING, Asked, mark_text, parse_mark
+from polyml.schedule.tree.text import Tree
+
+_CUTS = (isl.ast_loop_type.separate, isl.ast_loop_type.atomic)
+Path = tuple[int, ...]  # which child to take from the top on
+
+
+@dataclass(frozen=True)
+class Loop:
+    """member: { S[i] -> [(e)] }, in whose order the iterations run. cut: how isl cuts its code, `isl.ast_loop_type`."""
+
+    name: str
+    member: isl.UnionPwAff
+    body: "Node"
+    asked: Asked = NOTHING
+    cut: object = isl.ast_loop_type.default
+
+
+@dataclass(frozen=True)
+class Part:
+    """instances: { S[i] }, those that run in it."""
+
+    instances: isl.UnionSet
+    body: "Node"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Parts that run one after the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Statements, by name, that no more loops are around."""
+
+    statements: tuple[str, ...]
+
+
+Node = Union[Loop, Block, Leaf]
+
+
+def block(parts: list[Part]) -> Node:
+    """The parts in order, those of blocks right inside among them."""
+    flat = [
+        Part(part.instances.intersect(inner.instances), inner.body)
+        for part in parts
+        for inner in (part.body.parts if isinstance(part.body, Block) else (Part(part.instances, part.body),))
+    ]
+    return Block(tuple(flat)) if len(flat) > 1 else flat[0].body
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, Loop):
+        return (node.body,)
+    return tuple(part.body for part in node.parts) if isinstance(node, Block) else ()
+
+
+def at(node: Node, path: Path) -> Node:
+    for step in path:
+        node = children(node)[step]
+    return node
+
+
+def replaced(node: Node, path: Path, new: Node) -> Node:
+    """The tree with what is at the path replaced."""
+    if not path:
+        return new
+    step, *rest = path
+    if isinstance(node, Loop):
+        return replace(node, body=replaced(node.body, tuple(rest), new))
+    parts = [replace(p, body=replaced(p.body, tuple(rest), new)) if k == step else p for k, p in enumerate(node.parts)]
+    return block(parts)
+
+
+def statements(node: Node) -> tuple[str, ...]:
+    """The names of the statements that run in there, each once, in order."""
+    if isinstance(node, Leaf):
+        return node.statements
+    return tuple(dict.fromkeys(name for child in children(node) for name in statements(child)))
+
+
+def loops(node: Node, path: Path = ()) -> Iterator[tuple[Path, Loop]]:
+    """Every loop with its path, outer before inner."""
+    if isinstance(node, Loop):
+        yield path, node
+    for step, child in enumerate(children(node)):
+        yield from loops(child, (*path, step))
+
+
+def on(member: isl.UnionPwAff, names: tuple[str, ...]) -> isl.UnionPwAff:
+    """The member for these statements alone."""
+    mine = (p.domain() for p in pieces(member) if p.domain().get_tuple_name() in names)
+    universe = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(isl.Set.universe(d.get_space())) for d in mine))
+    return member.intersect_domain(universe)
+
+
+def restricted(node: Node, names: set[str]) -> Node:
+    """The part of a tree in which these of its statements run."""
+    if isinstance(node, Leaf):
+        return Leaf(tuple(name for name in node.statements if name in names))
+    if isinstance(node, Loop):
+        body = restricted(node.body, names)
+        return replace(node, member=on(node.member, statements(body)), body=body)
+    inside = [replace(part, body=restricted(part.body, names)) for part in node.parts if names & {*statements(part.body)}]
+    return block(inside)
+
+
+def pieces(member: isl.UnionPwAff) -> list[isl.PwAff]:
+    """{ S[i] -> [(e)] } of each statement."""
+    found = member.get_pw_aff_list()
+    return [found.get_at(k) for k in range(found.n_pw_aff())]
+
+
+# isl's tree
+
+
+def read(schedule: isl.Schedule, known: Mapping[str, Statement]) -> Node:
+    """The loops of a schedule tree. Bands without marks of `asked`, such as the compiler's own, get names from iterators.
+
+    ScheduleError for a tree with other nodes than bands, marks, sequences and sets.
+    """
+    return unique(_Reader(known).node(schedule.get_root().child(0), _Above()))
+
+
+def from_text(tree: Tree, names: tuple[str, ...]) -> Node:
+    """The loops of what `write` made, as `tree_text` reads it. ScheduleError for another tree, isl.Error for damaged texts.
+
+    names: of the statements that run in it.
+    """
+    if not tree:
+        return Leaf(names)
+    if "sequence" in tree:
+        _only(tree, {"sequence"})
+        parts = []
+        for item in tree["sequence"]:
+            _only(item, {"filter", "child"})
+            instances = isl.UnionSet(item["filter"])
+            mine = tuple(name for name in names if name in polyhedra.set_names(instances))
+            if mine:
+                parts.append(Part(instances, from_text(item.get("child", {}), mine)))
+        if not parts:
+            raise ScheduleError(f"no part of a sequence runs {', '.join(names)}")
+        return block(parts)
+    _only(tree, {"mark", "child"})
+    band = tree.get("child", {})
+    _only(band, {"schedule", "options", "child"})
+    named = _parsed_mark(tree.get("mark", ""))
+    if named is None or "schedule" not in band:
+        raise ScheduleError("a loop is a band `schedule` under a mark `loop NAME`")
+    members = isl.MultiUnionPwAff(band["schedule"])
+    member = members.get_at(0) if len(members) == 1 else None
+    if member is None or not {*names} <= {p.domain().get_tuple_name() for p in pieces(member)}:
+        raise ScheduleError(f"loop `{named[0]}` is one value for each of {', '.join(names)}")
+    cut = _CUT_TEXTS.get(band.get("options", ""))
+    if cut is None:
+        raise ScheduleError(f"loop `{named[0]}` has options that are none of {', '.join(filter(None, _CUT_TEXTS))}")
+    body = from_text(band.get("child", {}), names)
+    return Loop(named[0], on(member, names), body, named[1], cut)
+
+
+_CUT_TEXTS = {
+    "": isl.ast_loop_type.default,
+    "{ separate[0] }": isl.ast_loop_type.separate,
+    "{ atomic[0] }": isl.ast_loop_type.atomic,
+}
+
+
+def _only(tree: Tree, keys: set[str]) -> None:
+    if unknown := {*tree} - keys:
+        raise ScheduleError(f"a schedule tree of loops has no `{min(unknown)}` there")
+
+
+def _parsed_mark(text: str) -> tuple[str, Asked] | None:
+    try:
+        return parse_mark(text)
+    except ValueError as problem:
+        raise ScheduleError(f"the mark `{text}` is damaged: {problem}") from None
+
+
+@dataclass(frozen=True)
+class _Above:
+    """What marks say of the next loop."""
+
+    name: str = ""
+    asked: Asked = NOTHING
+
+
+@dataclass(frozen=True)
+class _Reader:
+    known: Mapping[str, Statement]
+
+    def node(self, node: isl.ScheduleNode, above: _Above) -> Node:
+        kind = node.get_type()
+        if kind == NODE.leaf:
+            return Leaf(tuple(sorted(polyhedra.set_names(node.get_universe_domain()))))
+        if kind == NODE.mark:
+            return self.node(node.child(0), self._under(node.mark_get_id().get_name(), above))
+        if kind == NODE.band:
+            return self._band(node, above)
+        if kind in (NODE.sequence, NODE.set):
+            filters, later = (node.child(k) for k in range(node.n_children())), _Above(asked=_inherited(above.asked))
+            parts = [Part(f.filter_get_filter(), self.node(f.child(0), later)) for f in filters]
+            return block([part for part in parts if statements(part.body)] or parts[:1])
+        raise ScheduleError(f"a schedule tree of loops has no node of the kind `{kind}`")
+
+    def _under(self, text: str, above: _Above) -> _Above:
+        named = _parsed_mark(text)
+        if named is not None:
+            return _Above(*named)
+        partial = partial_results(text)
+        if partial is not None:
+            return _Above(asked=Asked(tile=True, parallel=True, partial=partial))
+        return _Above(asked=Asked(tile=text == TILE)) if text in (TILE, POINT) else above
+
+    def _band(self, node: isl.ScheduleNode, above: _Above) -> Node:
+        if above.name and node.band_n_member() != 1:
+            raise ScheduleError(f"the mark of loop `{above.name}` stands above a band of {node.band_n_member()} loops")
+        later = _inherited(above.asked)
+        body = self.node(node.child(0), _Above(asked=later))
+        for k, member in reversed(list(enumerate(band_of(node).members))):
+            asked = later if k else above.asked
+            cut = node.band_member_get_ast_loop_type(k)
+            name = above.name or self._name(member, statements(body), asked.tile)
+            body = Loop(name, member, body, asked, cut if cut in _CUTS else isl.ast_loop_type.default)
+        return body
+
+    def _name(self, member: isl.UnionPwAff, names: tuple[str, ...], is_tile: bool) -> str:
+        values = {piece.domain().get_tuple_name(): piece for piece in pieces(member)}
+        for name in names:
+            along = polyhedra.used_iterators(values[name]) if name in values else ()
+            if along:
+                return "_".join(self.known[name].iterators[k] for k in along) + ("_t" if is_tile else "")
+        return "once"
+
+
+def _inherited(asked: Asked) -> Asked:
+    """What loops inside have of marks that do not name one loop."""
+    return Asked(tile=asked.tile) if asked in (Asked(tile=True), Asked(tile=True, parallel=True)) else NOTHING
+
+
+def unique(node: Node) -> Node:
+    """The tree with loops renamed so that no statement has two of one name."""
+    taken: dict[str, set[str]] = {}
+
+    def renamed(node: Node) -> Node:
+        if isinstance(node, Block):
+            return Block(tuple(replace(part, body=renamed(part.body)) for part in node.parts))
+        if isinstance(node, Leaf):
+            return node
+        mine = [taken.setdefault(name, set()) for name in statements(node)]
+        name = _free(node.name, set().union(*mine))
+        for names in mine:
+            names.add(name)
+        return replace(node, name=name, body=renamed(node.body))
+
+    return renamed(node)
+
+
+def fresh(tree: Node, name: str, mine: tuple[str, ...], others: Sequence[str]) -> str:
+    """The name, with a number if a loop around one of the statements has it already, or one of the others."""
+    return _free(name, {*others, *(loop.name for _, loop in loops(tree) if {*statements(loop)} & {*mine})})
+
+
+def _free(name: str, taken: set[str]) -> str:
+    stem, number, found = name if name.endswith("_t") else f"{name}_", 2, name
+    while found in taken:
+        found, number = f"{stem}{number}", number + 1
+    return found
+
+
+def write(domain: isl.UnionSet, tree: Node) -> isl.Schedule:
+    """isl's tree of the loops, each a band under its mark."""
+    return _written(isl.Schedule.from_domain(domain).get_root().child(0), tree).get_schedule()
+
+
+def _written(leaf: isl.ScheduleNode, tree: Node) -> isl.ScheduleNode:
+    if isinstance(tree, Leaf):
+        return leaf
+    if isinstance(tree, Block):
+        filters = reduce(isl.UnionSetList.concat, (isl.UnionSetList.from_union_set(p.instances) for p in tree.parts))
+        node = leaf.insert_sequence(filters)
+        for k, part in enumerate(tree.parts):
+            node = _written(node.child(k).child(0), part.body).parent().parent()
+        return node
+    node = leaf.insert_partial_schedule(together([tree.member]))
+    if tree.cut in _CUTS:
+        node = node.band_member_set_ast_loop_type(0, tree.cut)
+    node = node.insert_mark(isl.Id(mark_text(tree.name, tree.asked)))
+    return _written(node.child(0).child(0), tree.body).parent().parent()

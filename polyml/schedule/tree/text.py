@@ -1,0 +1,159 @@
+"""Schedule trees as nested dictionaries, as isl's own text has them: parts can be moved as isl's functions do not allow."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import reduce
+
+import islpy as isl
+
+from polyml.model.core.scop import Statement
+
+Tree = dict  # a node: {"filter": "...", "child": {...}}
+
+
+def parse_tree(text: str) -> Tree:
+    """isl's text of a schedule as nested dictionaries."""
+    return json.loads(_STRING_OR_KEY.sub(lambda found: f'"{found[1]}":' if found[1] else found[0], text))
+
+
+_STRING_OR_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(\w+):')
+
+
+def read_schedule(text: str) -> isl.Schedule:
+    """The schedule that prints as `text`. ValueError or isl.Error for anything else: isl's own reader takes the process down with it
+    on some texts, so the tree is read here and built node by node.
+    """
+    try:
+        tree = parse_tree(text)
+        _check_keys(tree, {"domain"}, {"child"})
+        leaf = isl.Schedule.from_domain(isl.UnionSet(_text(tree["domain"]))).get_root().child(0)
+        return _built(leaf, tree).get_schedule()
+    except RecursionError:
+        raise ValueError("the tree is too deep") from None
+
+
+def _built(leaf: isl.ScheduleNode, parent: Tree) -> isl.ScheduleNode:
+    """The node with what is below `parent` in place of the leaf."""
+    if "child" not in parent:
+        return leaf
+    tree = parent["child"]
+    if not isinstance(tree, dict):
+        raise ValueError("a child of the tree is no node")
+    if "sequence" in tree:
+        return _sequence(leaf, tree)
+    if "mark" in tree:
+        _check_keys(tree, {"mark", "child"}, set())
+        below = _built(leaf, tree)
+        return below.insert_mark(isl.Id(_text(tree["mark"])))
+    _check_keys(tree, {"schedule"}, {"permutable", "coincident", "options", "child"})
+    return _built(_band(leaf, tree).child(0), tree).parent()
+
+
+def _sequence(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    _check_keys(tree, {"sequence"}, set())
+    parts = tree["sequence"]
+    if not isinstance(parts, list) or not parts:
+        raise ValueError("a sequence of the tree has no parts")
+    for part in parts:
+        _check_keys(part, {"filter"}, {"child"})
+    filters = [isl.UnionSet(_text(part["filter"])) for part in parts]
+    if not leaf.get_domain().is_subset(reduce(isl.UnionSet.union, filters)):
+        raise ValueError("a sequence of the tree leaves instances out")
+    node = leaf.insert_sequence(reduce(isl.UnionSetList.concat, map(isl.UnionSetList.from_union_set, filters)))
+    for number, part in enumerate(parts):
+        node = _built(node.child(number).child(0), part).parent().parent()
+    return node
+
+
+def _band(leaf: isl.ScheduleNode, tree: Tree) -> isl.ScheduleNode:
+    members = isl.MultiUnionPwAff(_text(tree["schedule"]))
+    coincident = tree.get("coincident", [])
+    if not len(members) or not isinstance(coincident, list) or len(coincident) not in (0, len(members)):
+        raise ValueError("a band of the tree has no members, or says too much of them")
+    node = leaf.insert_partial_schedule(members).band_set_permutable(_flag(tree.get("permutable", 0)))
+    for number, flag in enumerate(coincident):
+        node = node.band_member_set_coincident(number, _flag(flag))
+    return node.band_set_ast_build_options(isl.UnionSet(_text(tree["options"]))) if "options" in tree else node
+
+
+def _check_keys(node: object, needed: set[str], possible: set[str]) -> None:
+    if not isinstance(node, dict) or not needed <= {*node} <= needed | possible:
+        raise ValueError("a node of the tree is none of isl's")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a node of the tree has no text where there is one")
+    return value
+
+
+def _flag(value: object) -> int:
+    if type(value) is not int or value not in (0, 1):
+        raise ValueError("a band of the tree is permutable, and its members coincident, or they are not")
+    return value
+
+
+def tuple_text(statement: Statement) -> str:
+    """Its instances as a filter or a band names them: "S[i, j]"."""
+    return f"{statement.name}[{', '.join(statement.iterators)}]"
+
+
+def parse_block(text: str) -> Tree:
+    """isl's text in block style, a line each, as nested dictionaries. ValueError for anything else: isl's own reader takes the
+    process down with it on some texts.
+    """
+    lines = [_LINE.fullmatch(line) for line in text.splitlines()]
+    if any(line is not None and len(line.group(1)) > _DEEPEST for line in lines):
+        raise ValueError("it has more levels than a schedule has loops")
+    if not lines or None in lines:
+        raise ValueError(f"line {lines.index(None) + 1 if lines else 1} of the tree")
+    rows = [(len(m.group(1)), bool(m.group(2)), m.group(3), m.group(4)) for m in lines]
+    tree, end = _mapping(rows, 0, 0)
+    if end < len(rows):
+        raise ValueError(f"line {end + 1} of the tree")
+    return tree
+
+
+_LINE = re.compile(r'( *)(- )?(\w+):(?: "([^"\\]*)")?')
+_DEEPEST = 400  # spaces before a line
+_Row = tuple[int, bool, str, "str | None"]  # spaces, whether an item of a list begins there, key, value
+
+
+def _mapping(rows: list[_Row], start: int, indent: int) -> tuple[Tree, int]:
+    """The keys at an indent from a line on, and the line after them. The dash of an item counts as spaces."""
+    found: Tree = {}
+    place = start
+    while place < len(rows):
+        spaces, is_item, key, value = rows[place]
+        if spaces + 2 * is_item != indent or is_item and place > start:
+            break
+        if key in found:
+            raise ValueError(f"line {place + 1} of the tree")
+        if value is not None:
+            found[key], place = value, place + 1
+        elif key == "sequence":
+            found[key], place = _items(rows, place + 1, indent)
+        else:
+            found[key], place = _mapping(rows, place + 1, indent + 2)
+    if not found:
+        raise ValueError(f"line {start + 1} of the tree")
+    return found, place
+
+
+def _items(rows: list[_Row], place: int, indent: int) -> tuple[list[Tree], int]:
+    found = []
+    while place < len(rows) and rows[place][1] and rows[place][0] == indent:
+        item, place = _mapping(rows, place, indent + 2)
+        found.append(item)
+    return found, place
+
+
+def print_tree(tree: Tree) -> str:
+    """What `parse_tree` reads."""
+    if isinstance(tree, dict):
+        return "{ " + ", ".join(f"{key}: {print_tree(value)}" for key, value in tree.items()) + " }"
+    if isinstance(tree, list):
+        return "[ " + ", ".join(print_tree(value) for value in tree) + " ]"
+    return json.dumps(tree)

@@ -1,0 +1,287 @@
+"""Calls of a kernel on a simulated systolic array, and how their values agree with the processor's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from polyml import polyhedra
+from polyml.api import report_targets
+from polyml.errors import ConfigError
+from polyml.model.core.call_interface import value
+from polyml.model.core.scop import Scop
+from polyml.performance.variants import Call
+from polyml.runtime.calling.arguments import Argument
+from polyml.schedule.script.schedule import Problem
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.program import text as systolic_text
+from polyml.systolic.program.interface import Between
+from polyml.systolic.program.program import NestProgram
+from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.report import rounding_bound as rounding
+from polyml.systolic.report.entry_checks import checked
+from polyml.systolic.report.report import SystolicReport, report
+from polyml.systolic.report.rounding_bound import NoBound
+from polyml.systolic.simulate import ENGINES, Run, Simulation, simulate
+
+MOST_UNITS, MOST_CYCLES = 2**24, 2**28
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """error: largest |difference| of all results. ratio: the largest share of the rounding bound that one takes, at most 1 where
+    values agree; inf where they may not differ, or no bound is known. output: the result in which that is. reason: why there is
+    no bound. types: what is there in place of what, where these differ.
+    """
+
+    error: float
+    ratio: float
+    output: str = ""
+    reason: str = ""
+    types: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.ratio <= 1.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One simulated call. listings: of each run's first fold, where they are asked for."""
+
+    simulation: Simulation
+    agreement: Agreement
+    listings: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return self.simulation.runs
+
+    @property
+    def cycles(self) -> int:
+        return sum(run.cycles for run in self.runs)
+
+    @property
+    def instances(self) -> int:
+        return sum(run.plan.recurrence.instances for run in self.runs)
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in self.runs)
+
+
+@dataclass(frozen=True)
+class SimulationReport:
+    """trials: with the mappings of the report, one after another. trace: whether the units at work are shown."""
+
+    report: SystolicReport
+    engine: str
+    trials: tuple[Trial, ...]
+    trace: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return all(trial.agreement.ok for trial in self.trials)
+
+    def utilisation(self, trial: Trial) -> float:
+        """Instances over what all units could run in these cycles."""
+        return trial.instances / (prod(self.report.shape) * trial.cycles) if trial.cycles else 0.0
+
+    def __str__(self) -> str:
+        from polyml.systolic.report.comparison_text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.systolic.report.comparison_text import html
+
+        return html(self)
+
+    def data(self) -> dict[str, object]:
+        """For JSON; `version` says of which form."""
+        from polyml.systolic.report.comparison_data import data
+
+        return data(self)
+
+
+def simulated(
+    call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, plans: Sequence[Plan] = ()
+) -> Simulation:
+    """The call on an array, which changes its arguments. asked: of `systolic.report`. plans: of the nests, (): those that the
+    report has first. Raises what the compiled kernel would raise, and what `report` does.
+    """
+    _check(asked, engine)
+    (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
+    if plans:
+        _check_plans(problem, arguments, asked.get("links", "manhattan"), plans)
+    else:
+        plans = [nest.best for nest in report(call, arguments, where, **asked).nests]
+    _check_size(plans)
+    return simulate(problem, arguments, plans, engine)
+
+
+def _check_plans(problem: Problem, arguments: Mapping[str, object], links: str, plans: Sequence[Plan]) -> None:
+    """That they are of the call's nests."""
+    sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
+    every = nests(problem.scop, problem.dependences, problem.reductions, links)
+    names = [nest.name for nest in every if not polyhedra.fix(nest.domain, sizes).is_empty()]
+    given = [plan.recurrence.nest.name for plan in plans]
+    if given != names or any(dict(plan.recurrence.sizes) != sizes for plan in plans):
+        expected = f"expected one of each nest for these arguments, in the order {', '.join(names)}"
+        raise ConfigError(f"there are plans of {', '.join(given)}", notes=[f"{expected}, as `report` has them"])
+
+
+def _check_size(plans: Sequence[Plan]) -> None:
+    units, cycles = max((plan.folds.units for plan in plans), default=0), sum(plan.folds.cycles for plan in plans)
+    if units > MOST_UNITS:
+        raise ConfigError(f"an array of {units:,} units is too large to simulate", notes=[f"at most {MOST_UNITS:,}"])
+    if cycles > MOST_CYCLES:
+        notes = [f"at most {MOST_CYCLES:,}", "a report counts them without: `polyml report --target systolic`"]
+        raise ConfigError(f"{cycles:,} cycles are too many to simulate", notes=notes)
+
+
+def _check(asked: Mapping[str, object], engine: str) -> None:
+    report_targets.check("systolic", asked["machine"], {})
+    if engine not in ENGINES:
+        raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected {' or '.join(ENGINES)}"])
+
+
+def compared(
+    call: Call, given: Sequence[Argument], where: str, asked: Mapping[str, object], engine: str, run: Callable[..., object],
+    trace: bool = False, listing: bool | Sequence[tuple[int, ...]] = False,
+    errors: Callable[[], Mapping[str, object]] | None = None,
+) -> SimulationReport:  # fmt: skip
+    """The call with each mapping that is asked for, beside what `run`, the kernel on the processor, makes of the same arguments,
+    which stay as they are. listing: whether there are listings, or of which units. errors: by argument, of rounding,
+    where they are known. Otherwise as `simulated`.
+    """
+    _check(asked, engine)
+    (call, problem), arguments = checked(call, given), {a.name: a.value for a in given}
+    found = report(call, arguments, where, **asked)
+    after = copy.deepcopy(arguments)
+    wanted = values(after, run(*after.values()))
+    scop, trials = problem.scop, []
+    for plans in choices(found):
+        _check_size(plans)
+        after = copy.deepcopy(arguments)
+        simulation = simulate(problem, after, plans, engine)
+        bound = partial(_known, errors) if errors else partial(rounding_bound, call, scop, arguments, plans)
+        agrees = agreement(values(after, simulation.result), wanted, bound)
+        trials.append(Trial(simulation, agrees, _listings(problem, arguments, plans, listing) if listing else ()))
+    return SimulationReport(found, engine, tuple(trials), trace)
+
+
+def _listings(
+    problem: Problem, arguments: Mapping[str, object], plans: Sequence[Plan], wanted: bool | Sequence[tuple[int, ...]]
+) -> tuple[str, ...]:
+    sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
+    between = Between(problem.scop, problem.dependences, [plan.recurrence.nest for plan in plans], sizes)
+    return tuple(_listing(between, plan, wanted) for plan in plans)
+
+
+def _listing(between: Between, plan: Plan, wanted: bool | Sequence[tuple[int, ...]]) -> str:
+    units, shape = () if wanted is True else wanted, plan.folds.shape
+    for unit in units:
+        if len(unit) != len(shape) or not all(0 <= place < length for place, length in zip(unit, shape)):
+            what = "a row and a column" if len(shape) == 2 else "a place"
+            notes = [f"expected {what} of {' x '.join(map(str, shape))}, counted from 0"]
+            raise ConfigError(f"there is no unit {', '.join(map(str, unit))}", notes=notes)
+    program = NestProgram(between, plan.folds)
+    return systolic_text.listing(program, next(iter(program)), units)
+
+
+def choices(found: SystolicReport) -> Iterator[tuple[Plan, ...]]:
+    """Plans of the nests, such that each that is asked for is in some."""
+    number_of_plans = [len(nest.plans) for nest in found.nests] if found.dataflow == "all" else []
+    for number in range(max(number_of_plans, default=1)):
+        yield tuple(nest.plans[number] if number < len(nest.plans) else nest.best for nest in found.nests)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a call leaves: its array arguments by name, and what it returns."""
+
+    arrays: Mapping[str, np.ndarray]
+    returned: object = field(default=None)
+
+    def parts(self) -> dict[str, object]:
+        every = self.returned if isinstance(self.returned, tuple) else (self.returned,)
+        names = ["what it returns"] if len(every) == 1 else [f"result {n + 1}" for n in range(len(every))]
+        return {**self.arrays, **{name: value for name, value in zip(names, every) if value is not None}}
+
+
+def values(arguments: Mapping[str, object], returned: object) -> Values:
+    return Values({name: v for name, v in arguments.items() if isinstance(v, np.ndarray)}, returned)
+
+
+def agreement(got: Values, wanted: Values, bound: Callable[[], tuple[float, Values]]) -> Agreement:
+    """bound: (eps times roundings, magnitudes of the results), or NoBound. Integers are equal, floats within the bound."""
+    have, want = got.parts(), wanted.parts()
+    if have.keys() != want.keys():
+        return Agreement(np.inf, np.inf, "what it returns", types=f"{len(have)} results in place of {len(want)}")
+    unequal = [name for name in want if not _equal(have[name], want[name])]
+    for name in unequal:
+        if not _alike(have[name], want[name]):
+            kinds = f"{_kind(have[name])} in place of {_kind(want[name])}"
+            return Agreement(np.inf, np.inf, name, types=kinds)
+    floats = [name for name in unequal if np.asarray(want[name]).dtype.kind not in "biu"]
+    exact = [_difference(name, have[name], want[name], 0.0) for name in unequal if name not in floats]
+    reason = ""
+    if floats:
+        try:
+            factor, scales = bound()
+            known = scales.parts()
+            if missing := [name for name in floats if name not in known]:
+                raise NoBound(missing[0])
+            found = [_difference(name, have[name], want[name], 2.0 * factor * np.asarray(known[name])) for name in floats]
+        except NoBound as problem:
+            reason = f"no rounding bound is known of {problem}"
+            found = [_difference(name, have[name], want[name], 0.0) for name in floats]
+        exact += found
+    worst = max(exact, key=lambda each: each.ratio, default=Agreement(0.0, 0.0))
+    return Agreement(max((each.error for each in exact), default=0.0), worst.ratio, worst.output, reason)
+
+
+def _kind(value: object) -> str:
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _alike(a: object, b: object) -> bool:
+    return type(a) is type(b) and _kind(a) == _kind(b)
+
+
+def _equal(a: object, b: object) -> bool:
+    return _alike(a, b) and bool(np.all(_same(np.asarray(a), np.asarray(b))))
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | ((a != a) & (b != b))
+
+
+def _error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.where(_same(a, b), 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
+
+
+def _difference(name: str, a: object, b: object, bound) -> Agreement:
+    a, b = np.asarray(a), np.asarray(b)
+    error = np.maximum(*(_error(x, y) for x, y in ((a.real, b.real), (a.imag, b.imag)))) if a.dtype.kind == "c" else _error(a, b)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(error == 0.0, 0.0, error / bound)
+    error, ratio = (np.where(np.isnan(each), np.inf, each) for each in (error, ratio))
+    return Agreement(float(error.max()), float(ratio.max()), name)
+
+
+def _known(errors: Callable[[], Mapping[str, object]]) -> tuple[float, Values]:
+    return 1.0, Values(errors())
+
+
+def rounding_bound(call: Call, scop: Scop, arguments: Mapping[str, object], plans: Sequence[Plan]) -> tuple[float, Values]:
+    """Of the call's results, which no order of sums exceeds. Raises NoBound."""
+    after, returned = rounding.magnitudes(call, arguments)
+    return rounding.eps(scop) * rounding.roundings(scop, plans), values(after, returned)

@@ -1,0 +1,63 @@
+"""Simulated calls as plain data, for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import zip_longest
+from math import inf
+
+from polyml.systolic.folding.folds import stays
+from polyml.systolic.mapping.axis_names import axis_names
+from polyml.systolic.mapping.dataflows import classical, entries
+from polyml.systolic.report.comparison import SimulationReport, Trial
+from polyml.systolic.report.data import asked
+from polyml.systolic.simulate import Run
+
+VERSION = 1
+
+
+def data(found: SimulationReport) -> dict[str, object]:
+    return {
+        "version": VERSION,
+        **asked(found.report),
+        "engine": found.engine,
+        "agree": found.ok,
+        "simulations": [_trial(found, trial) for trial in found.trials],
+    }
+
+
+def _trial(found: SimulationReport, trial: Trial) -> dict[str, object]:
+    agreement = {name: value if value != inf else None for name, value in asdict(trial.agreement).items()}  # JSON has no infinity
+    return {
+        "cycles": trial.cycles,
+        "instances": trial.instances,
+        "utilisation": found.utilisation(trial),
+        "values": {"agree": trial.agreement.ok, **agreement},
+        "seconds": trial.seconds,
+        "cycles_per_s": trial.cycles / trial.seconds if trial.seconds else None,
+        "nests": [_run(run, found.trace, listing) for run, listing in zip_longest(trial.runs, trial.listings)],
+    }
+
+
+def _run(run: Run, trace: bool, listing: str | None) -> dict[str, object]:
+    plan, recurrence, mapping = run.plan, run.plan.recurrence, run.plan.mapping
+    made = {
+        "statement": recurrence.nest.name,
+        "dataflow": plan.dataflow,
+        "design": classical(recurrence, mapping),
+        "mapping": recurrence.text(mapping),
+        "outer": [axis_names(recurrence.nest)[loop] for loop in recurrence.outer],
+        "enters": {text: f"t = {at}" for text, at in entries(recurrence, mapping).items()},
+        "stays": [recurrence.label(s.use) for s in recurrence.streams if stays(mapping, s)],
+        "folds": plan.folds.number,
+        "cycles": run.cycles,
+        "instances": recurrence.instances,
+        "reads": [{"text": text, "elements": number} for text, number in run.reads],
+        "writes": run.writes,
+        "seconds": run.seconds,
+    }
+    if trace:
+        made["active"] = run.active.tolist()
+    if listing is not None:
+        made["listing"] = listing
+    return made

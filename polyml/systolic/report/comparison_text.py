@@ -1,0 +1,122 @@
+"""Simulated calls as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from polyml.report.html import page
+from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.systolic.mapping.dataflows import Plan, entries
+from polyml.systolic.report.comparison import Agreement, SimulationReport, Trial
+from polyml.systolic.report.text import heading, mapping_text, moves_text, name_text
+from polyml.systolic.simulate import Run
+
+COLUMNS = 72  # of a picture
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def text(found: SimulationReport) -> str:
+    return lines(parts(found))
+
+
+def html(found: SimulationReport) -> str:
+    return page(parts(found))
+
+
+def parts(found: SimulationReport) -> Iterator[str | Table]:
+    report = found.report
+    machine = f" of {report.machine.name}" if report.machine else ""
+    yield report.where
+    yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
+    yield f"array    {' x '.join(map(str, report.shape))} units{machine}, {report.links} links; engine {found.engine}"
+    yield ""
+    for trial in found.trials:
+        for number, run in enumerate(trial.runs):
+            yield from _run(run)
+            if found.trace:
+                yield from picture(run.active, run.plan.folds.units)
+                yield ""
+            if trial.listings:
+                yield from trial.listings[number].splitlines()
+                yield ""
+        yield f"total    {trial.cycles:,} cycles, {found.utilisation(trial):.1%} of the units' instances"
+        yield f"values   {agreement_text(trial.agreement)}"
+        yield f"speed    {time_text(trial.seconds)}, {rate_text(trial)}"
+        yield ""
+    if len(found.trials) > 1:
+        yield from _summary(found)
+
+
+def agreement_text(found: Agreement) -> str:
+    if found.ratio == 0.0:
+        return "equal to the compiled kernel's"
+    if found.types:
+        return f"WRONG: {found.output} is {found.types}"
+    error = f"{found.output} differs from the compiled kernel's by up to {found.error:.3g}"
+    if found.reason:
+        return f"not known to agree: {error}; {found.reason} (with --fp strict there are no differences)"
+    if not found.ok:
+        return f"WRONG: {error}" + (f", {found.ratio:.3g} times the rounding bound" if np.isfinite(found.ratio) else "")
+    return f"agree: {error}, {found.ratio:.2g} of the rounding bound"
+
+
+def rate_text(trial: Trial) -> str:
+    return f"{trial.cycles / trial.seconds:,.0f} cycles/s simulated" if trial.seconds else "nothing to simulate"
+
+
+def _run(run: Run) -> Iterator[str | Table]:
+    plan = run.plan
+    yield from heading(plan.recurrence.nest)
+    yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
+    folds = plan.folds.number
+    yield f"cycles   {run.cycles:,} in {folds:,} fold{'' if folds == 1 else 's'}; {plan.recurrence.instances:,} instances"
+    yield Table(("", "", "", "enters at", "reads", "writes"), tuple(_streams(run)), left=4)
+    yield ""
+
+
+def _streams(run: Run) -> Iterator[tuple[str, ...]]:
+    """What enters and leaves, as it was counted in the simulation."""
+    plan, enters = run.plan, entries(run.plan.recurrence, run.plan.mapping)
+    reads = [number for _, number in run.reads]
+    for stream, number in zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0):
+        use, label = stream.use, plan.recurrence.label(stream.use)
+        at = f"t = {enters[label]}" if label in enters else ""
+        writes = f"{run.writes:,}" if use.kind == "result" else "0"
+        yield label, use.kind, moves_text(plan, stream), at, f"{number:,}", writes
+
+
+def _result(plan: Plan) -> tuple:
+    """Of a nest whose results are no sums."""
+    return () if any(s.use.kind == "result" for s in plan.recurrence.streams) else (plan.recurrence.result,)
+
+
+def picture(active: Sequence[int], units: int) -> Iterator[str]:
+    """The units at work over time, a column for one cycle or the average of several."""
+    counts = np.asarray(active, dtype=np.float64)
+    columns = min(COLUMNS, len(counts))
+    edges = np.linspace(0, len(counts), columns + 1).astype(int)
+    means = [counts[first:last].mean() for first, last in zip(edges, edges[1:])]
+    top = len(_BARS) - 1
+    bars = "".join(_BARS[max(int(round(top * mean / units)), int(mean > 0))] for mean in means)
+    each = "a cycle" if columns == len(counts) else f"{len(counts) / columns:.3g} cycles"
+    yield f"  units at work, █ for all {units:,}; a column for {each}"
+    yield f"  {bars}"
+    yield f"  0{f'{len(counts) - 1:,}'.rjust(columns - 1)}"
+
+
+def _summary(found: SimulationReport) -> Iterator[str | Table]:
+    rows = []
+    for trial in found.trials:
+        named = "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)
+        reads, writes = (sum(sum(n for _, n in run.reads) for run in trial.runs), sum(run.writes for run in trial.runs))
+        counts = (f"{trial.cycles:,}", f"{found.utilisation(trial):.1%}", f"{reads:,}", f"{writes:,}")
+        rows.append((named, *counts, "agree" if trial.agreement.ok else "differ", f"{shown_rate(trial)}"))
+    yield "── all ".ljust(WIDTH, "─")
+    yield Table(("mapping", "cycles", "utilisation", "reads", "writes", "values", "cycles/s"), tuple(rows))
+
+
+def shown_rate(trial: Trial) -> str:
+    return f"{trial.cycles / trial.seconds:,.0f}" if trial.seconds else ""

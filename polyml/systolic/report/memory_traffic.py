@@ -1,0 +1,178 @@
+"""What a mapping on a machine asks of the memories around the array, how long it waits for them, and what it costs.
+
+    buffer          operands that move, and results; sums that wait between folds where the accumulators do not hold them
+    accumulators    every sum that leaves the array, once in and once out
+    memory          what stays, a tile of the whole array for each fold; of the rest each element once
+
+Bytes are of exact counts and the arrays' types. What comes from the buffer faster than it delivers slows the folds down evenly; what comes from memory
+they wait for in their order (`systolic.folding.stalls`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.machines.descriptions import OPERATIONS, Systolic
+from polyml.model.core.scop import Scop
+from polyml.model.counting.count_points import size
+from polyml.systolic.folding.folds import preloaded, together
+from polyml.systolic.folding.partial_sums import Partial, partial
+from polyml.systolic.folding.stalls import Stalled, stalled
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.recurrences.recurrence import Nest, Stream
+
+
+def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    """Type, and elements that come from memory, of each array that the nest reads otherwise than to add to it."""
+    touched: dict[str, list[isl.Set]] = {}
+    types = {}
+    for use in nest.uses:
+        if use.kind == "result" or not use.rows:
+            continue
+        place = nest.place(use.statement)
+        access, domain = place.statement.reads[use.read], place.statement.domain
+        if use.flow is not None:
+            domain = domain.subtract(place.map.intersect_range(use.flow.range()).domain())
+        read = polyhedra.at_sizes(access.relation.intersect_domain(domain).range(), sizes)
+        touched.setdefault(use.array, []).append(read)
+        types[use.array] = scop.arrays[access.array].element
+    return {
+        array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets, None)))
+        for array, sets in touched.items()
+    }
+
+
+def element_bytes(scop: Scop, nest: Nest) -> dict[str, int]:
+    """Of an element of each array that the nest uses."""
+    accesses = {use.array: (use, nest.place(use.statement).statement) for use in nest.uses}
+    found = {array: s.write if use.read is None else s.reads[use.read] for array, (use, s) in accesses.items()}
+    found |= {place.statement.write.array: place.statement.write for place in nest.places}
+    return {array: scop.arrays[access.array].element.size_bytes for array, access in found.items()}
+
+
+def written(nest: Nest, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Elements of each array that the nest writes, whichever of its statements does."""
+    touched: dict[str, list[isl.Set]] = {}
+    for statement in (place.statement for place in nest.places):
+        elements = statement.write.relation.intersect_domain(statement.domain).range()
+        touched.setdefault(statement.write.array, []).append(polyhedra.at_sizes(elements, sizes))
+    return {array: size(polyhedra.union(sets, None)) for array, sets in touched.items()}
+
+
+@dataclass(frozen=True)
+class Memories:
+    """operands, written, element_bytes: as the functions of these names give them."""
+
+    machine: Systolic
+    plan: Plan
+    operands: Mapping[str, tuple[str, int]]
+    written: Mapping[str, int]
+    element_bytes: Mapping[str, int]
+
+    @property
+    def pace(self) -> int:
+        """Cycles of a multiply-add. A product of an array with itself has its type twice."""
+        numbers = [number for number, _ in self.operands.values()]
+        return self.machine.pace(numbers if len(numbers) != 1 else 2 * numbers)
+
+    @cached_property
+    def sums(self) -> Partial | None:
+        return partial(self.plan.folds)
+
+    @property
+    def capacity(self) -> int:
+        """Sums that the accumulators hold."""
+        return self.machine.accumulator_bytes // self.machine.accumulator_word_bytes
+
+    @property
+    def on_chip(self) -> bool:
+        """Whether they hold all that wait between folds."""
+        return self.sums is None or self.sums.waiting <= self.capacity
+
+    @cached_property
+    def buffer_reads(self) -> int:
+        """Bytes of operands that move, and of what sums start from."""
+        resting = preloaded(self.plan.recurrence, self.plan.mapping)
+        moving = sum(t.reads * self._bytes(t.stream) for t in self.plan.folds.traffic if t.stream not in resting)
+        return moving - self._moved_bytes
+
+    @property
+    def buffer_writes(self) -> int:
+        """Bytes of results."""
+        return sum(t.writes * self._bytes(t.stream) for t in self.plan.folds.traffic) - self._moved_bytes
+
+    @property
+    def read_back(self) -> int:
+        """Bytes of sums that the buffer takes between folds, and gives again, where they do not wait in the accumulators."""
+        return self.sums.moved * self.machine.accumulator_word_bytes if self.sums else 0
+
+    @property
+    def buffer_bytes(self) -> int:
+        return self.buffer_reads + self.buffer_writes + (0 if self.on_chip else 2 * self.read_back)
+
+    @property
+    def accumulator_bytes(self) -> int:
+        return 2 * self.plan.folds.writes * self.machine.accumulator_word_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        resting = preloaded(self.plan.recurrence, self.plan.mapping)
+        others = {array: number for array, (_, number) in self.operands.items() if array not in {s.use.array for s in resting}}
+        known = [*others.items(), *self.written.items()]
+        if self.plan.recurrence.nest.starts:
+            known.append((self.plan.recurrence.result.use.array, self.plan.recurrence.elements))
+        return self._tile_bytes * self.plan.folds.number + sum(number * self.element_bytes[array] for array, number in known)
+
+    @property
+    def _tile_bytes(self) -> int:
+        """Of all that is shifted into the units before a fold."""
+        groups = together(self.plan.recurrence, self.plan.mapping)
+        return sum(max(map(self._bytes, group)) for group in groups) * prod(self.plan.folds.shape)
+
+    @property
+    def _moved_bytes(self) -> int:
+        """Of sums that leave and come back, as results."""
+        return self.sums.moved * self._bytes(self.plan.recurrence.result) if self.sums else 0
+
+    def _bytes(self, stream: Stream) -> int:
+        return self.element_bytes[stream.use.array]
+
+    def stalled(self, *, on_chip: bool | None = None) -> Stalled | None:
+        """on_chip: whether sums wait in the accumulators; None: where these hold them. None where memory or frequency are not known,
+        or where folds use each other's values.
+        """
+        tile, overlap = self._tile_cycles, self.plan.padded.overlap
+        if tile is None or overlap is None:
+            return None
+        pace = max(Fraction(self.pace), self._buffer_pace(self.on_chip if on_chip is None else on_chip))
+        return stalled(overlap.steps, tile, self.machine.weight_tiles, pace)
+
+    @property
+    def _tile_cycles(self) -> Fraction | None:
+        memory, clock = self.machine.read("memory"), self.machine.frequency_hz.all
+        if memory is None or clock is None:
+            return None
+        return self._tile_bytes * Fraction(clock.value) / Fraction(memory.value)
+
+    def _buffer_pace(self, on_chip: bool) -> Fraction:
+        """Cycles in which the buffer delivers what the units take in one, on average over those in which they run instances."""
+        rate, clock = self.machine.read("buffer"), self.machine.frequency_hz.all
+        if rate is None:
+            return Fraction(0)
+        size = self.buffer_reads + (0 if on_chip else self.read_back)
+        active = sum(Fraction(each.number * each.instances, each.units) for each in self.plan.folds.classes)
+        return size * Fraction(clock.value) / Fraction(rate.value) / active
+
+    @cached_property
+    def energy_j(self) -> dict[str, float]:
+        """By component, of those that the machine's table has."""
+        amounts = dict.fromkeys(OPERATIONS, self.plan.recurrence.instances)
+        amounts |= {"buffer": self.buffer_bytes, "accumulators": self.accumulator_bytes, "memory": self.memory_bytes}
+        return {name: amounts[name] * figure.value for name, figure in self.machine.energies.known()}

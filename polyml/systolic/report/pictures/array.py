@@ -1,0 +1,379 @@
+"""The array in one cycle: what each unit runs and has, what moves between units, what is about to enter and what has left.
+
+Rows go down and columns to the right; an array of one dimension is a row. Elements that move along one coordinate wait outside
+the array, a place further away for each cycle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from polyml.plot.style import CHARACTER, PHASES, heading, heading_width, lane, picture
+from polyml.plot.svg import Svg, path, rect, text
+from polyml.systolic.mapping.axis_names import axis_names
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.report.text import mapping_text, moves_text
+from polyml.systolic.simulate.snapshots import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
+
+HEAD, SLOT = 22, 17  # pixels: of a unit's first line, of the others
+WIRE = 32  # between units, without what is on its way for more than a cycle
+LABEL = 44  # beside the array, of its rows' and columns' numbers
+TITLE = 54  # above all
+LEGEND = 18
+LEAST_WIDTH = 470
+SIDES = ("left", "right", "top", "bottom")
+
+Place = tuple[float, float]
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """In the colour of a lane, or faint."""
+
+    x: float
+    y: float
+    text: str
+    lane: int
+
+
+@dataclass(frozen=True)
+class State:
+    """What changes from cycle to cycle. cells: by number of the unit: its class, first line, and for each lane the text and its
+    class. wires: numbers of those in use.
+    """
+
+    title: str
+    caption: str
+    cells: dict[int, tuple[str, str, tuple[tuple[str, str], ...]]]
+    wires: tuple[int, ...]
+    texts: tuple[Text, ...]
+
+
+class Scene:
+    """What does not change: where everything is. shown: the frames for which there has to be room outside the array."""
+
+    def __init__(self, frames: Frames, shown: Sequence[Frame]):
+        self.frames, self._shown = frames, shown
+        self.units = frames.units()
+        self._number = {unit: n for n, unit in enumerate(self.units)}
+        self._rows, self._columns = frames.shape if len(frames.shape) == 2 else (1, frames.shape[0])
+        every = frames.frames
+        cells = [cell for f in every for cell in f.cells.values()]
+        lengths = [len(_joined(cell.registers, n)[0]) for cell in cells for n in range(len(frames.lanes))]
+        heads = [len(self._head(cell)) for cell in cells]
+        tokens = [len(o.element) for f in every for o in f.outside] + [len(m.element) for f in every for m in f.moves]
+        self._width = max([52.0, *(length * CHARACTER + 14 for length in (*lengths, *heads))])
+        self._height = HEAD + SLOT * len(frames.lanes) + 5
+        self._token = max([24.0, *(length * CHARACTER + 12 for length in tokens)])
+        self._vertical = self._lanes_down()
+        crowds = [Counter(self._gap(m) for m in f.moves if m.step) for f in every]
+        self._slots = max((count for crowd in crowds for count in crowd.values()), default=0)
+        self._gap_x = WIRE + self._slots * self._token
+        self._gap_y = WIRE + self._slots * (SLOT + 4) * max(1, len(self._vertical))
+        self._queued = {side: sorted({o.lane for f in shown for o in f.outside if _side(o) == side}) for side in SIDES}
+        self._sides = self._extents()
+        self._has_stubs_below = any(_side(o) == "bottom" for f in every for o in f.outside)
+        left = self._sides["left"] * self._token + WIRE
+        top = self._sides["top"] * SLOT * len(self._queued["top"]) + WIRE
+        right = left + self._columns * self._width + (self._columns - 1) * self._gap_x
+        needed = right + LABEL + self._sides["right"] * self._token + 8
+        said = [(self.title(f), self.caption(f)) for f in every]
+        self.width = max(LEAST_WIDTH, needed, max(heading_width(*each) for each in said))
+        self._corner = (left + (self.width - needed) / 2, TITLE + top)
+        self._right = right + (self.width - needed) / 2
+        self._bottom = TITLE + top + self._rows * self._height + (self._rows - 1) * self._gap_y
+        self._legend = self._bottom + LABEL + self._sides["bottom"] * SLOT * len(self._queued["bottom"]) + 14
+        self._has_outside = any(self._sides.values())
+        self.height = self._legend + LEGEND * (len(frames.lanes) + 1 + self._has_outside) + 14
+        self._paths: dict[Key, str] = {}
+        for frame in every:
+            for move in frame.moves:
+                for key in self._wires_of(move):
+                    if key not in self._paths:
+                        self._paths[key] = self._path(key)
+            for each in frame.outside:
+                key = _stub(each.lane, each.unit, each.cycles > 0)
+                if key not in self._paths:
+                    self._paths[key] = self._stub_path(each)
+        self._wires = {key: n for n, key in enumerate(self._paths)}
+
+    # Places
+
+    def _at(self, unit: Unit) -> Place:
+        """The corner of a unit."""
+        row, column = unit if len(unit) == 2 else (0, unit[0])
+        x, y = self._corner
+        return x + column * (self._width + self._gap_x), y + row * (self._height + self._gap_y)
+
+    def _line(self, number: int) -> float:
+        """The middle of a lane's line in its unit, from the top."""
+        return HEAD + SLOT * number + SLOT / 2
+
+    def _lanes_down(self) -> list[int]:
+        """Lanes that have something move or wait up or down."""
+        found = set()
+        for frame in self.frames.frames:
+            found |= {m.lane for m in frame.moves if _vertical(_delta(m.source, m.target))}
+            found |= {o.lane for o in frame.outside if _vertical(o.way)}
+        return sorted(found)
+
+    def _aside(self, number: int) -> float:
+        """Of a lane that goes up or down, from the unit's middle."""
+        apart = min(16, (self._width - 12) / max(1, len(self._vertical) - 1))
+        return (self._vertical.index(number) - (len(self._vertical) - 1) / 2) * apart
+
+    def _extents(self) -> dict[str, int]:
+        """How many places there are on each side."""
+        found = dict.fromkeys(SIDES, 0)
+        for frame in self._shown:
+            for each in frame.outside:
+                side = _side(each)
+                found[side] = max(found[side], abs(each.cycles))
+        return found
+
+    def _gap(self, move: Move) -> Key:
+        """The lane and the unit behind which an element is on its way."""
+        delta = _delta(move.source, move.target)
+        return move.lane, _further(move.source, delta, move.step * max(map(abs, delta)) // move.cycles), _signs(delta)
+
+    def _wires_of(self, move: Move) -> list[Key]:
+        """What a move goes along; along one coordinate link by link, all of them where that takes no time."""
+        delta = _delta(move.source, move.target)
+        if _is_across(delta):
+            return [("across", move.lane, move.source, delta)]
+        if move.cycles:
+            return [("along", *self._gap(move))]
+        return [("along", move.lane, _further(move.source, delta, links), _signs(delta)) for links in range(max(map(abs, delta)))]
+
+    def _path(self, key: Key) -> str:
+        kind, number, here, way = key
+        if kind == "across":
+            (x, y), (to_x, to_y) = self._corners(here, tuple(a + b for a, b in zip(here, way)))
+            return f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}" + _head(to_x - x, to_y - y)
+        x, y = self._at(here)
+        if _vertical(way):
+            down = way[0]
+            x, y = x + self._width / 2 + self._aside(number), y + (self._height if down > 0 else 0)
+            return f"M{x:.1f},{y:.1f} v{down * self._gap_y:.1f}" + _head(0, down)
+        right = way[-1]
+        x, y = x + (self._width if right > 0 else 0), y + self._line(number)
+        return f"M{x:.1f},{y:.1f} h{right * self._gap_x:.1f}" + _head(right, 0)
+
+    def _corners(self, source: Unit, target: Unit) -> tuple[Place, Place]:
+        """Of two units, those next to each other."""
+        (x, y), (to_x, to_y) = self._at(source), self._at(target)
+        x, to_x = (x + self._width, to_x) if to_x > x else (x, to_x + self._width)
+        y, to_y = (y + self._height, to_y) if to_y > y else (y, to_y + self._height)
+        return (x, y), (to_x, to_y)
+
+    def _stub_path(self, each: Outside) -> str:
+        x, y = self._at(each.unit)
+        out, length = each.cycles > 0, WIRE - 6
+        if _vertical(each.way):
+            down = each.way[0] or 1
+            x += self._width / 2 + self._aside(each.lane)
+            y += self._height * ((down > 0) == out) - (0 if out else down * length)
+            return f"M{x:.1f},{y:.1f} v{down * length}" + _head(0, down)
+        right = each.way[-1]
+        x += self._width * ((right > 0) == out) - (0 if out else right * length)
+        return f"M{x:.1f},{y + self._line(each.lane):.1f} h{right * length}" + _head(right, 0)
+
+    def _between(self, move: Move) -> Text | None:
+        """The element of a move that is on its way."""
+        if not move.step:
+            return None
+        delta = _delta(move.source, move.target)
+        if _is_across(delta):
+            (x, y), (to_x, to_y) = self._corners(move.source, move.target)
+            share = move.step / move.cycles
+            return Text(x + share * (to_x - x), y + share * (to_y - y) + 4, move.element, move.lane)
+        _, here, way = self._gap(move)
+        slot = move.step * max(map(abs, delta)) % move.cycles * self._slots // move.cycles
+        x, y = self._at(here)
+        if _vertical(way):
+            down, lanes = way[0], len(self._vertical)
+            share = (slot * lanes + self._vertical.index(move.lane) + 0.5) / (self._slots * lanes)
+            y += (self._height if down > 0 else 0) + down * share * self._gap_y + 4
+            return Text(x + self._width / 2 + self._aside(move.lane), y, move.element, move.lane)
+        right = way[-1]
+        x += (self._width if right > 0 else 0) + right * (slot + 0.5) / self._slots * self._gap_x
+        return Text(x, y + self._line(move.lane) + 4, move.element, move.lane)
+
+    def _waiting(self, each: Outside) -> Text:
+        side, away = _side(each), abs(each.cycles) - 0.5
+        x, y = self._at(each.unit)
+        if side in ("left", "right"):
+            away *= self._token
+            edge = self._corner[0] - WIRE - away if side == "left" else self._right + LABEL + away
+            return Text(edge, y + self._line(each.lane) + 4, each.element, each.lane)
+        lanes = self._queued[side]
+        away = ((abs(each.cycles) - 1) * len(lanes) + lanes.index(each.lane) + 0.5) * SLOT
+        edge = self._corner[1] - WIRE - away if side == "top" else self._bottom + LABEL + away
+        return Text(x + self._width / 2, edge + 4, each.element, each.lane)
+
+    # Texts
+
+    def _head(self, cell: Cell) -> str:
+        return "" if cell.instance is None else label(self.frames.plan, cell.instance)
+
+    def state(self, frame: Frame) -> State:
+        cells, wires = {}, []
+        for unit, cell in frame.cells.items():
+            phase = "active" if cell.instance else frame.phase if frame.phase != "compute" else "idle"
+            lines = tuple(_joined(cell.registers, n) for n in range(len(self.frames.lanes)))
+            cells[self._number[unit]] = phase, self._head(cell), lines
+            wires += [_stub(r.lane, unit, False) for r in cell.registers if r.enters]
+            wires += [_stub(r.lane, unit, True) for r in cell.registers if r.leaves]
+        wires += (key for move in frame.moves for key in self._wires_of(move))
+        texts = [*filter(None, map(self._between, frame.moves)), *map(self._waiting, frame.outside)]
+        on = sorted({self._wires[key] for key in wires if key in self._wires})
+        return State(self.title(frame), self.caption(frame), cells, tuple(on), tuple(texts))
+
+    def title(self, frame: Frame) -> str:
+        folds = self.frames.plan.folds
+        last = folds.cycles + folds.drain_cycles - 1
+        drain = " with the drain" if folds.drain_cycles else ""
+        return f"Cycle {frame.cycle} of 0 to {last}{drain}: {frame.active} of {len(self.units)} units run an instance"
+
+    def caption(self, frame: Frame) -> str:
+        plan = self.frames.plan
+        words = {"preload": "what stays is shifted in", "compute": f"t = {frame.t}", "drain": "results are shifted out"}
+        if plan.folds.number == 1:
+            return words[frame.phase]
+        outer = [f"{axis_names(plan.recurrence.nest)[loop]} = {v}" for loop, v in zip(plan.recurrence.outer, frame.number)]
+        blocks = frame.number[len(outer) :]
+        where = ", ".join([*outer, f"block {', '.join(map(str, blocks))}"])
+        return f"{words[frame.phase]}, fold {frame.fold + 1} of {plan.folds.number} ({where})"
+
+    # Parts
+
+    def svg(self, frame: Frame, *, focusable: bool = False) -> Svg:
+        state = self.state(frame)
+        name = f"{mapping_text(self.frames.plan)}. {state.title}, {state.caption}"
+        role = "group" if focusable else "img"
+        return picture(self._parts(state, focusable), self.width, self.height, name, "array", role)
+
+    def _parts(self, state: State, focusable: bool) -> Iterator[str]:
+        yield from heading(state.title, state.caption)
+        yield from self._indices()
+        yield '<g class="wires">'
+        on = set(state.wires)
+        for key, number in self._wires.items():
+            yield path(self._paths[key], f"wire {'on ' * (number in on)}w{lane(key[1])}")
+        yield '</g><g class="cells">'
+        for number, unit in enumerate(self.units):
+            yield from self._cell(number, unit, state, focusable)
+        yield '</g><g class="tokens" text-anchor="middle">'
+        for each in state.texts:
+            yield text(each.x, each.y, each.text, f"token mono halo s{lane(each.lane)}")
+        yield "</g>"
+        yield from self._legend_parts()
+
+    def _indices(self) -> Iterator[str]:
+        """The numbers of rows and columns, at the right and below, beside what goes out there."""
+        below = self._bottom + (39 if self._has_stubs_below else 18)
+        is_row = len(self.frames.shape) == 1
+        for row in range(0 if is_row else self._rows):
+            yield text(self._right + 6, self._at((row, 0))[1] + 15, f"x = {row}", "faint")
+        for column in range(self._columns):
+            x, _ = self._at((column,) if is_row else (0, column))
+            yield text(x + self._width / 2, below, f"{'x' if is_row else 'y'} = {column}", "faint", anchor="middle")
+
+    def _cell(self, number: int, unit: Unit, state: State, focusable: bool) -> Iterator[str]:
+        phase, head, lines = state.cells.get(number, ("idle", "", (("", ""),) * len(self.frames.lanes)))
+        x, y = self._at(unit)
+        focus = f' tabindex="0" role="img" aria-label="{escape(unit_text(unit))}"' if focusable else ""
+        yield f'<g class="cell {phase}" data-unit="{",".join(map(str, unit))}"{focus}>'
+        yield rect(x, y, self._width, self._height, round=4)
+        yield text(x + self._width / 2, y + 15, head, "head mono", anchor="middle", bold=True)
+        for n, (words, kind) in enumerate(lines):
+            yield text(x + 7, y + self._line(n) + 4, words, f"slot mono s{lane(n)} {kind}".strip())
+        yield "</g>"
+
+    def _legend_parts(self) -> Iterator[str]:
+        x, y = 14.0, self._legend + 4
+        for phase in _phases(self.frames):
+            yield f'<g class="{phase}">{rect(x, y - 9, 12, 12, round=2)}</g>'
+            yield text(x + 17, y + 1, PHASES[phase])
+            x += 35 + len(PHASES[phase]) * 6.6
+        longest = max(len(s.use.text) for s in self.frames.lanes)
+        y += 4
+        for number, stream in enumerate(self.frames.lanes):
+            y += LEGEND
+            yield text(14, y, stream.use.text, f"mono s{lane(number)}")
+            words = f"{stream.use.kind}, {moves_text(self.frames.plan, stream)}"
+            yield text(20 + (longest + 1) * CHARACTER, y, words, "faint")
+        if self._has_outside:
+            words = f"outside: {MOST_AHEAD} cycles before and after, at most"
+            yield text(14, y + LEGEND, words, "faint")
+
+
+def _phases(frames: Frames) -> list[str]:
+    return ["active", "idle", *(p for p in ("preload", "drain") if any(f.phase == p for f in frames.frames))]
+
+
+def _joined(registers: tuple[Register, ...], number: int) -> tuple[str, str]:
+    """The elements of a lane, an arrow before one that enters and behind one that leaves; and their class."""
+    mine = [r for r in registers if r.lane == number]
+    words = ", ".join(f"{'→' if r.enters else ''}{r.element}{'→' if r.leaves else ''}" for r in mine)
+    if any(r.enters or r.leaves for r in mine):
+        return words, "edge"
+    return words, "" if any(r.used for r in mine) or not mine else "held"
+
+
+def _delta(source: Unit, target: Unit) -> tuple[int, ...]:
+    return tuple(b - a for a, b in zip(source, target))
+
+
+def _signs(delta: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple((v > 0) - (v < 0) for v in delta)
+
+
+def _further(unit: Unit, delta: tuple[int, ...], links: int) -> Unit:
+    """So many links towards the unit that is `delta` away."""
+    return tuple(x + links * step for x, step in zip(unit, _signs(delta)))
+
+
+def _is_across(delta: tuple[int, ...]) -> bool:
+    """Whether it is along several coordinates."""
+    return sum(map(bool, delta)) != 1
+
+
+def _stub(number: int, unit: Unit, out: bool) -> Key:
+    """A lane's wire from the outside into a unit, or out of it."""
+    return "out" if out else "in", number, unit
+
+
+def _vertical(way: tuple[int, ...]) -> bool:
+    """Along the rows alone, or outside of an array of one dimension to and from each unit."""
+    return bool(way[0]) and not way[1] if len(way) == 2 else not way[0]
+
+
+def _side(each: Outside) -> str:
+    before = each.cycles < 0
+    if _vertical(each.way):
+        return "top" if ((each.way[0] or 1) > 0) == before else "bottom"
+    return "left" if (each.way[-1] > 0) == before else "right"
+
+
+def _head(right: float, down: float) -> str:
+    """An arrow's head at the end of a path, in its direction."""
+    length = (right * right + down * down) ** 0.5
+    u, v = 5 * right / length, 5 * down / length
+    first, second = (-u - v * 0.6, -v + u * 0.6), (-u + v * 0.6, -v - u * 0.6)
+    return f" m{first[0]:.1f},{first[1]:.1f} l{-first[0]:.1f},{-first[1]:.1f} l{second[0]:.1f},{second[1]:.1f}"
+
+
+def label(plan: Plan, instance: Instance) -> str:
+    """The values of its loops; with its statement's name where that is not the nest's."""
+    values = ",".join(map(str, instance.values))
+    return values if instance.statement == plan.recurrence.nest.name else f"{instance.statement} {values}"
+
+
+def unit_text(unit: Unit) -> str:
+    """`x = 1, y = 2`"""
+    return "unit " + ", ".join(f"{name} = {value}" for name, value in zip("xy", unit))

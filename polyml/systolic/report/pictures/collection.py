@@ -1,0 +1,53 @@
+"""The pictures of a report, by name."""
+
+from __future__ import annotations
+
+from polyml.errors import ConfigError
+from polyml.plot.style import picture
+from polyml.plot.svg import Svg, text
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.report.pictures.array import Scene
+from polyml.systolic.report.pictures.spacetime import spacetime_svg
+from polyml.systolic.report.pictures.utilisation import utilisation_svg
+from polyml.systolic.report.pictures.wavefronts import wavefronts_svg
+from polyml.systolic.report.report import SystolicReport
+from polyml.systolic.simulate.activity import activity
+from polyml.systolic.simulate.snapshots import Frames, frames
+
+
+def pictures(report: SystolicReport) -> dict[str, str]:
+    """Of each nest's best mapping; with the nest's name where there are several."""
+    found: dict[str, str] = {}
+    for nest in report.nests:
+        suffix = f"-{nest.nest.name.replace(', ', '-')}" if len(report.nests) > 1 else ""
+        found |= {name + suffix: text for name, text in pictures_of(nest.best).items()}
+    return found
+
+
+def pictures_of(plan: Plan) -> dict[str, str]:
+    """array: in the cycle in which most units run an instance. spacetime: of arrays of one dimension. What is too large is a
+    picture that says so.
+    """
+    found = {"wavefronts": wavefronts_svg(plan), "utilisation": utilisation_svg(plan, activity(plan))}
+    try:
+        shown = frames(plan, 1)
+    except ConfigError as problem:
+        return {"array": _refusal(problem), **found}
+    return {"array": array_svg(shown), **found, **({"spacetime": spacetime_svg(shown)} if len(shown.shape) == 1 else {})}
+
+
+def array_svg(shown: Frames, cycle: int | None = None) -> Svg:
+    """In a cycle; None: the first one in which most units run an instance. Raises ConfigError for one that there is not."""
+    last = len(shown.frames) - 1
+    if cycle is None:
+        cycle = max(range(last + 1), key=lambda n: shown.frames[n].active)
+    if not 0 <= cycle <= last:
+        raise ConfigError(f"there is no cycle {cycle}", notes=[f"expected one of 0 to {last}"])
+    frame = shown.frames[cycle]
+    return Scene(shown, [frame]).svg(frame)
+
+
+def _refusal(problem: ConfigError) -> Svg:
+    lines = [problem.message, *problem.notes]
+    parts = [text(14, 26 + 20 * n, line, size=13) for n, line in enumerate(lines)]
+    return picture(parts, 40 + 7 * max(map(len, lines)), 26 + 20 * len(lines), problem.message, "array")

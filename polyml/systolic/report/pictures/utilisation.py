@@ -1,0 +1,95 @@
+"""How many units run an instance, cycle by cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+
+from polyml.plot.style import PHASES, heading, picture
+from polyml.plot.svg import Svg, path, rect, text
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.report.text import mapping_text
+from polyml.systolic.simulate.activity import Activity
+
+WIDTH, HEIGHT = 720, 250
+LEFT, RIGHT, TOP, BOTTOM = 56, 30, 58, 48
+TICKS = (1, 2, 5)
+MOST_STARTS = 24  # of folds, that are drawn
+
+
+def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg:
+    """marked: with a line that shows a cycle."""
+    units, cycles = plan.folds.units, len(found.active)
+    share = int(found.active.sum()) / (units * cycles)
+    together = -(-cycles // (WIDTH - LEFT - RIGHT))  # cycles of a pixel
+    words = ", ".join(filter(None, (f"{share:.1%} of {units:,} units in {cycles:,} cycles", found.said, f"averages of {together} cycles" if together > 1 else "")))
+    parts = [*heading("Units that run an instance", words), *_axes(units, cycles)]
+    for phase, first, last in found.phases:
+        if phase != "compute" and first < last:
+            parts.append(_band(phase, first, last, cycles))
+    parts.append(path(_area(_averages(found.active, together), units, cycles / together), "bar active"))
+    for start in found.starts[1:] if len(found.starts) <= MOST_STARTS else ():
+        parts.append(path(f"M{_x(start, cycles):.1f},{TOP} V{HEIGHT - BOTTOM}", "axis", dashes="3 4"))
+    if marked:
+        line = f'<path d="M0,{TOP - 4} V{HEIGHT - BOTTOM + 4}"/>'
+        parts.append(f'<g class="now" transform="translate({_x(0.5, cycles):.2f},0)">{line}</g>')
+    return picture(parts, WIDTH, HEIGHT, f"{mapping_text(plan)}: units that run an instance, {words}", "utilisation")
+
+
+def scale(cycles: int) -> tuple[float, float]:
+    """(where the middle of cycle 0 is, pixels of a cycle)"""
+    return _x(0.5, cycles), (WIDTH - LEFT - RIGHT) / cycles
+
+
+def _x(cycle: float, cycles: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * cycle / cycles
+
+
+def _y(active: float, units: int) -> float:
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * active / units
+
+
+def _axes(units: int, cycles: int) -> Iterator[str]:
+    for value in _parts(units) or _ticks(units, 4):
+        y = _y(value, units)
+        yield path(f"M{LEFT},{y:.1f} H{WIDTH - RIGHT}", "line")
+        yield text(LEFT - 8, y + 4, f"{value:,}", "faint", anchor="end")
+    for value in _ticks(cycles, 8):
+        x = _x(value, cycles)
+        yield path(f"M{x:.1f},{HEIGHT - BOTTOM} v4", "axis")
+        yield text(x, HEIGHT - BOTTOM + 18, f"{value:,}", "faint", anchor="middle")
+    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "cycles", size=13, anchor="middle")
+
+
+def _parts(most: int) -> list[int]:
+    """From 0 to the most, in two to five equal parts, if there are such."""
+    step = next((most // n for n in (4, 5, 3, 2) if most % n == 0), 0)
+    return list(range(0, most + 1, step)) if step else []
+
+
+def _ticks(most: int, about: int) -> list[int]:
+    """Round numbers from 0 on, about so many."""
+    step = next(t * 10**power for power in range(12) for t in TICKS if t * 10**power * about >= most)
+    return list(range(0, most + 1, step))
+
+
+def _band(phase: str, first: int, last: int, cycles: int) -> str:
+    x, end = _x(first, cycles), _x(last, cycles)
+    return f'<g class="{phase}"><title>{PHASES[phase]}</title>{rect(x, TOP, end - x, HEIGHT - BOTTOM - TOP)}</g>'
+
+
+def _averages(active: np.ndarray, together: int) -> np.ndarray:
+    """Of each so many, of fewer at the end."""
+    starts = np.arange(0, len(active), together)
+    return np.add.reduceat(active, starts) / np.diff(starts, append=len(active))
+
+
+def _area(active: np.ndarray, units: int, bars: float) -> str:
+    """The outline, a step at each change. bars: that would fill the width."""
+    at, way = 0, f"M{LEFT},{HEIGHT - BOTTOM}"
+    for count, run in groupby(active):
+        at += len(list(run))
+        way += f" V{_y(count, units):.1f} H{_x(min(at, bars), bars):.1f}"
+    return f"{way} V{HEIGHT - BOTTOM} Z"

@@ -1,0 +1,155 @@
+"""The iteration points of a slice of two axes, coloured by the cycle in which they run, with the lines of equal time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.plot.style import heading, heading_width, picture
+from polyml.plot.svg import Svg, path, text
+from polyml.systolic.mapping.axis_names import axis_names
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.recurrences.spacetime import Vector, linear
+from polyml.systolic.report.text import mapping_text
+
+MOST = 16  # points along an axis
+STEP = 46  # pixels between points
+RADIUS = 14
+LEFT, TOP, RIGHT, BOTTOM = 74, 84, 40, 70
+LEAST_WIDTH = 430
+# viridis (Smith and van der Walt, matplotlib 2015)
+SCALE = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
+DARK_INK = 0.5  # of the scale, from where on numbers are dark
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Points of the axes by their coordinates (across, down). fixed: the values of the others, by name. cut: whether there are
+    more of them.
+    """
+
+    across: int
+    down: int | None
+    points: dict[tuple[int, int], Vector]
+    fixed: dict[str, int]
+    cut: bool
+
+
+def wavefronts_svg(plan: Plan) -> Svg:
+    found = slice_of(plan)
+    names = _names(plan)
+    time = {point: sum(c * v for c, v in zip(plan.mapping.time, axes)) for point, axes in found.points.items()}
+    xs, ys = {x for x, _ in time}, {y for _, y in time}
+    low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
+    needed = LEFT + (high_x - low_x) * STEP + RIGHT
+    title, words = f"Lines of equal time, {_time(plan)}", _where(found, names)
+    width, height = max(LEAST_WIDTH, needed, heading_width(title, words)), TOP + (high_y - low_y) * STEP + BOTTOM
+
+    def at(x: float, y: float) -> Place:
+        return LEFT + (width - needed) / 2 + (x - low_x) * STEP, TOP + (y - low_y) * STEP
+
+    parts = heading(title, words)
+    slope = plan.mapping.time[found.across], 0 if found.down is None else plan.mapping.time[found.down]
+    (x, y), t = next(iter(time.items()))
+    base = t - slope[0] * x - slope[1] * y
+    for each in sorted(set(time.values())):
+        parts += _line(slope, each - base, (low_x - 0.5, high_x + 0.5, low_y - 0.5, high_y + 0.5), at)
+    first, last = min(time.values()), max(time.values())
+    for point in sorted(time):
+        share = (time[point] - first) / max(1, last - first)
+        parts += _dot(*at(*point), time[point], share, _hint(plan, found.points[point], time[point]))
+    left, bottom = at(low_x, high_y)
+    parts += [text(at(v, 0)[0], bottom + RADIUS + 22, str(v), "faint", anchor="middle") for v in range(low_x, high_x + 1)]
+    middle = at((low_x + high_x) / 2, 0)[0]
+    parts.append(text(middle, bottom + RADIUS + 42, f"{names[found.across]} →", size=13, anchor="middle"))
+    if found.down is not None:
+        parts += [text(left - RADIUS - 16, at(0, v)[1] + 4, str(v), "faint", anchor="end") for v in range(low_y, high_y + 1)]
+        parts.append(text(14, TOP - 22, f"{names[found.down]} ↓", size=13))
+    return picture(parts, width, height, f"{mapping_text(plan)}: the cycles of {len(time)} instances", "wavefronts")
+
+
+def slice_of(plan: Plan) -> Slice:
+    """The first points of the axes that the array's coordinates depend on, before others, with the least or greatest values of the
+    others, where there are more points.
+    """
+    recurrence, rows = plan.recurrence, plan.mapping.rows
+    outer, count = len(recurrence.outer), len(recurrence.axes)
+    order = sorted(range(count), key=lambda k: (not any(row[k] for row in plan.mapping.space), not rows[0][k], k))
+    down, across = sorted(order[:2]) if count > 1 else (None, 0)
+    names = [*(f"o{k}" for k in range(outer)), *(f"a{k}" for k in range(count))]
+    chosen = {names[outer + k] for k in (down, across) if k is not None}
+    others = [n for n in names if n not in chosen]
+    kept = isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join(others)}] }}").intersect_domain(recurrence.points)
+    ends = kept.range().lexmin(), kept.range().lexmax()
+    slices = (_sliced(plan, kept.intersect_range(end).domain(), names, down, across) for end in ends)
+    return max(slices, key=lambda each: len(each.points))
+
+
+def _sliced(plan: Plan, inside: isl.Set, names: Sequence[str], down: int | None, across: int) -> Slice:
+    """inside: the points { [o, a] }."""
+    recurrence, outer = plan.recurrence, len(plan.recurrence.outer)
+    chosen = {names[outer + k] for k in (down, across) if k is not None}
+    ranges = dict(zip(names, polyhedra.ranges(inside)))
+    cut = {n: low + MOST for n, (low, high) in ranges.items() if n in chosen and high >= low + MOST}
+    bounds = " and ".join(f"{n} < {end}" for n, end in cut.items()) or "true"
+    shown = polyhedra.points(inside.intersect(isl.Set(f"{{ [{', '.join(names)}] : {bounds} }}")))
+    points = {(p[outer + across], 0 if down is None else p[outer + down]): p[outer:] for _, p in shown}
+    said = [*(axis_names(recurrence.nest)[loop] for loop in recurrence.outer), *_names(plan)]
+    fixed = {text: ranges[n][0] for text, n in zip(said, names) if n not in chosen}
+    return Slice(across, down, points, fixed, bool(cut))
+
+
+def _names(plan: Plan) -> list[str]:
+    return [linear(axis.coefficients, axis_names(plan.recurrence.nest)) for axis in plan.recurrence.axes]
+
+
+def _time(plan: Plan) -> str:
+    return f"t = {linear(plan.recurrence.loops_row(plan.mapping.time), axis_names(plan.recurrence.nest))}"
+
+
+def _where(found: Slice, names: Sequence[str]) -> str:
+    words = [f"{name} = {value}" for name, value in found.fixed.items()]
+    if found.cut:
+        words.append(f"the first {MOST} of each axis")
+    return ", ".join(words) or "all instances"
+
+
+def _line(slope: tuple[int, int], rest: int, box: tuple[float, ...], at: Callable[[float, float], Place]) -> Iterator[str]:
+    """Where slope[0] * x + slope[1] * y = rest, within the box."""
+    a, b = slope
+    low_x, high_x, low_y, high_y = box
+    ends = set()
+    if b:
+        ends |= {(x, (rest - a * x) / b) for x in (low_x, high_x)}
+    if a:
+        ends |= {((rest - b * y) / a, y) for y in (low_y, high_y)}
+    inside = sorted(p for p in ends if low_x <= p[0] <= high_x and low_y <= p[1] <= high_y)
+    if len(inside) > 1 and inside[0] != inside[-1]:
+        (x, y), (to_x, to_y) = at(*inside[0]), at(*inside[-1])
+        yield path(f"M{x:.1f},{y:.1f} L{to_x:.1f},{to_y:.1f}", "axis", dashes="4 4")
+
+
+def _dot(x: float, y: float, t: int, share: float, hint: str) -> Iterator[str]:
+    yield f'<g class="point"><title>{escape(hint)}</title>'
+    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" fill="{_colour(share)}"/>'
+    yield text(x, y + 4, str(t), "on-light" if share > DARK_INK else "on-dark", anchor="middle") + "</g>"
+
+
+def _hint(plan: Plan, axes: Vector, t: int) -> str:
+    at = ", ".join(f"{name} = {value}" for name, value in zip(_names(plan), axes))
+    place = ", ".join(f"{name} = {sum(c * v for c, v in zip(row, axes))}" for name, row in zip("xy", plan.mapping.space))
+    return f"{at}: t = {t}, {place}"
+
+
+def _colour(share: float) -> str:
+    """Between the scale's colours."""
+    place = share * (len(SCALE) - 1)
+    low = min(int(place), len(SCALE) - 2)
+    ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in SCALE[low : low + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in zip(*ends))

@@ -1,0 +1,204 @@
+"""The report on one call of a kernel on a systolic array: its nests' mappings, cycles, utilisation and traffic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+
+from polyml import polyhedra
+from polyml.errors import ConfigError
+from polyml.input_limits import shown
+from polyml.machines.descriptions import DATAFLOWS, LINKS, LONGEST, Figure, Systolic
+from polyml.model.core.call_interface import value
+from polyml.model.counting.io_lower_bound import LowerBound, lower_bound
+from polyml.performance.variants import Call, source_schedule
+from polyml.systolic.mapping import parse
+from polyml.systolic.mapping.dataflows import Plan, plans
+from polyml.systolic.mapping.ranking import ranked
+from polyml.systolic.recurrences.recurrence import Nest, nests
+from polyml.systolic.report.memory_traffic import Memories, element_bytes, operands, written
+
+CHOICES = ("auto", "all", *DATAFLOWS)
+
+
+@dataclass(frozen=True)
+class NestReport:
+    """plans: the nest's mappings, the best first. operands, written, element_bytes: as Memories has them. seconds: to find them."""
+
+    nest: Nest
+    plans: tuple[Plan, ...]
+    operands: Mapping[str, tuple[str, int]]
+    written: Mapping[str, int]
+    element_bytes: Mapping[str, int]
+    seconds: float = field(compare=False)
+
+    @property
+    def best(self) -> Plan:
+        return self.plans[0]
+
+    @property
+    def runner_up(self) -> Plan | None:
+        """The next one that is more than the best with rows and columns exchanged."""
+        return next((plan for plan in self.plans[1:] if _design(plan) != _design(self.best)), None)
+
+
+def _design(plan: Plan) -> tuple:
+    return plan.recurrence.outer, plan.recurrence.axes, plan.mapping.time, frozenset(plan.mapping.space)
+
+
+@dataclass(frozen=True)
+class SystolicReport:
+    """shape: of the array. rank: by what the best mapping is. machine: None where only its shape is known. nests: those that have
+    instances. bound: on what any order of the kernel moves.
+    """
+
+    kernel: str
+    where: str
+    sizes: Mapping[str, int]
+    shape: tuple[int, ...]
+    links: str
+    dataflow: str
+    rank: str
+    machine: Systolic | None
+    nests: tuple[NestReport, ...]
+    bound: LowerBound
+    seconds: float = field(compare=False)
+
+    @property
+    def cycles(self) -> int:
+        """Of the nests' best mappings, one nest after the other."""
+        return sum(nest.best.folds.cycles for nest in self.nests)
+
+    @property
+    def instances(self) -> int:
+        return sum(nest.best.recurrence.instances for nest in self.nests)
+
+    @property
+    def utilisation(self) -> float:
+        return self.instances / (prod(self.shape) * self.cycles) if self.cycles else 0.0
+
+    @property
+    def elements(self) -> int | None:
+        """Of the smallest type, that the buffer next to the array holds."""
+        return self.machine and self.machine.buffer_bytes // self._smallest
+
+    @property
+    def moved(self) -> int:
+        """Elements that the buffer and the memory behind it exchange at least."""
+        if self.elements is None:
+            return self.bound.compulsory(self.sizes) + self.bound.stores(self.sizes)
+        return self.bound.total(self.sizes, self.elements)
+
+    @property
+    def compute_seconds(self) -> Figure | None:
+        clock = self.machine and self.machine.frequency_hz.all
+        return clock and Figure(self.cycles / clock.value, "estimate", "cycles over the frequency, without stalls")
+
+    @property
+    def memory_seconds(self) -> Figure | None:
+        rate = self.machine and self.machine.read("memory")
+        source = "the bound over the memory's bandwidth"
+        return rate and Figure(self.moved * self._smallest / rate.value, "estimate", source)
+
+    @property
+    def _smallest(self) -> int:
+        """Bytes of an element, of all arrays that the nests use."""
+        return min((size for nest in self.nests for size in nest.element_bytes.values()), default=self.machine.operand_bytes)
+
+    def memories(self, nest: NestReport, plan: Plan) -> Memories | None:
+        """Of one of the nest's mappings; None where no machine is known."""
+        return self.machine and Memories(self.machine, plan, nest.operands, nest.written, nest.element_bytes)
+
+    def __str__(self) -> str:
+        from polyml.systolic.report.text import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from polyml.systolic.report.text import html
+
+        return html(self)
+
+    def pictures(self) -> dict[str, str]:
+        """SVG texts by name."""
+        from polyml.systolic.report.pictures.collection import pictures
+
+        return pictures(self)
+
+    def page(self) -> str:
+        """HTML, without other files: the array with a slider that steps through its cycles. Raises ConfigError for what is too
+        large to draw.
+        """
+        from polyml.systolic.report.pictures.page import page
+
+        return page(self)
+
+    def data(self) -> dict[str, object]:
+        """For JSON; `version` says of which form."""
+        from polyml.systolic.report.data import data
+
+        return data(self)
+
+
+def report(
+    call: Call,
+    arguments: Mapping[str, object],
+    where: str,
+    machine: Systolic | None = None,
+    array: Sequence[int] = (),
+    dataflow: str = "auto",
+    links: str = "manhattan",
+    mapping: Sequence[str] = (),
+    rank: str = "cycles",
+) -> SystolicReport:
+    """arguments: of the call, by name. array: rows and columns, or the length of an array of one dimension; (): the machine's.
+    mapping: of nests, as `mapping_text` has them, in place of those that are found. rank: by what the best mapping is, of
+    `ranking.RANKS`. Raises IllegalSchedule, with the dependence, where a nest cannot be mapped, ConfigError for an array, dataflow,
+    links, mapping or rank that is none.
+    """
+    start = time.perf_counter()
+    shape = _shape(machine, tuple(array))
+    if dataflow not in CHOICES:
+        raise ConfigError(f"there is no dataflow {dataflow!r}", notes=[f"expected one of {', '.join(CHOICES)}"])
+    if links not in LINKS:
+        raise ConfigError(f"there are no links {links!r}", notes=[f"expected one of {', '.join(LINKS)}"])
+    problem = source_schedule(call).problem
+    sizes = {p.name: value(p, arguments) for p in problem.scop.parameters}
+    every = nests(problem.scop, problem.dependences, problem.reductions, links)
+    given, found = parse.by_nest(mapping, [nest.name for nest in every]), []
+    if dataflow != "auto" and len(given) == len(every):
+        raise ConfigError(f"every nest has its mapping: there is none of which dataflow {dataflow} is asked")
+    for nest in every:
+        if polyhedra.fix(nest.domain, sizes).is_empty():
+            continue
+        began = time.perf_counter()
+        if nest.name in given:
+            known = [parse.plan(nest, sizes, shape, links, given[nest.name])]
+        else:
+            known = plans(nest, sizes, shape, links, dataflow)
+        moved = operands(problem.scop, nest, sizes), written(nest, sizes), element_bytes(problem.scop, nest)
+        known = ranked(known, rank, partial(_energy_j, machine, moved))
+        found.append(NestReport(nest, tuple(known), *moved, time.perf_counter() - began))
+    bound = lower_bound(problem.scop)
+    seconds = time.perf_counter() - start
+    return SystolicReport(call.kernel.name, where, sizes, shape, links, dataflow, rank, machine, tuple(found), bound, seconds)
+
+
+def _energy_j(machine: Systolic | None, moved: tuple, plan: Plan) -> float | None:
+    """moved: operands, written and element_bytes, as Memories has them. None where no part of it is known."""
+    known = machine and Memories(machine, plan, *moved).energy_j
+    return sum(known.values()) if known else None
+
+
+def _shape(machine: Systolic | None, array: tuple[int, ...]) -> tuple[int, ...]:
+    if not array and machine is None:
+        expected = "expected an array such as 16x16, or a machine such as tpu-v1"
+        raise ConfigError("a systolic array has rows and columns", notes=[expected])
+    shape = array or (machine.rows, machine.columns)
+    if len(shape) > 2 or any(type(length) is not int or not 1 <= length <= LONGEST for length in shape):
+        expected = f"expected one or two positive numbers, as in 16x16, at most {LONGEST:,}"
+        raise ConfigError(f"there is no array of {' x '.join(map(shown, shape[:3]))}", notes=[expected])
+    return shape

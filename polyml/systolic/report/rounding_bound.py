@@ -1,0 +1,216 @@
+"""How far two float results may be apart that add the same terms in different orders.
+
+A value made by n roundings along its longest path, of terms whose absolute values sum to m, is within n eps m of the exact one
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1); two such values are within twice that. m is what the
+kernel computes of absolute values with every difference made a sum:
+
+    C[i, j] -= A[i, k] * B[k, j]   ->   C[i, j] += A[i, k] * B[k, j]       of |A|, |B|, |C|
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from polyml import polyhedra
+from polyml.dtypes import BF16, F16, F32, F64, DType
+from polyml.frontend import syntax, traversal
+from polyml.frontend.argument_types import arg_type
+from polyml.frontend.syntax import ArrayType
+from polyml.frontend.types.infer import infer
+from polyml.model.core.nest import subvalues
+from polyml.model.core.scop import Scop, Statement
+from polyml.performance.variants import Call
+from polyml.pipeline import compile as pipeline
+from polyml.runtime.calling.arguments import layouts
+from polyml.runtime.calling.entry import bind
+from polyml.runtime.loading import load
+from polyml.systolic.mapping.dataflows import Plan
+
+EPS = {F64: 2.0**-52, F32: 2.0**-23, F16: 2.0**-10, BF16: 2.0**-7}  # from 1 to the next number
+_EXTREMES = ("minimum", "maximum", "fmin", "fmax")
+
+
+class NoBound(Exception):
+    """There is none: errors do not add up as those of sums and products do. Its text says of what."""
+
+
+def roundings(scop: Scop, plans: Sequence[Plan]) -> int:
+    """Along the longest path to a result, at most: those of each statement, of sums as many as they have terms, of values that
+    instances make of one another as many as there are cycles.
+    """
+    plan_of = {name: plan for plan in plans for name in plan.recurrence.statements}
+    return sum(_steps(statement, plan_of.get(name)) for name, statement in scop.statements.items())
+
+
+def _steps(statement: Statement, plan: Plan | None) -> int:
+    own = sum(_rounds(value) for value in subvalues(statement.value)) + 1  # to store it
+    if plan is None:
+        return own
+    cycles, streams = plan.folds.cycles, plan.recurrence.streams
+    if any(stream.use.kind == "value" for stream in streams):
+        return own * cycles
+    if any(plan.mapping.moved(d)[0] == 0 for stream in streams if stream.use.kind == "result" for d in stream.directions):
+        cycles *= max(plan.folds.shape)  # units of a line add up at once
+    written = plan.recurrence.nest.written
+    along = [loop for loop in range(len(plan.recurrence.nest.loops)) if not written.depends_on(loop)]
+    domain = polyhedra.at_sizes(statement.domain, dict(plan.recurrence.sizes))
+    ranges = polyhedra.ranges(domain)
+    terms = prod(ranges[loop][1] - ranges[loop][0] + 1 for loop in along)
+    rows = [row for row in written.rows if sum(map(bool, row)) == 1]
+    return own + (min(terms, cycles) if len(rows) == len(ranges) - len(along) else cycles)
+
+
+def _rounds(value) -> bool:
+    operation = isinstance(value, (syntax.Binary, syntax.Call, syntax.Cast))
+    return operation and value.dtype is not None and value.dtype.is_float
+
+
+def eps(scop: Scop) -> float:
+    """Of the least precise type of numbers."""
+    every = [array.element for array in scop.arrays.values()]
+    every += [value.dtype for s in scop.statements.values() for value in subvalues(s.value) if getattr(value, "dtype", None)]
+    return max((EPS.get(_fixed(dtype), 0.0) for dtype in every), default=0.0)
+
+
+def _fixed(dtype: DType) -> DType:
+    return F64 if dtype.is_float and dtype.weak else dtype
+
+
+def magnitudes(call: Call, arguments: Mapping[str, object]) -> tuple[dict[str, object], object]:
+    """(arguments after a call, what it returns) of the kernel that makes sums of absolute values. Raises NoBound."""
+    typed = infer(call.kernel, call.types)
+    body = tuple(map(_Absolute(typed).statement, typed.body))
+    kernel = replace(typed, body=body, types=(), scalars=())
+    values = {name: _absolute(value) for name, value in arguments.items()}
+    given = tuple(_type(kind, value, name) for kind, (name, value) in zip(call.types, values.items()))
+    known = tuple(layouts(value)[0] for value in values.values() if isinstance(value, np.ndarray))
+    artifact = pipeline.compile(kernel, given, known, call.options, False, None).artifact
+    entry = bind(artifact, load.load(artifact.object_code, artifact.entry), threads=1, check_overlap=False)
+    return values, entry(*values.values())
+
+
+def _absolute(value: object) -> object:
+    """Of arrays of floats and of complex numbers, in float64; real numbers as they are."""
+    if isinstance(value, np.ndarray):
+        wide = np.complex128 if value.dtype.kind == "c" else np.float64
+        return value.copy() if value.dtype.kind in "biu" else np.abs(value.astype(wide))
+    if isinstance(value, (complex, np.complexfloating)):
+        return abs(complex(value))
+    return float(value) if isinstance(value, (float, np.floating)) else value
+
+
+def _type(kind: syntax.ArgType, value: object, name: str) -> syntax.ArgType:
+    found = arg_type(value, name)
+    return replace(found, sizes=kind.sizes) if isinstance(found, ArrayType) else replace(found, value=kind.value)
+
+
+class _Absolute:
+    """A typed kernel's statements, of which the values are sums of absolute values in float64. Integers stay as they are."""
+
+    def __init__(self, kernel: syntax.Kernel):
+        targets = (s.target for s in _statements(kernel.body) if isinstance(s, syntax.Assign))
+        written = {t.array if isinstance(t, syntax.Subscript) else t.name for t in targets}
+        self._exact = {p.name for p in kernel.params} - written
+
+    def statement(self, stmt: syntax.Stmt) -> syntax.Stmt:
+        match stmt:
+            case syntax.For():
+                return replace(stmt, body=tuple(map(self.statement, stmt.body)))
+            case syntax.If():
+                self._no_floats(stmt.condition)
+                return replace(stmt, then=tuple(map(self.statement, stmt.then)), orelse=tuple(map(self.statement, stmt.orelse)))
+            case syntax.Assign(target=syntax.Subscript(part="real" | "imag")):
+                raise NoBound("parts of complex numbers that are assigned")
+            case syntax.Assign():
+                return replace(stmt, value=self._value(stmt.value))
+            case syntax.Alloc(element=DType() as element):
+                fill = None if stmt.fill is None else self._value(stmt.fill)
+                return replace(stmt, fill=fill, element=F64 if element.kind in "fc" else element)
+            case syntax.Return():
+                values = tuple(v if isinstance(v, syntax.ArrayName) else self._value(v) for v in stmt.values)
+                return replace(stmt, values=values, python=())
+        return stmt
+
+    def _value(self, expr: syntax.Expr) -> syntax.Expr:
+        if expr.dtype.kind not in "fc":
+            self._no_floats(expr)
+            return expr
+        match expr:
+            case syntax.Const():
+                return replace(expr, value=float(abs(expr.value)), dtype=None)
+            case syntax.Name() if expr.name in self._exact:
+                return syntax.Call("abs", (expr,), loc=expr.loc)
+            case syntax.Name():
+                return expr
+            case syntax.Subscript():
+                return replace(expr, part="")
+            case syntax.Unary(op="-" | "+"):
+                return self._value(expr.operand)
+            case syntax.Cast():
+                if expr.operand.dtype.kind in "fc":
+                    return self._value(expr.operand)
+                self._no_floats(expr.operand)
+                return syntax.Call("abs", (syntax.Cast(expr.operand, F64, loc=expr.loc),), loc=expr.loc)
+            case syntax.Binary(op="+" | "-" | "*"):
+                op = "+" if expr.op == "-" else expr.op
+                return replace(expr, op=op, left=self._value(expr.left), right=self._value(expr.right))
+            case syntax.Binary(op="min" | "max") if expr.dtype.is_float:
+                return replace(expr, op="max", left=self._value(expr.left), right=self._value(expr.right))
+            case syntax.Binary(op="/") if self._is_exact(expr.right):
+                return replace(expr, left=self._value(expr.left), right=syntax.Call("abs", (expr.right,), loc=expr.loc))
+            case syntax.IfExp():
+                self._no_floats(expr.condition)
+                return replace(expr, then=self._value(expr.then), orelse=self._value(expr.orelse))
+            case syntax.Call(function="abs" | "fabs" | "real" | "imag" | "conj"):
+                return self._value(expr.args[0])
+            case syntax.Call(function="complex"):
+                return syntax.Binary("+", *map(self._value, expr.args), loc=expr.loc)
+            case syntax.Call(function=function) if function in _EXTREMES and expr.dtype.is_float:
+                return replace(expr, function="maximum", args=tuple(map(self._value, expr.args)))
+            case syntax.Binary(op="/"):
+                raise NoBound("quotients by what it computes")
+        raise NoBound(f"`{getattr(expr, 'op', None) or getattr(expr, 'function', type(expr).__name__)}`")
+
+    def _is_exact(self, expr: syntax.Expr) -> bool:
+        """Whether it is the same in every order, with its absolute value where arrays have theirs."""
+        match expr:
+            case syntax.Subscript():
+                return expr.array in self._exact
+            case syntax.Cast():
+                return self._is_exact(expr.operand)
+            case syntax.Binary(op="+" | "-" | "*" | "/") if expr.dtype.is_float:
+                return self._is_number(expr.left) and self._is_number(expr.right)
+        return self._is_number(expr)
+
+    def _is_number(self, expr: syntax.Expr) -> bool:
+        """A constant, an argument, or an integer."""
+        match expr:
+            case syntax.Const():
+                return True
+            case syntax.Name() if expr.name in self._exact:
+                return True
+            case syntax.Cast():
+                return self._is_number(expr.operand)
+        return expr.dtype.is_integer and not _has_floats(expr)
+
+    def _no_floats(self, expr: syntax.Expr) -> None:
+        """Raise NoBound where a choice, or an integer, depends on floats."""
+        if _has_floats(expr):
+            raise NoBound("choices that depend on floats")
+
+
+def _has_floats(expr: syntax.Expr) -> bool:
+    return any(node.dtype is not None and node.dtype.kind in "fc" for node in traversal.nodes(expr))
+
+
+def _statements(body: Sequence[syntax.Stmt]) -> Iterator[syntax.Stmt]:
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, syntax.For):
+            yield from _statements(stmt.body)
+        elif isinstance(stmt, syntax.If):
+            yield from _statements((*stmt.then, *stmt.orelse))

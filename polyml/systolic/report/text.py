@@ -1,0 +1,174 @@
+"""A report on a systolic array as text, and as a page's part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.machines.descriptions import OPERATIONS
+from polyml.machines.units import shown
+from polyml.report.html import page
+from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.mapping.axis_names import axis_names, turns
+from polyml.systolic.mapping.dataflows import Plan, classical, entries
+from polyml.systolic.mapping.ranking import wires
+from polyml.systolic.recurrences.recurrence import Nest, Stream
+from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
+from polyml.systolic.report.data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
+from polyml.systolic.report.memory_traffic import Memories
+from polyml.systolic.report.report import NestReport, SystolicReport
+
+LONGEST_FORMULA = 100  # characters of one that is shown
+
+
+def text(report: SystolicReport) -> str:
+    return lines(parts(report))
+
+
+def html(report: SystolicReport) -> str:
+    return page(parts(report), *report.pictures().values())
+
+
+def parts(report: SystolicReport) -> Iterator[str | Table]:
+    """Lines and tables, in order."""
+    yield report.where
+    yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
+    machine = f" of {report.machine.name}" if report.machine else ""
+    yield f"array    {' x '.join(map(str, report.shape))} units{machine}, {report.links} links"
+    if report.rank != "cycles":
+        yield f"best     by {report.rank}, of equal mappings that of fewest cycles"
+    yield f"cycles   {report.cycles:,}, {report.utilisation:.1%} of the units' instances"
+    if report.compute_seconds is not None:
+        figure = report.compute_seconds
+        yield f"time     {time_text(figure.value)}, an {figure.origin}: {figure.source}"
+    yield ""
+    for nest in report.nests:
+        yield from _nest(report, nest)
+    yield "── memory behind the buffer ".ljust(WIDTH, "─")
+    yield from (f"  {line}" for line in report.bound.text(report.sizes).splitlines())
+    buffer = "of any size" if report.elements is None else f"of S = {report.elements:,} elements"
+    time = f", {time_text(report.memory_seconds.value)} ({report.memory_seconds.source})" if report.memory_seconds else ""
+    yield f"  with a buffer {buffer}: {report.moved:,} elements{time}; {BOUND}"
+    yield ""
+    yield f"{report.seconds:.2f} s"
+
+
+def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
+    yield from heading(nest.nest)
+    edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
+    yield f"{nest.best.recurrence.instances:,} instances{edge}"
+    yield from (f"  {part} has {instances}" for part, instances in nest.nest.parts.items())
+    compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
+    rows = []
+    for plan in compared:
+        folds = plan.folds
+        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
+        shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
+        rows.append((name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}", *_ranked(plan)))
+    heads = (
+        "", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes",
+        "ports", "registers",
+    )  # fmt: skip
+    yield Table(heads, tuple(rows), left=2)
+    left = len(nest.plans) - len(compared)
+    if left:
+        yield f"  {left} more with --dataflow all"
+    yield f"  cycles, shares  {CYCLES}"
+    yield f"  overlapped      {OVERLAPPED}"
+    best = nest.best
+    formula = best.formula and best.formula.text(report.sizes)
+    yield f"  padded          {PADDED}" + (f", {formula}" if formula and len(formula) <= LONGEST_FORMULA else "")
+    yield f"  reads, writes   {TRAFFIC}"
+    yield ""
+    memories = report.memories(nest, best)
+    if memories is not None:
+        yield from _memories(memories)
+        yield ""
+    enters = entries(best.recurrence, best.mapping)
+    rows = []
+    for traffic, wire in zip(best.folds.traffic, wires(best.folds)):
+        use, label = traffic.stream.use, best.recurrence.label(traffic.stream.use)
+        at = f"t = {enters[label]}" if label in enters else ""
+        counts = (traffic.reads, traffic.writes, wire.into, wire.out, wire.registers)
+        rows.append((label, use.kind, moves_text(best, traffic.stream), at, *(f"{number:,}" for number in counts)))
+    yield Table(("of the best", "", "", "enters at", "reads", "writes", "ports in", "out", "registers"), tuple(rows), left=4)
+    yield f"  ports, registers  {WIRES}"
+    if best.folds.drain_cycles:
+        drain, cycles = best.folds.drain_cycles, best.folds.cycles
+        yield f"  after the last fold results take {drain} cycles more to leave: {cycles + drain:,} cycles with the drain"
+    yield ""
+
+
+def _memories(memories: Memories) -> Iterator[str | Table]:
+    sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
+    parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
+    joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
+    yield Table(("of the best", "bytes", "energy"), tuple((n.replace("_", "-"), _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
+    if joules:
+        source = "; ".join(dict.fromkeys(figure.source for _, figure in memories.machine.energies.known()))
+        yield f"  energy          {shown(sum(memories.energy_j.values()), 'energy')}, without units' registers and links ({source})"
+    yield f"  bytes           {MEMORIES}"
+    stalled = memories.stalled()
+    if stalled is not None:
+        shares = f"{stalled.active_share:.1%} active, {stalled.stall_share:.1%} waiting, {stalled.shift_share:.1%} shifting tiles in"
+        tile = f"{stalled.tile_cycles:,.0f} cycles for a tile, " if stalled.tile_cycles else ""
+        yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {tile}{shares}"
+    if memories.sums is not None and memories.sums.moved:
+        yield f"  sums            {_sums(memories)}"
+
+
+def _sums(memories: Memories) -> str:
+    """Of those that wait between folds."""
+    sums, word = memories.sums, memories.machine.accumulator_word_bytes
+    first = f", blocks of {('rows', 'columns')[sums.order[-1]]} first" if len(sums.order) > 1 else ""
+    place = "stay in the accumulators" if memories.on_chip else f"are more than the accumulators hold ({memories.capacity:,})"
+    back = memories.stalled(on_chip=False)
+    slower = f" and take {back.cycles:,.0f} cycles" if back else ""
+    return f"{sums.waiting:,} wait between folds{first}: they {place}; read back they move {2 * sums.moved * word:,} bytes more{slower}"
+
+
+def heading(nest: Nest) -> Iterator[str]:
+    yield f"── {nest.heading} ".ljust(WIDTH, "─")
+    yield from turns(nest)
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _ranked(plan: Plan) -> tuple[str, str]:
+    """Ports and registers of all streams."""
+    known = wires(plan.folds)
+    return f"{sum(each.into + each.out for each in known):,}", f"{sum(each.registers for each in known):,}"
+
+
+def name_text(plan: Plan) -> str:
+    design = classical(plan.recurrence, plan.mapping)
+    return " ".join(filter(None, (plan.dataflow, design and f"({design})")))
+
+
+def mapping_text(plan: Plan) -> str:
+    outer = [axis_names(plan.recurrence.nest)[loop] for loop in plan.recurrence.outer]
+    return plan.recurrence.text(plan.mapping) + (f", for each {', '.join(outer)}" if outer else "")
+
+
+def moves_text(plan: Plan, stream: Stream) -> str:
+    if stays(plan.mapping, stream):
+        return "stays"
+    if stream in preloaded(plan.recurrence, plan.mapping):
+        return "stays, used once"
+    at_once = "added up" if stream.use.kind == "result" else "reaches all"
+    alone = "written once" if stream.use.kind == "result" else "used once"
+    return "; ".join(dict.fromkeys(_move(plan.mapping, d, at_once) for d in stream.directions)) or alone
+
+
+def _move(mapping: SpaceTime, direction: Direction, at_once: str) -> str:
+    """at_once: what happens along a wire."""
+    if direction.line:
+        return f"{at_once} along {'xy'[mapping.wire(direction)]} at once"
+    cycles, *links = mapping.moved(direction)
+    if cycles == 0:
+        return f"{at_once} along {next(axis for axis, step in zip('xy', links) if step)} at once"
+    lengths = (f" {abs(step)} links" if abs(step) > 1 else "" for step in links)
+    ways = [f"{'+' if step > 0 else '-'}{axis}{length}" for axis, step, length in zip("xy", links, lengths) if step]
+    return f"moves {', '.join(ways)}" + (f" in {cycles} cycles" if cycles > 1 else "") if ways else "stays"

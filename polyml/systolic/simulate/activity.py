@@ -1,0 +1,62 @@
+"""How many units of an array run an instance, cycle by cycle, through all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+
+import numpy as np
+
+from polyml.model.counting.lattice_points import affine, lattice
+from polyml.systolic.folding.folds import fold_points, shifts
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.simulate.snapshots import Frames
+
+MOST_INSTANCES = 2_000_000  # that are enumerated
+MOST_FOLDS = 300
+
+
+@dataclass(frozen=True)
+class Activity:
+    """active: units, by cycle. phases: (what it is, its first cycle, the one behind its last), "compute", "preload" or "drain".
+    starts: cycles in which folds begin. said: what of the run this is, "" for a whole one in one fold.
+    """
+
+    active: np.ndarray = field(repr=False)
+    phases: tuple[tuple[str, int, int], ...]
+    starts: tuple[int, ...]
+    said: str
+
+
+def activity(plan: Plan) -> Activity:
+    """Of all folds, or by isl of the first one where there are too many instances."""
+    folds, recurrence = plan.folds, plan.recurrence
+    if recurrence.instances > MOST_INSTANCES or folds.number > MOST_FOLDS:
+        active = np.array(folds.active)
+        of = f"the first of {folds.number:,} folds, from its first instance to its last" if folds.number > 1 else ""
+        return Activity(active, (("compute", 0, len(active)),), (0,), of)
+    resting, outer = shifts(recurrence, plan.mapping), len(recurrence.outer)
+    found: list[tuple[str, np.ndarray]] = []
+    for _, _, points in fold_points(folds):
+        axes = lattice(points)[:, outer:]
+        times, rows = (affine(row, 0, axes) for row in plan.mapping.rows[:2])
+        ahead = resting * (int(rows.max() - rows.min()) + 1)
+        found += [("preload", np.zeros(ahead, np.int64)), ("compute", np.bincount(times - times.min()))]
+    found.append(("drain", np.zeros(folds.drain_cycles, np.int64)))
+    phases = _phases([(phase, len(active)) for phase, active in found])
+    starts = tuple(first for phase, first, _ in phases if phase == "preload")
+    said = f"{folds.number:,} folds" if folds.number > 1 else ""
+    return Activity(np.concatenate([active for _, active in found]), phases, starts, said)
+
+
+def of_frames(frames: Frames) -> Activity:
+    """Of the cycles that are drawn."""
+    runs = [(phase, len(list(run))) for (_, phase), run in groupby(frames.frames, key=lambda f: (f.fold, f.phase))]
+    starts = tuple(next(fold).cycle for _, fold in groupby(frames.frames, key=lambda f: f.fold))
+    return Activity(np.array([f.active for f in frames.frames]), _phases(runs), starts, frames.said)
+
+
+def _phases(lengths: Sequence[tuple[str, int]]) -> tuple[tuple[str, int, int], ...]:
+    ends = list(accumulate(length for _, length in lengths))
+    return tuple((phase, end - length, end) for (phase, length), end in zip(lengths, ends))

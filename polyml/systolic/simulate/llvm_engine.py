@@ -1,0 +1,414 @@
+"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`; but `spans` of cycles in `blocks`.
+
+    for each cycle
+        for each register      where its vector is now; what others have there; what memory gives; what is on wires
+        for each statement     the values of all units; of sums along a wire of one after another
+        for each store         what leaves
+
+Code is made for how registers hang together; cycles, places, elements and memories come as words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from polyml.codegen.llvm.arithmetic import memory_type
+from polyml.codegen.llvm.builder import Unit
+from polyml.dtypes import I64, DType
+from polyml.machines import cpu
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.systolic.program.program import RESULT, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
+from polyml.systolic.simulate.llvm_module import Code, loaded
+from polyml.systolic.simulate.llvm_values import TOGETHER, values
+from polyml.systolic.simulate.numpy_engine import ROOM, added_up, in_place, remembered
+from polyml.systolic.simulate.steady_spans import Span, grid_of, spans
+from polyml.systolic.simulate.time_blocks import Blocks, form
+
+ENTRY = "polyml_fold"
+LEAST_SPAN = 32  # cycles that run in blocks
+LEAST_WORK = 1 << 20  # units and cycles of a fold that is looked at for them
+WIDE_BYTES = 64  # that a wire's value is written to at once
+
+
+class Compiled:
+    """Runs the folds of one nest. arguments: numbers by name."""
+
+    def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
+        self._cells, self._grid, self._arguments = program.cells, program.grid, arguments
+        self._codes: dict[tuple, _Code] = {}
+        self._blocks: dict[tuple, Blocks] = {}
+
+    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
+        """The fold's cycles; changes elements of the memories."""
+        state, now = self._code(fold).begin(fold, memories), 0
+        for (first, end), blocks in self._spans(fold):
+            state.run(now, first)
+            planes = {own: state.plane(own) for own in fold.operands}
+            blocks.run(fold, self._grid, memories, (first, end), planes)
+            now = end
+        state.run(now, fold.cycles)
+
+    def _spans(self, fold: FoldProgram) -> list[tuple[Span, Blocks]]:
+        """Cycles that run in blocks, and what runs them."""
+        here = grid_of(fold, self._grid, self._cells) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
+        found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
+        if not found:
+            return []
+        key = form(fold, here)
+        if key not in self._blocks:
+            self._blocks[key] = Blocks(self._cells, fold, here, self._arguments)
+        return [(span, self._blocks[key]) for span in found]
+
+    def _code(self, fold: FoldProgram) -> _Code:
+        operands = ((own, each.wire, _ways(each), *map(_form, each.loads)) for own, each in fold.operands.items())
+        key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
+        if key not in self._codes:
+            self._codes[key] = _Code(self._cells, fold, self._grid, self._arguments)
+        return self._codes[key]
+
+
+class _Code:
+    """The machine code for folds whose registers hang together in one way."""
+
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
+        emitter = _Emitter(cells, fold, grid, arguments)
+        self._vectors, self._moving, self._units = emitter.vectors, emitter.moving, prod(grid)
+        self._call = loaded(ENTRY, emitter.units)
+
+    def begin(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> _State:
+        """The fold before its first cycle."""
+        words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
+        for operand in fold.operands.values():
+            for _, places in operand.transfers:
+                words += [places.starts, places.units]
+            for each in operand.broadcasts:
+                words += [each.drivers.starts, each.drivers.units]
+            for events in operand.loads:
+                words += _words(events, memories)
+        for _, events in fold.stores:
+            words += _words(events, memories)
+        words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
+        return _State(self._call, words, self._moving, self._units)
+
+
+class _State:
+    """A fold between two of its cycles. words: vectors that the code has pointers to. moving: of registers along which units move,
+    the first of their two words.
+    """
+
+    def __init__(self, call: Callable[[int], None], words: Sequence[np.ndarray], moving: Mapping[Register, int], units: int):
+        self._call, self._words, self._moving, self._units = call, words, moving, units
+        self._pointers = np.array([0, 0, *(word.ctypes.data for word in words)], np.int64)
+
+    def run(self, first: int, end: int) -> None:
+        """Its next cycles."""
+        if first < end:
+            self._pointers[:2] = first, end
+            self._call(self._pointers.ctypes.data)
+
+    def plane(self, own: Register) -> np.ndarray:
+        """What all units have in a register that takes what the one along its link had in the cycle before."""
+        number = self._moving[own]
+        vector, (start, *_) = self._words[number : number + 2]
+        return vector[start : start + self._units]
+
+
+def _ways(operand: Operand) -> tuple[object, ...]:
+    return tuple(wire for wire, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
+
+
+def _form(events: Events | Runs) -> tuple[int, ...]:
+    """What the code for them depends on."""
+    return (events.unit_step, events.element_step) if isinstance(events, Runs) else ()
+
+
+def _words(events: Events | Runs, memories: Mapping[Memory, np.ndarray]) -> list[np.ndarray]:
+    if isinstance(events, Runs):
+        return [events.counts, events.units, events.elements, memories[events.memory]]
+    own = events.memory[0] == "number"
+    elements = np.arange(len(events.elements)) if own else events.elements
+    return [events.places.starts, events.places.units, elements, events.elements if own else memories[events.memory]]
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """Memory of the code's own: so many elements, at first all the same."""
+
+    length: int
+    fill: int
+    kind: np.dtype
+
+
+class _Emitter:
+    """Writes `i64 @polyml_fold(ptr %words)`: the first cycle and the one behind the last, then pointers in the order in which
+    `_Code.begin` has them.
+    """
+
+    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
+        host = cpu.host()
+        self._cells, self._fold, self._grid, self.vectors = cells, fold, grid, []
+        self.moving: dict[Register, int] = {}  # numbers of vectors
+        self._fn, self._words, self._declared = Code(ENTRY, f"i64 @{ENTRY}(ptr %words)"), 2, {}
+        self.units: list[Unit] = []
+        self._step = TOGETHER * max(host.vector_bytes, 16)
+        self._summed = added_up(fold)
+        units = prod(grid) + (self._step if self._summed else 0)  # values of the last row are made for some units behind it
+        self._length = -(-units // self._step) * self._step  # of vectors, whatever the lanes
+        for name, cell in cells.items():
+            widest = max(numpy_dtype(kind).itemsize for kind in (*cell.types, cell.result))
+            units = self._together(fold.operands[name, self._summed[name]]) if name in self._summed else self._length
+            lanes = max(1, host.vector_bytes // widest)
+            own = (1, 1, 1) if units == 1 else (lanes, self._padded(units))
+            self.units += values(f"values_{name}", cell, arguments, *own)
+        self._users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+        self._held = in_place(fold)
+        depths, self._reach = remembered(fold, cells, self._held)
+        self._depths = {source: depth + 1 for source, depth in depths.items()}
+        self._histories = {
+            source: self._vector(depth * (self._length + 2 * self._reach), self._type(source))
+            for source, depth in self._depths.items()
+        }
+        self._write()
+
+    # -- words -------------------------------------------------------------------------------------------------------
+
+    def _word(self) -> str:
+        """The next pointer."""
+        at = self._fn.emit(f"getelementptr i64, ptr %words, i64 {self._words}", self._fn.blocks[0])
+        self._words += 1
+        return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
+
+    def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
+        self.vectors.append(_Vector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
+        return self._word()
+
+    def _type(self, register: Register) -> DType:
+        name, read = register
+        return self._cells[name].result if read == RESULT else self._cells[name].types[read]
+
+    # -- the cycles --------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        fn, fold = self._fn, self._fold
+        first, end = fn.get("%words", 0), fn.get("%words", 1)
+        bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
+        begun = {name: self._vector(self._length, None, -1) for name in self._summed}  # by unit, the last cycle in which a sum began
+        events = {
+            own: [
+                *([self._word() for _ in range(2)] for _ in (*operand.transfers, *operand.broadcasts)),
+                *([self._word() for _ in range(4)] for _ in operand.loads),
+            ]
+            for own, operand in fold.operands.items()
+        }
+        stores = [[self._word() for _ in range(4)] for _ in fold.stores]
+        entry, head, after = fn.current, fn.block("cycle"), fn.block("after")
+        fn.jump(head)
+        fn.current = head
+        self._cycle = fn.name()
+        now = {own: self._register(own, operand, bases[own], events[own]) for own, operand in fold.operands.items()}
+        made = {own[0]: now[own] for own in self._held}
+        results = {name: made[name] if name in made else self._at((name, RESULT), "0", 0) for name in self._cells}
+        for name, cell in self._cells.items():
+            registers = [now[name, read] for read in range(len(cell.types))]
+            out = results[name]
+            if name in self._summed:
+                self._added_up(name, registers, out, begun[name], events[name, self._summed[name]])
+                continue
+            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*registers, out))})")
+        for (name, events_), words in zip(fold.stores, stores):
+            kind, memory, out = self._cells[name].result, words[3], results[name]
+            self._each(events_, words, lambda unit, element: self._fn.copy(kind, out, unit, memory, element))
+        next_ = fn.emit(f"add i64 {self._cycle}, 1")
+        head.phis.append(f"{self._cycle} = phi i64 [ {first}, %{entry.label} ], [ {next_}, %{fn.current.label} ]")
+        fn.branch(fn.emit(f"icmp slt i64 {next_}, {end}"), head, after)
+        fn.current = after
+        after.terminator = "ret i64 0"
+        self.units.append(Unit(ENTRY, fn.text(), self._declared, float(len(fn.text()))))
+
+    def _base(self, own: Register, operand: Operand) -> list[str]:
+        """Vectors of the register itself."""
+        kind, wire = self._type(own), operand.wire
+        if wire is None or wire.cycles == 0:
+            return [self._vector(self._length, kind)]
+        if wire.source == own or own in self._held:
+            room, begin = self._room(wire)
+            self.moving[own] = len(self.vectors)
+            return [self._vector(wire.cycles * (self._length + room), kind), self._vector(wire.cycles, None, begin)]
+        return [self._vector(self._length, kind)] if self._users[wire.source] > 1 else []
+
+    def _room(self, wire: Wire) -> tuple[int, int]:
+        """How much longer than the array a vector is along which units move, and where they begin."""
+        room = max(ROOM * abs(wire.offset), self._length)
+        return room, room if wire.offset > 0 else 0
+
+    def _register(self, own: Register, operand: Operand, base: list[str], events: list[list[str]]) -> str:
+        """Its vector in this cycle."""
+        wire, kind = operand.wire, self._type(own)
+        if wire is None or wire.cycles == 0:
+            vector = base[0]
+        elif wire.source == own or own in self._held:
+            vector = self._moved(wire, kind, *base)
+        else:
+            vector = self._along(wire)
+            if base and events:
+                vector = self._copied(vector, base[0], kind)
+        for (along, _), (starts, units) in zip(operand.transfers, events):
+            get = self._fn.get
+            self._events(starts, lambda k: self._fn.copy(kind, self._along(along), get(units, k), vector, get(units, k)))
+        transfers, wired = len(operand.transfers), len(operand.broadcasts)
+        for loads, words in zip(operand.loads, events[transfers + wired :]):
+            memory = words[3]
+            self._each(loads, words, lambda unit, element: self._fn.copy(kind, memory, element, vector, unit))
+        for each, words in zip(operand.broadcasts, events[transfers:]):
+            self._spread(kind, vector, each.along, *words)
+        if own in self._histories:
+            self._copied(vector, self._at(own, "0", 0), kind)
+        return vector
+
+    def _moved(self, wire: Wire, kind: DType, vectors: str, starts: str) -> str:
+        """Where the units are along the vector of this cycle's phase."""
+        fn, (room, begin) = self._fn, self._room(wire)
+        phase = fn.emit(f"urem i64 {self._cycle}, {wire.cycles}")
+        vector = self._element(kind, vectors, fn.emit(f"mul i64 {phase}, {self._length + room}"))
+        slot = fn.emit(f"getelementptr i64, ptr {starts}, i64 {phase}")
+        start = fn.emit(f"load i64, ptr {slot}")
+        later = fn.emit(f"icmp uge i64 {self._cycle}, {wire.cycles}")
+        step = fn.emit(f"select i1 {later}, i64 {wire.offset}, i64 0")
+        there = fn.emit(f"sub i64 {start}, {step}")
+        before, back, on = fn.current, fn.block("back"), fn.block("on")
+        fn.branch(fn.emit(f"icmp ugt i64 {there}, {room}"), back, on)
+        fn.current = back
+        self._copied(self._element(kind, vector, start), self._element(kind, vector, str(begin)), kind)
+        fn.jump(on)
+        fn.current = on
+        place = fn.name()
+        on.phis.append(f"{place} = phi i64 [ {there}, %{before.label} ], [ {begin - wire.offset}, %{back.label} ]")
+        fn.do(f"store i64 {place}, ptr {slot}")
+        return self._element(kind, vector, place)
+
+    def _spread(self, kind: DType, vector: str, along: int, starts: str, drivers: str) -> None:
+        """What drivers have to all of their lines."""
+        fn, (rows, columns), type_ = self._fn, self._grid, memory_type(kind)
+        size_bytes = numpy_dtype(kind).itemsize
+        lanes = WIDE_BYTES // size_bytes
+        whole = columns // lanes
+
+        def to_row(k: str) -> None:
+            unit = self._fn.get(drivers, k)
+            first = fn.emit(f"sub i64 {unit}, {fn.emit(f'urem i64 {unit}, {columns}')}")
+            value = fn.emit(f"load {type_}, ptr {self._element(kind, vector, unit)}")
+            one = fn.emit(f"insertelement <{lanes} x {type_}> poison, {type_} {value}, i32 0")
+            every = fn.emit(f"shufflevector <{lanes} x {type_}> {one}, <{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer")
+
+            def put(stored: str, column: str) -> None:
+                there = self._element(kind, vector, fn.emit(f"add i64 {first}, {column}"))
+                fn.do(f"store {stored}, ptr {there}, align {size_bytes}")
+
+            self._fn.loop("0", str(whole), lambda n: put(f"<{lanes} x {type_}> {every}", fn.emit(f"mul i64 {n}, {lanes}")))
+            self._fn.loop(str(whole * lanes), str(columns), lambda column: put(f"{type_} {value}", column))
+
+        if along:
+            self._events(starts, to_row)
+            return
+        row = fn.emit(f"alloca [{columns} x {type_}]", fn.blocks[0])
+
+        def column_of(k: str) -> str:
+            return fn.emit(f"urem i64 {self._fn.get(drivers, k)}, {columns}")
+
+        def to_rows(each: str) -> str:
+            return fn.emit(f"mul i64 {each}, {columns}")
+
+        self._events(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
+        count = fn.emit(f"sub i64 {self._fn.get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._fn.get(starts, self._cycle)}")
+        every = fn.emit(f"icmp eq i64 {count}, {columns}")  # then each column has one driver
+        together, single = (fn.emit(f"select i1 {every}, i64 {a}, i64 {b}") for a, b in ((rows, 0), (0, rows)))
+        self._fn.loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
+
+        def some(n: str) -> None:
+            first = to_rows(n)
+            self._events(starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}")))
+
+        self._fn.loop("0", single, some)
+
+    def _added_up(self, name: str, registers: list[str], out: str, begun: str, events: list[list[str]]) -> None:
+        """The values of all units one after another, each of what the one before it has made unless its sum begins; of those that
+        lie side by side and are added up down their columns together.
+        """
+        fn, read = self._fn, self._summed[name]
+        operand, (*types, result) = self._fold.operands[name, read], (*self._cells[name].types, self._cells[name].result)
+        for loads, words in zip(operand.loads, events):
+            self._each(loads, words, lambda unit, _: fn.do(f"store i64 {self._cycle}, ptr {self._element(I64, begun, unit)}"))
+        sums, offset, together = registers[read], operand.wire.offset, self._together(operand)
+        last = prod(self._grid) // together - 1
+        made = fn.emit(f"alloca [{self._padded(together)} x {memory_type(result)}]", fn.blocks[0])
+
+        def take(unit: str) -> None:
+            before = self._element(result, out, fn.emit(f"sub i64 {unit}, {offset}"))
+            begins = fn.emit(f"icmp eq i64 {self._fn.get(begun, unit)}, {self._cycle}")
+            own = self._element(types[read], sums, unit)
+            value = fn.emit(f"load {memory_type(result)}, ptr {fn.emit(f'select i1 {begins}, ptr {own}, ptr {before}')}")
+            fn.do(f"store {memory_type(result)} {value}, ptr {own}")
+
+        def make(k: str) -> None:
+            first = fn.emit(f"mul i64 {k if offset > 0 else fn.emit(f'sub i64 {last}, {k}')}, {together}")
+            self._fn.loop("0", str(together), lambda n: take(fn.emit(f"add i64 {first}, {n}")))
+            places = [self._element(kind, each, first) for kind, each in zip(types, registers)]
+            fn.do(f"call i64 @values_{name}({', '.join(f'ptr {each}' for each in (*places, made))})")
+            self._moved_on(made, self._element(result, out, first), together * numpy_dtype(result).itemsize)
+
+        self._fn.loop("0", str(last + 1), make)
+
+    def _together(self, operand: Operand) -> int:
+        """How many units' sums go on at once."""
+        return 1 if operand.wire.along else self._grid[1]
+
+    def _padded(self, units: int) -> int:
+        return 1 if units == 1 else -(-units // self._step) * self._step
+
+    def _along(self, wire: Wire) -> str:
+        """What comes by the wire."""
+        return self._at(wire.source, str(self._depths[wire.source] - wire.cycles), -wire.offset)
+
+    def _at(self, source: Register, later: str, offset: int) -> str:
+        """A vector of a history, this many cycles later in its ring, from this unit on."""
+        fn, depth = self._fn, self._depths[source]
+        turn = fn.emit(f"urem i64 {fn.emit(f'add i64 {self._cycle}, {later}')}, {depth}")
+        first = fn.emit(f"mul i64 {turn}, {self._length + 2 * self._reach}")
+        return self._element(self._type(source), self._histories[source], fn.emit(f"add i64 {first}, {self._reach + offset}"))
+
+    # -- elements ----------------------------------------------------------------------------------------------------
+
+    def _element(self, kind: DType, vector: str, index: str) -> str:
+        return self._fn.at(memory_type(kind), vector, index)
+
+    def _copied(self, here: str, there: str, kind: DType) -> str:
+        """A whole vector."""
+        return self._moved_on(here, there, self._length * numpy_dtype(kind).itemsize)
+
+    def _moved_on(self, here: str, there: str, size_bytes: int) -> str:
+        self._declared["llvm.memmove"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
+        self._fn.do(f"call void @llvm.memmove.p0.p0.i64(ptr {there}, ptr {here}, i64 {size_bytes}, i1 false)")
+        return there
+
+    def _each(self, events: Events | Runs, words: list[str], each: Callable[[str, str], None]) -> None:
+        """A loop over this cycle's, with unit and element."""
+        fn = self._fn
+        if not isinstance(events, Runs):
+            starts, units, elements, _ = words
+            self._events(starts, lambda k: each(self._fn.get(units, k), self._fn.get(elements, k)))
+            return
+        count, unit, element = (self._fn.get(word, self._cycle) for word in words[:3])
+
+        def further(first: str, step: int, k: str) -> str:
+            return fn.emit(f"add i64 {first}, {fn.emit(f'mul i64 {k}, {step}')}")
+
+        self._fn.loop("0", count, lambda k: each(further(unit, events.unit_step, k), further(element, events.element_step, k)))
+
+    def _events(self, starts: str, each: Callable[[str], None]) -> None:
+        """A loop over this cycle's."""
+        self._fn.loop(self._fn.get(starts, self._cycle), self._fn.get(starts, self._fn.emit(f"add i64 {self._cycle}, 1")), each)

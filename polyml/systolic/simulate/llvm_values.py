@@ -1,0 +1,159 @@
+"""The value of a statement for all units, as LLVM code: loops over vectors of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.codegen.ir.linexpr import Lin, const, extremum, floor_div, operands, var
+from polyml.codegen.ir.program import Instance, Jam, Loop, Program, Unroll
+from polyml.codegen.llvm.builder import Unit
+from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.dtypes import DType
+from polyml.frontend import syntax
+from polyml.model.core import call_interface
+from polyml.model.core.nest import children, with_children
+from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
+from polyml.systolic.program.program import Cell
+
+TOGETHER = 4  # vectors of one iteration
+ROWS = 4  # of sums in vector registers
+_RESULT = "out"
+_FAR = 1 << 40  # elements, more than any vector has
+
+
+@dataclass(frozen=True)
+class _Place:
+    """strides: of elements one after another."""
+
+    strides: tuple[int, ...]
+    copies: int = 1
+
+
+class _Values(Numbered):
+    """`void @NAME(ptr %r0, ..., ptr %out)`: arrays are what the caller says."""
+
+    def base(self, array: str) -> str:
+        return f"%{array}"
+
+    def parameter(self, name: str) -> str:
+        return f"%{name}"
+
+
+def values(name: str, cell: Cell, arguments: Mapping[str, object], lanes: int, length: int, together: int = TOGETHER) -> list[Unit]:
+    """`i64 @NAME(ptr %r0, ptr %r1, ..., ptr %out)` on vectors of `length` elements, a multiple of lanes * together.
+    arguments: numbers by name.
+    """
+    registers = [f"r{k}" for k in range(len(cell.types))]
+    statement = Statement(
+        name="S", iterators=("u",), domain=isl.Set(f"{{ S[u] : 0 <= u < {length} }}"), write=_access(_RESULT, length),
+        reads=tuple(_access(register, length) for register in registers), value=_with_numbers(cell.value, arguments),
+    )  # fmt: skip
+    arrays = {each: _array(each, kind, length) for each, kind in zip((*registers, _RESULT), (*cell.types, cell.result))}
+    jam = Jam("v", var("u"), together, lanes, None, (Instance("S", (var("v"),)),))
+    loop = Loop("u", (Lin(),), (Lin((), length - 1),), together * lanes, (jam,))
+    signature = f"i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)})"
+    return _function(name, statement, arrays, (loop,), signature, aliased=True)
+
+
+def chains(
+    name: str, cell: Cell, arguments: Mapping[str, object], sums: int, step: int, strides: Sequence[tuple[int, int]],
+    vectors: tuple[int, int],
+) -> list[Unit]:  # fmt: skip
+    """`i64 @NAME(ptr %r0, ptr %r1, ..., i64 %cycles, i64 %rows, i64 %first, i64 %last)`: values of as many cycles, of columns
+    from `first` to the end of the vectors that begin at `last`, each sum's in its order.
+
+    sums: the register that has them, of which one at row p and column c is in unit (p + step * t, c) in cycle t = 1 ... cycles.
+    strides: of each register, how far rows are apart, and by how much the element that a sum meets is further in each cycle.
+    vectors: lanes, and how many run together.
+    """
+    registers = [f"r{k}" for k in range(len(cell.types))]
+    reads = tuple(_chain_access(register, *each) for register, each in zip(registers, strides))
+    domain = isl.Set("{ S[p, c, t] }")
+    statement = Statement(
+        name="S", iterators=("p", "c", "t"), domain=domain, write=reads[sums], reads=reads,
+        value=_with_numbers(cell.value, arguments),
+    )  # fmt: skip
+    strip = _strip(step, _skew(strides, sums), vectors)
+    arrays = {each: _array(each, kind, _FAR) for each, kind in zip(registers, cell.types)}
+    signature = f"internal i64 @{{}}({', '.join(f'ptr %{each}' for each in arrays)}, i64 %cycles, i64 %rows, i64 %first, i64 %last)"
+    return _function(name, statement, arrays, (strip,), signature, aliased=False)
+
+
+def _skew(strides: Sequence[tuple[int, int]], sums: int) -> int:
+    """1 or -1: a sum in the next row meets the same element so many cycles later, of some register; 0 if of none."""
+    return next((k for k in (1, -1) if any(row + k * moved == 0 for n, (row, moved) in enumerate(strides) if n != sums)), 0)
+
+
+def _strip(step: int, skew: int, vectors: tuple[int, int]) -> Loop:
+    """Loops over strips of columns: sums of `ROWS` rows run together, each `skew` cycles behind the one before, so that they share
+    what they meet; before and after, what they do not have in common; then rows that are left, each alone.
+    """
+    lanes, together = vectors
+    p, cycles, last = var("p"), var("cycles"), var("rows") - 1
+    low, high = {0: (Lin(), last), 1: (cycles * -1, last - 1), -1: (const(1), last + cycles)}[step]
+
+    def bounds(p: Lin) -> tuple[tuple[Lin, ...], tuple[Lin, ...]]:
+        """Cycles in which 0 <= p + step * t < rows."""
+        meets = {0: ((), ()), 1: ((p * -1,), (last - p,)), -1: ((p - last,), (p,))}[step]
+        return (const(1), *meets[0]), (cycles, *meets[1])
+
+    def values(node: Instance | Unroll) -> Jam:
+        return Jam("v", var("c"), together, lanes, None, (node,))
+
+    def alone(p: Lin, low: tuple[Lin, ...], high: tuple[Lin, ...]) -> Loop:
+        return Loop("t", low, high, 1, (values(Instance("S", (p, var("v"), var("t")))),))
+
+    def rest(first: Lin) -> Loop:
+        return Loop("p", (first,), (high,), 1, (alone(p, *bounds(p)),))
+
+    def strip(*body: Loop) -> Loop:
+        return Loop("c", (var("first"),), (var("last"),), together * lanes, body)
+
+    if not skew:
+        return strip(rest(low))
+    each = [(p + k, *bounds(p + k), skew * k) for k in range(ROWS)]
+    begin = extremum("max", [bound - behind for _, lows, _, behind in each for bound in lows])
+    end = extremum("min", [bound - behind for _, _, highs, behind in each for bound in highs])
+    together_ = values(Unroll("q", Lin(), ROWS, (Instance("S", (p + var("q"), var("v"), var("t") + var("q") * skew)),)))
+    before = [alone(q, lows, (*highs, begin + behind - 1)) for q, lows, highs, behind in each]
+    after = [alone(q, (*lows, begin + behind, end + behind + 1), highs) for q, lows, highs, behind in each]
+    common = Loop("t", operands("max", begin), operands("min", end), 1, (together_,))
+    blocks = Loop("p", (low,), (high - (ROWS - 1),), ROWS, (*before, common, *after))
+    return strip(blocks, rest(floor_div(high - low + 1, ROWS) * ROWS + low))
+
+
+def _chain_access(array: str, row: int, moved: int) -> Access:
+    element = f"{row}p + c + {moved}t"
+    relation, subscript = isl.Map(f"{{ S[p, c, t] -> {array}[{element}] }}"), isl.PwAff(f"{{ S[p, c, t] -> [({element})] }}")
+    return Access(array=array, relation=relation, subscripts=(subscript,))
+
+
+def _function(
+    name: str, statement: Statement, arrays: dict[str, Array], loops: tuple[Loop, ...], signature: str, aliased: bool
+) -> list[Unit]:
+    """aliased: whether arrays may be the same memory, so that each access happens as it stands."""
+    scop = Scop(
+        name=name, params=(), types=(), parameters=(), arrays=arrays, statements={"S": statement}, context=isl.Set("{ : }"),
+        schedule=isl.Schedule.from_domain(isl.UnionSet.from_set(statement.domain)), checks=(), results=(), result_is_tuple=False,
+    )  # fmt: skip
+    places = {each: _Place((array.element.size_bytes,)) for each, array in arrays.items()}
+    return _Values(Program(scop, loops), {}, places, name, signature, aliased=aliased).define(loops)
+
+
+def _access(array: str, length: int) -> Access:
+    relation = isl.Map(f"{{ S[u] -> {array}[u] : 0 <= u < {length} }}")
+    return Access(array=array, relation=relation, subscripts=(isl.PwAff("{ S[u] -> [(u)] }"),))
+
+
+def _array(name: str, element: DType, length: int) -> Array:
+    return Array(name=name, element=element, shape=(isl.PwAff(f"{{ [] -> [({length})] }}"),), role=Role.ARGUMENT)
+
+
+def _with_numbers(value: Value, arguments: Mapping[str, object]) -> Value:
+    """With what the call gives for its number arguments."""
+    if isinstance(value, ScalarArg):
+        return syntax.Const(call_interface.number(value.name, arguments), dtype=value.dtype)
+    return with_children(value, tuple(_with_numbers(child, arguments) for child in children(value)))

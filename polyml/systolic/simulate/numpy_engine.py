@@ -1,0 +1,306 @@
+"""Folds run cycle by cycle with NumPy, all units of the array at once.
+
+A register of all units is one vector. Values that go on along a wire of their own keep their places in a longer vector, along
+which the units move instead, against the wire: what they leave behind is gone, what lies ahead has not been loaded.
+Sums that are added up along rows or columns in no time take as many steps in a cycle as a line has units, with all lines at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import numpy as np
+
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.systolic.program.program import RESULT, Broadcast, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
+from polyml.systolic.simulate.numpy_values import Vector, evaluator
+
+ROOM = 64  # steps of a value before its vector is moved back
+
+Memories = Mapping[Memory, np.ndarray]
+
+
+class Stepped:
+    """Runs the folds of one nest. arguments: numbers by name."""
+
+    def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
+        self._cells, self._units, self._grid, self._arguments = program.cells, program.units, program.grid, arguments
+        self._evaluators = {name: evaluator(cell, arguments, program.units) for name, cell in program.cells.items()}
+
+    def run(self, fold: FoldProgram, memories: Memories) -> None:
+        """The fold's cycles; changes elements of the memories."""
+        users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+        held = in_place(fold)
+        depths, reach = remembered(fold, self._cells, held)
+        histories = {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
+        registers = {own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()}
+        results = {name: histories.get((name, RESULT)) for name in self._cells} | {own[0]: registers[own] for own in held}
+        parts = [
+            (self._evaluating(name, fold), [registers[name, read] for read in range(len(cell.types))], results[name])
+            for name, cell in self._cells.items()
+        ]
+        stores = [_Store(events, memories[events.memory], results[name]) for name, events in fold.stores]
+        with np.errstate(all="ignore"):
+            for cycle in range(fold.cycles):
+                for evaluate, own, made in parts:
+                    vectors = [register.next(cycle) for register in own]
+                    evaluate(cycle, vectors, made.at(cycle))
+                for store in stores:
+                    store.at(cycle)
+
+    def _evaluating(self, name: str, fold: FoldProgram) -> Callable[[int, list[Vector], Vector], None]:
+        """In a cycle, from registers to results."""
+        if (read := added_up(fold).get(name)) is not None:
+            return _AddedUp(self._cells[name], self._arguments, self._grid, read, fold.operands[name, read])
+        evaluate = self._evaluators[name]
+        return lambda cycle, vectors, made: evaluate(vectors, made)
+
+    def _type(self, register: Register) -> np.dtype:
+        name, read = register
+        return numpy_dtype(self._cells[name].result if read == RESULT else self._cells[name].types[read])
+
+    def _held(
+        self, own: Register, operand: Operand, is_in_place: bool, histories: Mapping[Register, _History], users: Counter[Register],
+        memories: Memories,
+    ) -> _Held:  # fmt: skip
+        kind, wire = self._type(own), operand.wire
+        if wire is None or wire.cycles == 0:
+            base = _Still(self._units, kind)
+        elif wire.source == own or is_in_place:
+            base = _Moving(wire, self._units, kind)
+        else:
+            base = _Taken(histories[wire.source], wire, shared=users[wire.source] > 1)
+        loads = [(_RunOfLoads if isinstance(events, Runs) else _Load)(events, memories) for events in operand.loads]
+        transfers = [_Transfer(places.slices, histories[each.source], each) for each, places in operand.transfers]
+        wired = [_Wired(each, self._grid) for each in operand.broadcasts]
+        return _Held(base, [*transfers, *loads], wired, histories.get(own))
+
+
+def in_place(fold: FoldProgram) -> set[Register]:
+    """Registers that alone take what their own statement made: it goes on where they have it."""
+    users = Counter(wire.source for operand in fold.operands.values() for wire in operand.wires)
+    made = ((own, operand.wire) for own, operand in fold.operands.items() if operand.wire)
+    return {own for own, wire in made if wire.source == (own[0], RESULT) and users[wire.source] == 1 and wire.cycles}
+
+
+def added_up(fold: FoldProgram) -> dict[str, int]:
+    """Statements whose sums go on to other units in the same cycle, with the number of the read."""
+    return {name: read for (name, read), operand in fold.operands.items() if operand.wire and not operand.wire.cycles}
+
+
+def remembered(fold: FoldProgram, names: Iterable[str], held: Collection[Register]) -> tuple[dict[Register, int], int]:
+    """For how many cycles what was made, and registers from which others take, is known; and how many units these are away.
+    held: registers that are `in_place`, whose results need not be.
+    """
+    depths: Counter[Register] = Counter({(name, RESULT): 0 for name in {*names} - {name for name, _ in held}})
+    reach = 0
+    for own, operand in fold.operands.items():
+        for wire in operand.wires:
+            if own not in held and (wire is not operand.wire or wire.source != own):
+                depths[wire.source] = max(depths[wire.source], wire.cycles)
+                reach = max(reach, abs(wire.offset))
+    return depths, reach
+
+
+class _History:
+    """What a register had in the last cycles. reach: of wires from it."""
+
+    def __init__(self, depth: int, reach: int, units: int, kind: np.dtype):
+        self._depth, self._reach, self._units = depth + 1, reach, units
+        self._vectors = np.zeros((depth + 1, units + 2 * reach), kind)
+        self._now = [vector[reach : reach + units] for vector in self._vectors]
+
+    def at(self, cycle: int) -> Vector:
+        return self._now[cycle % self._depth]
+
+    def along(self, wire: Wire) -> Callable[[int], Vector]:
+        """What comes by the wire in a cycle."""
+        first = self._reach - wire.offset
+        views = [self._vectors[(phase - wire.cycles) % self._depth, first : first + self._units] for phase in range(self._depth)]
+        return lambda cycle: views[cycle % self._depth]
+
+
+class _Still:
+    """A register that has what was loaded."""
+
+    is_own = True
+
+    def __init__(self, units: int, kind: np.dtype):
+        self._vector = np.zeros(units, kind)
+
+    def at(self, cycle: int) -> Vector:
+        return self._vector
+
+
+class _Moving:
+    """A register that takes what the one along the wire had: one vector for each cycle that this takes."""
+
+    is_own = True
+
+    def __init__(self, wire: Wire, units: int, kind: np.dtype):
+        self._cycles, self._offset, self._units = wire.cycles, wire.offset, units
+        self._room = max(ROOM * abs(wire.offset), units)
+        self._begin = self._room if wire.offset > 0 else 0
+        self._vectors = [np.zeros(units + self._room, kind) for _ in range(wire.cycles)]
+        self._starts = [self._begin] * wire.cycles
+
+    def at(self, cycle: int) -> Vector:
+        phase = cycle % self._cycles
+        vector, start = self._vectors[phase], self._starts[phase]
+        if cycle >= self._cycles:
+            if not 0 <= start - self._offset <= self._room:
+                vector[self._begin : self._begin + self._units] = vector[start : start + self._units].copy()
+                start = self._begin
+            start -= self._offset
+            self._starts[phase] = start
+        return vector[start : start + self._units]
+
+
+class _Taken:
+    """A register that takes what another one had. shared: with others, so that no unit may have something else there."""
+
+    def __init__(self, history: _History, wire: Wire, shared: bool):
+        self.at, self.is_own = history.along(wire), not shared
+
+
+class _Load:
+    """Elements of a memory; of sums, as they are when they are needed."""
+
+    def __init__(self, events: Events, memories: Memories):
+        self._starts, self._elements = events.places.starts.tolist(), events.elements
+        self.slices = events.places.slices
+        kind, _ = events.memory
+        if kind == "number":
+            self._memory, self._values = None, events.elements
+        else:
+            memory = memories[events.memory]
+            self._memory, self._values = (memory, None) if kind == "array" else (None, memory[events.elements])
+
+    def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        part = slice(self._starts[cycle], self._starts[cycle + 1])
+        return self._values[part] if self._memory is None else self._memory[self._elements[part]]
+
+
+class _RunOfLoads:
+    """The same, of elements equally far apart."""
+
+    def __init__(self, events: Runs, memories: Memories):
+        self.slices = _slices(events.units, events.unit_step, events.counts)
+        self._memory = memories[events.memory]
+        self._elements = _slices(events.elements, events.element_step, events.counts)
+
+    def values(self, cycle: int, where: slice) -> np.ndarray:
+        return self._memory[self._elements[cycle]]
+
+
+def _slices(first: np.ndarray, step: int, counts: np.ndarray) -> list[slice | None]:
+    """By cycle, None where there are none. Of a step of 0 one, which stands for all."""
+    ends = first + step * counts if step else first + 1
+    step = step or 1
+    return [
+        slice(start, None if end < 0 else end, step) if count else None
+        for start, end, count in zip(first.tolist(), ends.tolist(), counts.tolist())
+    ]
+
+
+class _Transfer:
+    def __init__(self, slices: list, history: _History, wire: Wire):
+        self.slices, self._along = slices, history.along(wire)
+
+    def values(self, cycle: int, where: slice | np.ndarray) -> np.ndarray:
+        return self._along(cycle)[where]
+
+
+class _Wired:
+    """Lines of which each takes what one of its units has."""
+
+    def __init__(self, broadcast: Broadcast, grid: tuple[int, int]):
+        self.slices, self._along, self._grid = broadcast.drivers.slices, broadcast.along, grid
+        self._lines = broadcast.lines(grid[1]).slices
+
+    def spread(self, cycle: int, vector: Vector) -> None:
+        values, field = vector[self.slices[cycle]], vector.reshape(self._grid)
+        if self._along:
+            field[self._lines[cycle]] = values[:, None]
+        else:
+            field[:, self._lines[cycle]] = values
+
+
+class _AddedUp:
+    """Values of the units of a line one after another, each of what the one before it has made, where nothing else comes."""
+
+    def __init__(self, cell: Cell, arguments: Mapping[str, object], grid: tuple[int, int], read: int, operand: Operand):
+        rows, columns = grid
+        wire, self._read = operand.wire, read
+        step = wire.steps[-1] if wire.along else wire.steps[0]
+        if wire.along:
+            places = [slice(column, None, columns) for column in range(columns)]
+        else:
+            places = [slice(row * columns, (row + 1) * columns) for row in range(rows)]
+        order = range(len(places)) if step > 0 else reversed(range(len(places)))
+        self._places = [(places[p], places[p - step] if 0 <= p - step < len(places) else None) for p in order]
+        self._evaluate = evaluator(cell, arguments, rows if wire.along else columns)
+        self._begins = np.zeros(rows * columns, bool)
+        self._loads = [_slices(e.units, e.unit_step, e.counts) if isinstance(e, Runs) else e.places.slices for e in operand.loads]
+
+    def __call__(self, cycle: int, vectors: list[Vector], made: Vector) -> None:
+        begins, sums = self._begins, vectors[self._read]
+        begins[:] = False
+        for where in (slices[cycle] for slices in self._loads):
+            if where is not None:
+                begins[where] = True
+        for here, before in self._places:
+            if before is not None:
+                sums[here] = np.where(begins[here], sums[here], made[before])
+            self._evaluate([vector[here] for vector in vectors], made[here])
+
+
+class _Held:
+    """A register: what comes to all units, but for some of them something else. history: where others find it."""
+
+    def __init__(
+        self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], wired: list[_Wired], history: _History | None
+    ):
+        self._base, self._others, self._wired, self._history = base, others, wired, history
+        self._now = np.empty(0)
+
+    def next(self, cycle: int) -> Vector:
+        """Its vector in the cycle after the one before."""
+        vector, is_own = self._base.at(cycle), self._base.is_own
+        for other in self._others:
+            where = other.slices[cycle]
+            if where is not None:
+                if not is_own:
+                    vector, is_own = vector.copy(), True
+                vector[where] = other.values(cycle, where)
+        for each in self._wired:
+            if each.slices[cycle] is not None:
+                if not is_own:
+                    vector, is_own = vector.copy(), True
+                each.spread(cycle, vector)
+        if self._history is not None:
+            np.copyto(self._history.at(cycle), vector)
+        self._now = vector
+        return vector
+
+    def at(self, cycle: int) -> Vector:
+        """The vector that it has in this cycle."""
+        return self._now
+
+
+class _Store:
+    def __init__(self, events: Events | Runs, memory: np.ndarray, results: _History | _Held):
+        self._memory, self._results = memory, results
+        if isinstance(events, Runs):
+            self._slices = _slices(events.units, events.unit_step, events.counts)
+            self._elements = _slices(events.elements, events.element_step, events.counts)
+        else:
+            self._slices = events.places.slices
+            starts = events.places.starts.tolist()
+            self._elements = [events.elements[first:end] for first, end in zip(starts, starts[1:])]
+
+    def at(self, cycle: int) -> None:
+        where = self._slices[cycle]
+        if where is not None:
+            self._memory[self._elements[cycle]] = self._results.at(cycle)[where]

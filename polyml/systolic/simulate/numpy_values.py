@@ -1,0 +1,118 @@
+"""Values of statements, of all units at once, with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from polyml.codegen.interpreter import scalars
+from polyml.frontend import syntax
+from polyml.model.core import call_interface
+from polyml.model.core.nest import children
+from polyml.model.core.scop import Load, ScalarArg, Value
+from polyml.numpy_dtypes import numpy_dtype
+from polyml.systolic.program.program import Cell
+
+Vector = np.ndarray
+Evaluator = Callable[[Sequence[Vector], Vector], None]  # of registers, into a vector
+
+_BINARY = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
+    "**": np.power, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift,
+}  # fmt: skip
+_COMPARE = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+}  # fmt: skip
+_UNARY = {"-": np.negative, "+": np.positive, "~": np.invert, "not": np.logical_not}
+
+
+def evaluator(cell: Cell, arguments: Mapping[str, object], units: int) -> Evaluator:
+    """What all units compute for a statement. arguments: numbers by name. Sub-trees that occur several times are computed once."""
+    steps: list[Callable[[], object]] = []
+    registers: list[Vector] = [np.empty(0)] * len(cell.types)
+    known: dict[int, Callable[[], object]] = {}
+
+    def operand(value: Value) -> Callable[[], object]:
+        """Gives the value once the steps before have run."""
+        if id(value) not in known:
+            known[id(value)] = inner(value) if children(value) else leaf(value)
+        return known[id(value)]
+
+    def leaf(value: Value) -> Callable[[], object]:
+        if isinstance(value, Load):
+            return partial(registers.__getitem__, value.access)
+        number = _number(value, arguments)
+        return lambda: number
+
+    def inner(value: Value) -> Callable[[], object]:
+        operands, apply = [operand(child) for child in children(value)], _operation(value)
+        out = np.zeros(units, numpy_dtype(value.dtype))
+        steps.append(lambda: apply([each() for each in operands], out))
+        return lambda: out
+
+    last = [operand(child) for child in children(cell.value)] or [leaf(cell.value)]
+    finish = _operation(cell.value) if children(cell.value) else lambda operands, out: np.copyto(out, operands[0])
+
+    def run(own: Sequence[Vector], result: Vector) -> None:
+        registers[:] = own
+        for step in steps:
+            step()
+        finish([each() for each in last], result)
+
+    return run
+
+
+def _number(value: Value, arguments: Mapping[str, object]) -> np.generic:
+    if isinstance(value, ScalarArg):
+        return numpy_dtype(value.dtype).type(call_interface.number(value.name, arguments))
+    return numpy_dtype(value.dtype).type(scalars.constant(value))
+
+
+def _operation(value: Value) -> Callable[[Sequence[Vector], Vector], None]:
+    """From operands into a vector."""
+    if isinstance(value, syntax.Unary):
+        return _ufunc(_UNARY[value.op])
+    if isinstance(value, syntax.Compare):
+        return _ufunc(_COMPARE[value.op])
+    if isinstance(value, syntax.Cast):
+        return lambda operands, out: np.copyto(out, operands[0], casting="unsafe")
+    if isinstance(value, syntax.Logical):
+        combine = np.logical_and if value.op == "and" else np.logical_or
+        return lambda operands, out: np.copyto(out, combine.reduce(np.broadcast_arrays(*operands)))
+    if isinstance(value, syntax.IfExp):
+        return lambda operands, out: np.copyto(out, np.where(*operands))
+    if isinstance(value, syntax.Call):
+        return _call(value)
+    if value.op in ("min", "max"):
+        return partial(_extreme, np.less if value.op == "min" else np.greater)
+    if value.op == "**" and value.dtype.is_integer:
+        return _power
+    return _ufunc(_BINARY[value.op])
+
+
+def _ufunc(function: np.ufunc) -> Callable[[Sequence[Vector], Vector], None]:
+    return lambda operands, out: function(*operands, out=out)
+
+
+def _extreme(better: np.ufunc, operands: Sequence[Vector], out: Vector) -> None:
+    """The first operand unless the second is better."""
+    first, second = operands
+    np.copyto(out, np.where(better(second, first), second, first))
+
+
+def _power(operands: Sequence[Vector], out: Vector) -> None:
+    """Units without an instance may have a negative exponent, which NumPy refuses."""
+    base, exponent = operands
+    np.power(base, np.maximum(exponent, 0), out=out)
+
+
+def _call(value: syntax.Call) -> Callable[[Sequence[Vector], Vector], None]:
+    function = {"pow": "power", "abs": "absolute", "fabs": "fabs"}.get(value.function, value.function)
+    known = getattr(np, function, None)
+    if value.module == "numpy" and isinstance(known, np.ufunc):
+        return _ufunc(known)
+    otypes = [numpy_dtype(value.dtype)]
+    each = np.vectorize(lambda *numbers: scalars.call(value.function, value.module, list(numbers)), otypes=otypes)
+    return lambda operands, out: np.copyto(out, each(*operands))

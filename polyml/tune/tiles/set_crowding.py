@@ -1,0 +1,85 @@
+"""How the lines of a box of iterations share the sets of a cache: those in sets with more lines than ways do not stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyml import polyhedra
+from polyml.caches.analytic.set_conflicts import set_count
+from polyml.codegen.ir.accesses import reads_and_write
+from polyml.codegen.ir.array_layout import Placed
+from polyml.machines.cpu import CacheLevel
+from polyml.model.core.scop import Scop
+
+MOST_ADDRESSES = 200_000  # of one reference
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A reference in a nest of loops, to an array. start: its address in the middle iteration. steps: bytes by which each loop moves it."""
+
+    array: str
+    start: int
+    steps: tuple[int, ...]
+
+
+def walked(
+    scop: Scop, statement: str, iterators: Sequence[int | None], middles: Sequence[int], sizes: Mapping[str, int], places: Mapping[str, Placed]
+) -> list[Walked]:
+    """The statement's references to memory. iterators: which one each loop counts; middles: of all iterators. References whose
+    subscripts are not linear are left out.
+    """
+    found = []
+    for access in reads_and_write(scop.statements[statement]):
+        rows = [polyhedra.linear_row(subscript) for subscript in access.subscripts]
+        if access.array not in places or None in rows:
+            continue
+        place = places[access.array]
+        start, moved = place.address, [0] * len(middles)
+        for (terms, constant), stride in zip(rows, place.strides):
+            start += constant * stride
+            for name, c in terms.items():
+                if isinstance(name, int):
+                    moved[name] += c * stride
+                    start += c * middles[name] * stride
+                else:
+                    start += c * sizes.get(name, 0) * stride if isinstance(name, str) else 0
+        found.append(Walked(access.array, start, tuple(0 if k is None else moved[k] for k in iterators)))
+    return found
+
+
+def crowded(references: Sequence[Walked], box: Sequence[int], level: CacheLevel) -> dict[str, float]:
+    """By array, which part of the lines that a box of so many iterations of each loop uses is in sets with more lines than ways;
+    nothing where there are too many to look at, or one set.
+    """
+    if level.sets == 1:
+        return {}
+    by_array: dict[str, list[np.ndarray | None]] = {}
+    for reference in dict.fromkeys(references):
+        by_array.setdefault(reference.array, []).append(_lines(reference, box, level.line_bytes))
+    if any(lines is None for each in by_array.values() for lines in each):
+        return {}
+    lines = {array: each[0] if len(each) == 1 else np.unique(np.concatenate(each)) for array, each in by_array.items()}
+    sets = {array: own % set_count(level) for array, own in lines.items()}
+    counts = np.bincount(np.concatenate([*sets.values()]), minlength=1)
+    return {array: float(np.mean(counts[own] > level.ways)) for array, own in sets.items()}
+
+
+def _lines(reference: Walked, box: Sequence[int], line_bytes: int) -> np.ndarray | None:
+    """The lines of a reference; None for too many."""
+    addresses = np.array([reference.start])
+    for step, count in zip(reference.steps, box):
+        if not step or count == 1:
+            continue
+        if abs(step) < line_bytes:  # once for each line, and the last one
+            every = line_bytes // abs(step)
+            moved = np.append(np.arange(0, count, every), count - 1) * step
+        else:
+            moved = np.arange(count) * step
+        if len(addresses) * len(moved) > MOST_ADDRESSES:
+            return None
+        addresses = (addresses[:, None] + moved[None, :]).ravel()
+    return np.unique(addresses // line_bytes)

@@ -1,0 +1,110 @@
+"""Programs of tiles, cut down to some of the tiles: what is simulated in place of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.codegen.ir.linexpr import const
+from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
+from polyml.schedule.script import transforms
+from polyml.schedule.script.schedule import Schedule
+from polyml.schedule.tree import loop_tree
+
+Ends = tuple[int, int]  # the first and the last value of a loop
+
+
+def ends(source: Schedule, name: str, sizes: Mapping[str, int], domain: isl.UnionSet | None = None) -> Ends:
+    """Of a loop of the source, over all iterations around it. domain: of the instances that count."""
+    loop = transforms.at(source.loops, transforms.find(source.loops, name))
+    times = isl.UnionMap.from_union_pw_aff(loop.member).intersect_domain(source.problem.scop.domain if domain is None else domain)
+    values = [polyhedra.fix(each, sizes) for each in polyhedra.pieces(times.range())]
+    values = [each for each in values if not each.is_empty()]
+    if not values:
+        return 0, -1
+    firsts, lasts = zip(*(polyhedra.range_of_dimension(each, 0) for each in values))
+    return min(firsts), max(lasts)
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """The source's nests in tiles. nests: how the loops tiled are called. names: how those over tiles are, by nest."""
+
+    source: Schedule
+    nests: tuple[tuple[str, ...], ...]
+    sizes: tuple[int, ...]
+    tree: isl.Schedule
+    names: tuple[tuple[str, ...], ...]
+
+    def window(self, values: Mapping[str, int], instances: int, most: int) -> dict[str, Ends]:
+        """By loop over tiles, from where to where about `most` of all instances are, in the middle. values: of parameters."""
+        domain, found = self.source.problem.scop.domain, {}
+        for k, size in enumerate(self.sizes):
+            if instances <= most:
+                break
+            each = [ends(self.source, names[k], values, domain) for names in self.nests]
+            extent = max(high - low + 1 for low, high in each)
+            kept = max(size, extent * most // instances // size * size)
+            parts = [_middle(low, high, kept, size) for low, high in each]
+            domain = self._within(domain, k, parts)
+            instances = instances * min(kept, extent) // extent
+            for names, (first, last) in zip(self.names, parts):
+                before = found.get(names[k], (first, last))
+                found[names[k]] = min(first, before[0]), max(last, before[1])
+        return found
+
+    def _within(self, domain: isl.UnionSet, k: int, parts: Sequence[Ends]) -> isl.UnionSet:
+        """The instances between these values of each nest's k-th loop, and all outside the nests."""
+        tree, found = self.source.loops, None
+        for names, (first, last) in zip(self.nests, parts):
+            for member in loop_tree.pieces(transforms.at(tree, transforms.find(tree, names[k])).member):
+                inside = member.ge_set(_constant(member, first)).intersect(member.le_set(_constant(member, last)))
+                part = isl.UnionSet.from_set(member.domain().intersect(inside))
+                found = part if found is None else found.union(part)
+        others = self.source.problem.scop.domain.subtract(isl.UnionSet.universe(found))
+        return domain.intersect(found.union(others))
+
+
+def tiled(source: Schedule, nests: Sequence[Sequence[str]], sizes: Sequence[int]) -> Tiled:
+    """Each nest of these loops alike. Raises ScheduleError for loops that are not directly around each other."""
+    tree, found = source.loops, []
+    for names in nests:
+        path = transforms.find(tree, names[0])
+        tree = transforms.tile(tree, dict(zip(names, sizes)))
+        loop, own = transforms.at(tree, path), []
+        for _ in names:
+            own.append(loop.name)
+            loop = loop.body
+        found.append(tuple(own))
+    written = loop_tree.write(source.problem.scop.domain, tree)
+    return Tiled(source, tuple(map(tuple, nests)), tuple(sizes), written, tuple(found))
+
+
+def within(program: Program, window: Mapping[str, Ends]) -> Program:
+    """The program whose loops over tiles go only from tile to tile as the window says."""
+    return replace(program, body=tuple(_within(node, window) for node in program.body))
+
+
+def _within(node: Node, window: Mapping[str, Ends]) -> Node:
+    if isinstance(node, Instance):
+        return node
+    found = with_body(node, tuple(_within(inside, window) for inside in node.body))
+    if isinstance(found, Loop) and found.asked.tile and found.name in window:
+        first, last = window[found.name]
+        return replace(found, lower=(*found.lower, const(first)), upper=(*found.upper, const(last)))
+    return found
+
+
+def _middle(low: int, high: int, count: int, size: int) -> Ends:
+    """So many values in the middle, from one on at which a tile begins: a multiple of its size."""
+    first = low + max(0, high - low + 1 - count) // 2
+    first -= first % size
+    return first, first + count - 1
+
+
+def _constant(like: isl.PwAff, value: int) -> isl.PwAff:
+    space = like.get_domain_space()
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain(isl.LocalSpace.from_space(space), isl.Val(value)))
