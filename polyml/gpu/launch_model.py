@@ -31,10 +31,10 @@ from polyml.gpu.shared_memory import Buffer
 from polyml.gpu.thread_accesses import Use, Uses, points, uses
 from polyml.gpu.thread_blocks import Threads
 from polyml.machines.descriptions import Figure, Gpu
+from polyml.machines.roofline import Roof, Roofline
 from polyml.model.core.scop import Scop
 from polyml.model.counting.cardinality import CannotCount
 from polyml.model.counting.operation_counts import of_value
-from polyml.performance.roofline import Roof, Roofline
 from polyml.schedule.gpu.mapping import AXES, Mapped, Nest, mapped
 
 SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),

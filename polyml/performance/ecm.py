@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from polyml.codegen.ir.array_layout import Placed
 from polyml.machines.descriptions import Cpu
-from polyml.performance.roofline import Roofline
+from polyml.machines.roofline import Roofline
 from polyml.performance.throughput import cycles
 from polyml.performance.variants import Form
 

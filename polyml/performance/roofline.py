@@ -5,60 +5,14 @@ insightful visual performance model for multicore architectures", CACM 2009), fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from polyml.machines.descriptions import Cpu, Described, Figure
+from polyml.machines.descriptions import Cpu, Described
+from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting.operation_counts import instances, of_value
 from polyml.performance.cache_misses import Misses
 from polyml.performance.variants import Form
 
 IN_LANES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4}  # bytes of the numbers that vectors are counted for
-
-
-@dataclass(frozen=True)
-class Roof:
-    """place: "f64" and other types of operations, or where bytes come from: "L2", ..., "memory". amount: operations, or bytes that
-    are fetched from there and written to it. rate: per second, None: not known. lanes: what part of the vectors' lanes the
-    operations use.
-    """
-
-    place: str
-    amount: int
-    rate: Figure | None
-    seconds: float | None
-    lanes: float = 1.0
-
-
-@dataclass(frozen=True)
-class Roofline:
-    """operations: of all types. work: their roofs; traffic: those of bytes, nearest first."""
-
-    operations: int
-    work: tuple[Roof, ...]
-    traffic: tuple[Roof, ...]
-
-    @property
-    def seconds(self) -> float | None:
-        """The time that the highest roof leaves; None where a rate is not known."""
-        work = [roof.seconds for roof in self.work]
-        moved = [roof.seconds for roof in self.traffic]
-        if None in (*work, *moved):
-            return None
-        return max([sum(work), *moved])
-
-    @property
-    def bound(self) -> str:
-        """The place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
-        if self.seconds is None:
-            return ""
-        slowest = max(self.traffic, key=lambda roof: roof.seconds, default=None)
-        is_moved = slowest is not None and slowest.seconds > sum(roof.seconds for roof in self.work)
-        return slowest.place if is_moved else "operations"
-
-    def intensity(self, place: str) -> float | None:
-        """Operations per byte moved; None where none is."""
-        moved = next((roof.amount for roof in self.traffic if roof.place == place), 0)
-        return self.operations / moved if moved else None
 
 
 def roofline(form: Form, misses: Misses, sizes: Mapping[str, int], machine: Cpu, threads: int) -> Roofline:

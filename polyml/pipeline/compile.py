@@ -17,9 +17,10 @@ import llvmlite.binding  # noqa: F401  as isl: loaded with the compiler, not in 
 import polyml.frontend.parsing.parse  # noqa: F401  as well
 from polyml import debug, interrupts, polyhedra
 from polyml.codegen.analysis.integer_ranges import LeavesRange
-from polyml.codegen.astgen.build import build, integer_expression
+from polyml.codegen.astgen.build import build
 from polyml.codegen.ir import printer as program_text
 from polyml.codegen.ir.accesses import as_parameters
+from polyml.codegen.ir.from_isl import integer_expression
 from polyml.codegen.ir.program import CannotRunTogether, Program
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import ENTRY, emit
@@ -56,12 +57,12 @@ from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.schedule_cache import remembered
 from polyml.runtime.storage.size_classes import Alike, Sizes, alike
 from polyml.schedule.affine.distribution import divide, with_versions
+from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.compute import Scheduled
 from polyml.schedule.script import printer
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved, check_name, tree_of
 from polyml.schedule.script.schedule import NOTHING, OBJECTS, TEXT, Problem, Schedule
-from polyml.schedule.tiling.contraction import has_contraction
 from polyml.schedule.tree.loop_tree import loops, read, write
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from polyml.machines.roofline import Roofline
 from polyml.machines.units import shown
-from polyml.performance.roofline import Roofline
 from polyml.plot.svg import document
 from polyml.report.report import Report
 from polyml.tune.tiles.choose import Tiles

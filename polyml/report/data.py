@@ -8,9 +8,9 @@ from polyml.caches.analytic.footprints import Amount, Level
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
 from polyml.caches.simulator.trace import Reference
 from polyml.machines.descriptions import Figure
+from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses
-from polyml.performance.roofline import Roof, Roofline
 from polyml.report.report import FormReport, Report
 from polyml.report.text import reference_text, tiling
 

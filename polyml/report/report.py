@@ -18,13 +18,14 @@ from polyml.errors import ConfigError, PolymlValueError
 from polyml.machines.cache_spec import checked
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Cpu
+from polyml.machines.roofline import Roofline
 from polyml.model.core.call_interface import value
 from polyml.model.counting.io_lower_bound import LowerBound, lower_bound
 from polyml.model.counting.operation_counts import operations
 from polyml.performance.cache_misses import Misses, misses
 from polyml.performance.conflict_advice import Advice, advice
 from polyml.performance.ecm import Prediction, prediction
-from polyml.performance.roofline import Roofline, roofline
+from polyml.performance.roofline import roofline
 from polyml.performance.variants import Call, Form, forms, source_schedule
 from polyml.performance.vectorizability import Lanes, lanes
 from polyml.tune.tiles.choose import Tiles, tiles

@@ -10,12 +10,12 @@ from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Figure
+from polyml.machines.roofline import Roof, Roofline
 from polyml.machines.units import shown
 from polyml.model.core.printer import access_text
 from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses, Total
 from polyml.performance.ecm import Prediction
-from polyml.performance.roofline import Roof, Roofline
 from polyml.performance.variants import Form
 from polyml.report.report import FormReport, Report
 from polyml.tune.tiles.choose import Tiles

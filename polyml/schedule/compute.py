@@ -27,11 +27,12 @@ from polyml.schedule.affine.components import components as connected
 from polyml.schedule.affine.distribution import in_sequence
 from polyml.schedule.affine.scheduler import affine_schedule, components, in_source_order
 from polyml.schedule.affine.traffic_fusion import Setting
+from polyml.schedule.analysis.contraction_roles import has_contraction
 from polyml.schedule.analysis.traffic import Traffic, nests
 from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
 from polyml.schedule.tiling.blocked_factorization import cut as slabs_of
-from polyml.schedule.tiling.contraction import has_contraction, map_contractions
+from polyml.schedule.tiling.contraction import map_contractions
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks

@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyml.codegen.astgen.build import negate
 from polyml.codegen.ir.linexpr import (
     TRUE,
     Compare,
@@ -18,6 +17,7 @@ from polyml.codegen.ir.linexpr import (
     extremum,
     floor_div,
     modulo,
+    negate,
     var,
 )
 from tests.codegen.strategies import CONDITIONS, EXPRESSIONS, SMALL, SUBSTITUTIONS, VALUES

@@ -7,10 +7,10 @@ import pytest
 
 from polyml.machines import cpu
 from polyml.model.core.dependence import dependences
+from polyml.schedule.analysis.contraction_roles import contraction_roles, has_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.compute import compute
 from polyml.schedule.legality.check import check_legal, check_parallel
-from polyml.schedule.tiling.contraction import contraction_roles, has_contraction
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE
 from tests.codegen.samples import scop_of
 from tests.codegen.test_contractions import convolution_nchw, convolution_nhwc

@@ -15,21 +15,8 @@ from polyml.codegen.astgen.marks import Marked
 from polyml.codegen.astgen.scan import scan
 from polyml.codegen.astgen.tile_loops import apart
 from polyml.codegen.astgen.translation_validation import is_proved
-from polyml.codegen.ir.linexpr import (
-    TRUE,
-    Compare,
-    Condition,
-    Lin,
-    Logic,
-    choice,
-    conjunction,
-    const,
-    extremum,
-    floor_div,
-    modulo,
-    operands,
-    var,
-)
+from polyml.codegen.ir.from_isl import condition_of_ast, integer_of_ast
+from polyml.codegen.ir.linexpr import negate, operands
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, substitute, with_body
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
@@ -127,18 +114,6 @@ def _with_tile(node: Node, names: tuple[str, ...], inner: list[Node]) -> list[No
     return [with_body(node, tuple(n for child in node.body for n in _with_tile(child, names, inner)))]
 
 
-def integer_expression(value: isl.PwAff) -> Lin:
-    """[N, i] -> { [(e)] } as an expression of its parameters."""
-    build_ = isl.AstBuild.from_context(isl.Set.universe(value.get_domain_space().params()))
-    return _integer(build_.expr_from_pw_aff(value))
-
-
-def condition_expression(condition: isl.Set, context: isl.Set) -> Condition:
-    """{ : ... } as an expression of the names of its parameters."""
-    context = context.align_params(condition.get_space())
-    return _condition(isl.AstBuild.from_context(context).expr_from_set(condition.align_params(context.get_space())))
-
-
 def _nodes(node: isl.AstNode, role: Marked) -> list[Node]:
     kind = node.get_type()
     if kind == isl.ast_node_type.block:
@@ -147,7 +122,7 @@ def _nodes(node: isl.AstNode, role: Marked) -> list[Node]:
     if kind == isl.ast_node_type.mark:
         return _nodes(node.mark_get_node(), role.under(node.mark_get_id().get_name()))
     if kind == isl.ast_node_type.if_:
-        condition = _condition(node.if_get_cond())
+        condition = condition_of_ast(node.if_get_cond())
         then = Guard(condition, tuple(_nodes(node.if_get_then_node(), role)))
         if not node.if_has_else_node():
             return [then]
@@ -156,80 +131,19 @@ def _nodes(node: isl.AstNode, role: Marked) -> list[Node]:
         return _loop(node, role)
     expr = node.user_get_expr()
     name = expr.get_op_arg(0).get_id().get_name()
-    return [Instance(name, tuple(_integer(expr.get_op_arg(i)) for i in range(1, expr.get_op_n_arg())))]
+    return [Instance(name, tuple(integer_of_ast(expr.get_op_arg(i)) for i in range(1, expr.get_op_n_arg())))]
 
 
 def _loop(node: isl.AstNode, role: Marked) -> list[Node]:
     name = node.for_get_iterator().get_id().get_name()
-    start = _integer(node.for_get_init())
+    start = integer_of_ast(node.for_get_init())
     body = tuple(_nodes(node.for_get_body(), role.inside()))
     if node.for_is_degenerate():
         return [substitute(n, {name: start}) for n in body]
     bound = node.for_get_cond()
-    limit = _integer(bound.get_op_arg(1))
+    limit = integer_of_ast(bound.get_op_arg(1))
     if bound.get_op_type() == _OP.lt:
         limit = limit - 1
     step = node.for_get_inc().get_val().to_python()
     lower, upper = operands("max", start), operands("min", limit)
     return [Loop(name, lower, upper, step, body, role.parallel, role.role, partial=role.partial, name=role.name, asked=role.asked)]
-
-
-def _integer(expr: isl.AstExpr) -> Lin:
-    kind = expr.get_type()
-    if kind == isl.ast_expr_type.int:
-        return const(expr.get_val().to_python())
-    if kind == isl.ast_expr_type.id:
-        return var(expr.get_id().get_name())
-    op = expr.get_op_type()
-    if op in (_OP.cond, _OP.select):
-        return choice(_condition(expr.get_op_arg(0)), _integer(expr.get_op_arg(1)), _integer(expr.get_op_arg(2)))
-    args = [_integer(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())]
-    if op == _OP.add:
-        return args[0] + args[1]
-    if op == _OP.sub:
-        return args[0] - args[1]
-    if op == _OP.minus:
-        return args[0] * -1
-    if op == _OP.mul:
-        return args[1] * args[0].const if args[0].is_const else args[0] * args[1].const
-    if op in (_OP.min, _OP.max):
-        return extremum("min" if op == _OP.min else "max", args)
-    if op in (_OP.fdiv_q, _OP.pdiv_q, _OP.div):
-        return floor_div(args[0], args[1].const)
-    if op in (_OP.pdiv_r, _OP.zdiv_r):  # zdiv_r is only compared with zero
-        return modulo(args[0], args[1].const)
-    raise ValueError(f"isl expression {expr.to_C_str()} is not an integer expression")
-
-
-def _condition(expr: isl.AstExpr) -> Condition:
-    if expr.get_type() == isl.ast_expr_type.int:
-        return TRUE if expr.get_val().to_python() else Logic("or", ())
-    op = expr.get_op_type()
-    if op in (_OP.and_, _OP.and_then):
-        return conjunction(_condition(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg()))
-    if op in (_OP.or_, _OP.or_else):
-        return Logic("or", tuple(_condition(expr.get_op_arg(i)) for i in range(expr.get_op_n_arg())))
-    if op in (_OP.cond, _OP.select):
-        test = _condition(expr.get_op_arg(0))
-        then, orelse = _condition(expr.get_op_arg(1)), _condition(expr.get_op_arg(2))
-        return Logic("or", (conjunction([test, then]), conjunction([negate(test), orelse])))
-    left, right = _integer(expr.get_op_arg(0)), _integer(expr.get_op_arg(1))
-    if op == _OP.eq:
-        return Compare("==", left - right)
-    if op == _OP.ge:
-        return Compare(">=", left - right)
-    if op == _OP.le:
-        return Compare(">=", right - left)
-    if op == _OP.gt:
-        return Compare(">=", left - right - 1)
-    if op == _OP.lt:
-        return Compare(">=", right - left - 1)
-    raise ValueError(f"isl expression {expr.to_C_str()} is not a condition")
-
-
-def negate(condition: Condition) -> Condition:
-    if isinstance(condition, Logic):
-        return Logic("or" if condition.op == "and" else "and", tuple(negate(p) for p in condition.parts))
-    if condition.op == ">=":
-        return Compare(">=", condition.expr * -1 - 1)
-    return Logic("or", (Compare(">=", condition.expr - 1), Compare(">=", condition.expr * -1 - 1)))

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from polyml.codegen.astgen.build import integer_expression
 from polyml.codegen.ir.accesses import as_parameters
+from polyml.codegen.ir.from_isl import integer_expression
 from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.ir.program import Program
 from polyml.frontend.syntax import ArrayType

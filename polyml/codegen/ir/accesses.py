@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import islpy as isl
 
-from polyml.codegen.astgen.build import condition_expression, integer_expression
+from polyml.codegen.ir.from_isl import condition_expression, integer_expression
 from polyml.codegen.ir.linexpr import Condition, Lin
 from polyml.model.core.scop import Access, Statement
 

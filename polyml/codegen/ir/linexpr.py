@@ -318,3 +318,11 @@ def conjunction(parts: Iterable[Condition]) -> Condition:
     for p in parts:
         flat.extend(p.parts if isinstance(p, Logic) and p.op == "and" else [p])
     return flat[0] if len(flat) == 1 else Logic("and", tuple(flat))
+
+
+def negate(condition: Condition) -> Condition:
+    if isinstance(condition, Logic):
+        return Logic("or" if condition.op == "and" else "and", tuple(negate(p) for p in condition.parts))
+    if condition.op == ">=":
+        return Compare(">=", condition.expr * -1 - 1)
+    return Logic("or", (Compare(">=", condition.expr - 1), Compare(">=", condition.expr * -1 - 1)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from polyml.codegen.analysis.instruction_costs import MOST_APART
 from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.llvm.arithmetic import Val, memory_type, name_suffix, vector_type
-from polyml.codegen.llvm.registers import MOST_APART, Place
+from polyml.codegen.llvm.registers import Place
 from polyml.codegen.llvm.statements import Copy
 from polyml.dtypes import I64, DType
 from polyml.model.core.scop import Gather

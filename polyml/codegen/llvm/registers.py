@@ -8,8 +8,6 @@ from functools import cached_property
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.llvm.arithmetic import Val
 
-MOST_APART = 4  # elements that lanes are apart in a row of memory for which the row is loaded whole
-
 
 @dataclass(frozen=True)
 class Place:

@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyml.codegen.analysis.loop_nest import chain_of
-from polyml.codegen.astgen.build import negate
-from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction
+from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction, negate
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, loops, with_body
 from polyml.errors import ScheduleError
 

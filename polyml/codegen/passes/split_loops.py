@@ -17,7 +17,7 @@ from itertools import filterfalse
 import islpy as isl
 
 from polyml import polyhedra
-from polyml.codegen.astgen.build import integer_expression
+from polyml.codegen.ir.from_isl import integer_expression
 from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, with_body
 from polyml.model.core.reductions import Reduction

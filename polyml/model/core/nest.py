@@ -21,6 +21,8 @@ from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResul
 from polyml.model.core.scop import Gather, Role, ScalarArg
 from polyml.source import Loc
 
+QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
+
 
 @dataclass(frozen=True)
 class Integer:

@@ -13,7 +13,6 @@ _COEFFICIENT_LIMIT, _CONSTANT_LIMIT = 2**20, 2**53
 _DEPTH_LIMIT = 5
 QUOTIENTS, CHOICES = 6, 6  # of one expression: isl's time doubles with each, and is minutes at three times as many
 CONDITIONS = 24  # of one kernel that have more quotients around, each of which is stored
-QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
 
 
 def is_exact(dtype: DType) -> bool:

@@ -15,6 +15,7 @@ from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
 from polyml.model.core.identifiers import Names
 from polyml.model.core.nest import (
+    QUOTIENTS_AROUND,
     ArrayInfo,
     Assign,
     Guard,
@@ -30,17 +31,7 @@ from polyml.model.core.nest import (
     with_children,
 )
 from polyml.model.core.scop import Gather, Role, ScalarArg
-from polyml.model.lowering.affine_folding import (
-    CHOICES,
-    CONDITIONS,
-    QUOTIENTS,
-    QUOTIENTS_AROUND,
-    folded,
-    formula_choice,
-    is_exact,
-    is_small,
-    known,
-)
+from polyml.model.lowering.affine_folding import CHOICES, CONDITIONS, QUOTIENTS, folded, formula_choice, is_exact, is_small, known
 from polyml.model.lowering.complex_parts import parts_of
 from polyml.model.lowering.half_arithmetic import widened
 from polyml.model.lowering.if_conversion import flag, joined, leading_truths, select

@@ -11,8 +11,7 @@ from polyml.dtypes import PYINT, DType
 from polyml.frontend import syntax
 from polyml.model.core import affine as af
 from polyml.model.core.affine import Compare, Formula
-from polyml.model.core.nest import Integer, Truth, Value, children, subvalues, with_children
-from polyml.model.lowering.affine_folding import QUOTIENTS_AROUND
+from polyml.model.core.nest import QUOTIENTS_AROUND, Integer, Truth, Value, children, subvalues, with_children
 
 _PIECES_LIMIT = 16  # beyond it, or beyond QUOTIENTS_AROUND, a condition becomes part of the value
 

@@ -14,9 +14,9 @@ from polyml.codegen.ir.array_layout import placed_whole
 from polyml.errors import IllegalSchedule
 from polyml.gpu.launch_model import Kernel, Launches, choose
 from polyml.machines.descriptions import Gpu
+from polyml.machines.roofline import Roof, Roofline
 from polyml.model.core.call_interface import value
 from polyml.model.counting.operation_counts import operations
-from polyml.performance.roofline import Roof, Roofline
 from polyml.performance.variants import Call, source_schedule
 from polyml.polyhedra import BudgetExceeded
 from polyml.schedule.affine.fusion import fuse

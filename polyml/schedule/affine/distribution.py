@@ -19,9 +19,9 @@ from polyml.model.core.scop import Scop, Statement
 from polyml.model.scop_passes.index_set_splitting import freeing, piece_names, split
 from polyml.model.scop_passes.node_splitting import keep
 from polyml.schedule.affine.scheduler import components
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import iterators_of
 from polyml.schedule.legality.check import is_legal
-from polyml.schedule.tiling.contraction import may_be_contraction
 from polyml.schedule.tree.bands import NODE, band_of
 
 

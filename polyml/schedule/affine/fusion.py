@@ -18,9 +18,9 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.loop_roles import LoopRole, has_reuse, loop_role
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
-from polyml.schedule.tiling.contraction import may_be_contraction
 from polyml.schedule.tree.bands import members_of, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 

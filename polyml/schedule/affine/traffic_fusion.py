@@ -27,10 +27,10 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction, relaxed
 from polyml.model.core.scop import Scop
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, iterators_of, moves
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.legality.check import only_updated
-from polyml.schedule.tiling.contraction import may_be_contraction
 from polyml.schedule.tree.bands import POINT, TILE, members_of, parallel_mark, together
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 

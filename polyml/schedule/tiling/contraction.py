@@ -25,6 +25,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Access, Scop, Statement
+from polyml.schedule.analysis.contraction_roles import contraction_roles
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.analysis.strides import accesses, goes_to_neighbours, is_same_element, moves
 from polyml.schedule.legality.check import is_legal, is_parallel, refusal
@@ -108,16 +109,6 @@ class _Tried:
     notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     found: frozenset[str] = frozenset()
-
-
-def has_contraction(scop: Scop) -> bool:
-    """Whether some statement may be one: a choice of tiles by sizes."""
-    return any(map(may_be_contraction, scop.statements.values()))
-
-
-def may_be_contraction(statement: Statement) -> bool:
-    """Whether all the statement's loops together make one."""
-    return len(statement.iterators) >= 3 and contraction_roles(statement, statement.iterators) is not None
 
 
 @dataclass(frozen=True)
@@ -447,35 +438,6 @@ def _in_one_block(found: Contraction, made: Blocks) -> bool:
     """Whether no loop over tiles goes along the depth."""
     depth = {a.name for a in found.axes if a.role is LoopRole.DEPTH}
     return not any(name in depth for name, _ in (*made.outer, *made.inner))
-
-
-def contraction_roles(statement: Statement, free: Sequence[str], panel: str | None = None) -> dict[str, LoopRole] | None:
-    """What each of the loops is for the accesses; None where they make no contraction. panel: another loop than the one that
-    moves along the rows of the result.
-    """
-    write = statement.write
-    along = {it: [statement.iterators.index(it)] for it in free}
-    panels = [it for it in free if goes_to_neighbours(write, along[it]) and not moves(write, along[it], slice(0, -1))]
-    if len(panels) != 1:
-        return None
-    panel = panel or panels[0]
-    operands = [a for a in statement.reads if a.subscripts and not is_same_element(a, write)]
-    beside = [a for a in operands if moves(a, along[panel])]
-    across = [a for a in operands if a not in beside]
-    if not beside or not across:
-        return None
-
-    def role(it: str) -> LoopRole:
-        if it == panel:
-            return LoopRole.PANEL
-        if not moves(write, along[it]):
-            return LoopRole.DEPTH
-        if not any(moves(a, along[it]) for a in beside):
-            return LoopRole.ROWS
-        return LoopRole.BATCH if any(moves(a, along[it]) for a in across) else LoopRole.COLUMNS
-
-    roles = {it: role(it) for it in free}
-    return roles if {LoopRole.ROWS, LoopRole.DEPTH} <= set(roles.values()) else None
 
 
 def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:

@@ -21,9 +21,9 @@ from polyml import polyhedra
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Role, Scop, Statement
+from polyml.schedule.analysis.contraction_roles import may_be_contraction
 from polyml.schedule.analysis.strides import accesses, iterators_of
 from polyml.schedule.analysis.traffic import Traffic
-from polyml.schedule.tiling.contraction import may_be_contraction
 from polyml.schedule.tree.bands import PARALLEL, POINT, TILE, members_of
 from polyml.schedule.tree.text import Tree, parse_tree, print_tree
 

@@ -5,10 +5,10 @@ Plain numbers take the same way, so that lanes change no bit.
 
 from __future__ import annotations
 
+from polyml.codegen.analysis.instruction_costs import EASY_POWERS
 from polyml.codegen.llvm.arithmetic import Arithmetic, Val
 from polyml.codegen.llvm.elementary import exponential, inverse_trigonometric, logarithmic, powers, trigonometric
 from polyml.codegen.llvm.elementary.double_word import Steps
-from polyml.codegen.llvm.elementary.powers import EASY_POWERS
 
 __all__ = ["EASY_POWERS", "FUNCTIONS", "OPERATIONS", "function"]
 
@@ -20,12 +20,6 @@ FUNCTIONS = {
     "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
     "arcsin": inverse_trigonometric.arcsin, "arccos": inverse_trigonometric.arccos, "arctan": inverse_trigonometric.arctan, "arctan2": inverse_trigonometric.arctan2,
     "pow": powers.power, "hypot": powers.hypot, "cbrt": powers.cbrt,
-}  # fmt: skip
-OPERATIONS = {  # simple instructions, a division as eight
-    "exp": 34.0, "exp2": 34.0, "expm1": 44.0, "sinh": 54.0, "cosh": 51.0, "tanh": 46.0,
-    "log": 38.0, "log2": 40.0, "log10": 41.0, "log1p": 58.0, "arcsinh": 82.0, "arccosh": 88.0, "arctanh": 54.0,
-    "sin": 52.0, "cos": 52.0, "tan": 72.0, "arcsin": 48.0, "arccos": 52.0, "arctan": 58.0, "arctan2": 80.0,
-    "pow": 106.0, "hypot": 40.0, "cbrt": 35.0,
 }  # fmt: skip
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 
+from polyml.codegen.analysis.instruction_costs import EASY_POWERS
 from polyml.codegen.llvm.arithmetic import Val, literal
 from polyml.codegen.llvm.elementary.double_word import Steps
 from polyml.codegen.llvm.elementary.logarithmic import split
 from polyml.dtypes import F64
-
-EASY_POWERS = (2, 3, -1, 0.5)
 
 _THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))
 _TWICE_PER_LN2 = (float.fromhex("0x1.71547652b82fep+1"), float.fromhex("0x1.777d0ffda0d24p-55"))

@@ -25,10 +25,9 @@ from polyml import polyhedra
 from polyml.codegen.analysis.access_boxes import Box, begins_on_step, box, lower_outside, moving_names, tile_of
 from polyml.codegen.analysis.access_conflicts import Around, ConflictTest
 from polyml.codegen.analysis.cost_model import middle_values, trips
-from polyml.codegen.astgen.build import negate
 from polyml.codegen.ir.abi import SlotMap
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction, const, floor_div, var
+from polyml.codegen.ir.linexpr import Compare, Condition, Lin, conjunction, const, floor_div, negate, var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, Program, Window, loops, with_body, with_paths
 from polyml.codegen.passes.packing.operands import alone, replaced, with_numbers_in
 from polyml.errors import ScheduleError

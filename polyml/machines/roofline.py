@@ -1,0 +1,55 @@
+"""The roofline of a form as a value: the roofs of operations and of bytes, and which of them bounds it (Williams, Waterman and Patterson,
+"Roofline: an insightful visual performance model for multicore architectures", CACM 2009).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyml.machines.descriptions import Figure
+
+
+@dataclass(frozen=True)
+class Roof:
+    """place: "f64" and other types of operations, or where bytes come from: "L2", ..., "memory". amount: operations, or bytes that
+    are fetched from there and written to it. rate: per second, None: not known. lanes: what part of the vectors' lanes the
+    operations use.
+    """
+
+    place: str
+    amount: int
+    rate: Figure | None
+    seconds: float | None
+    lanes: float = 1.0
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """operations: of all types. work: their roofs; traffic: those of bytes, nearest first."""
+
+    operations: int
+    work: tuple[Roof, ...]
+    traffic: tuple[Roof, ...]
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that the highest roof leaves; None where a rate is not known."""
+        work = [roof.seconds for roof in self.work]
+        moved = [roof.seconds for roof in self.traffic]
+        if None in (*work, *moved):
+            return None
+        return max([sum(work), *moved])
+
+    @property
+    def bound(self) -> str:
+        """The place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
+        if self.seconds is None:
+            return ""
+        slowest = max(self.traffic, key=lambda roof: roof.seconds, default=None)
+        is_moved = slowest is not None and slowest.seconds > sum(roof.seconds for roof in self.work)
+        return slowest.place if is_moved else "operations"
+
+    def intensity(self, place: str) -> float | None:
+        """Operations per byte moved; None where none is."""
+        moved = next((roof.amount for roof in self.traffic if roof.place == place), 0)
+        return self.operations / moved if moved else None
