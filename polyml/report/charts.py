@@ -9,7 +9,7 @@ from html import escape
 from polyml.machines.roofline import Roofline
 from polyml.machines.units import shown
 from polyml.plot.svg import document
-from polyml.report.report import Report
+from polyml.report.values import ReportValues
 from polyml.tune.tiles.choose import Tiles
 
 WIDTH, HEIGHT = 640, 400
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 150, 20, 46
 COLOURS = ("#0b6e99", "#c4551d", "#3b7d3b", "#7d3b7d")
 
 
-def roofline_svg(report: Report) -> str:
+def roofline_svg(report: ReportValues) -> str:
     """Of each form."""
     return rooflines_svg([(each.form.name, each.roofline) for each in report.forms if each.roofline is not None])
 
@@ -47,7 +47,7 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
     return document(parts, WIDTH, HEIGHT)
 
 
-def tiles_svg(report: Report) -> str:
+def tiles_svg(report: ReportValues) -> str:
     """Misses per instance over the lines of a tile, in logarithmic scales: for each level the least estimate of all tiles of about
     that many lines as a curve, the simulated tiles as dots. "" where there are no tiles.
     """

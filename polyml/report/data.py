@@ -11,13 +11,13 @@ from polyml.machines.descriptions import Figure
 from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses
-from polyml.report.report import FormReport, Report
 from polyml.report.text import reference_text, tiling
+from polyml.report.values import FormReport, ReportValues
 
 VERSION = 1
 
 
-def data(report: Report) -> dict[str, object]:
+def data(report: ReportValues) -> dict[str, object]:
     return {
         "version": VERSION,
         "target": "cpu",
@@ -42,7 +42,7 @@ def data(report: Report) -> dict[str, object]:
     }
 
 
-def _level(report: Report, level: Level) -> dict[str, object]:
+def _level(report: ReportValues, level: Level) -> dict[str, object]:
     return {
         "loops": list(level.loops),
         "seconds": level.seconds,
@@ -62,14 +62,14 @@ def _amount(amount: Amount) -> dict[str, object]:
     return {"formula": amount.text(), "value": amount.value, "accuracy": amount.accuracy, "assumes": amount.assumes}
 
 
-def _bound(report: Report) -> dict[str, object]:
+def _bound(report: ReportValues) -> dict[str, object]:
     size = max(array.element.size_bytes for array in report.forms[0].form.scop.arrays.values())
     elements = [level.size_bytes // size for level in report.levels]
     totals = [report.bound.total(report.sizes, each) for each in elements]
     return {"formula": report.bound.text(), "elements": elements, "totals": totals, "accuracy": "a bound: no order moves less"}
 
 
-def _reuse(report: Report, reuses: Reuses) -> dict[str, object]:
+def _reuse(report: ReportValues, reuses: Reuses) -> dict[str, object]:
     form = report.forms[0].form
     return {
         "engine": "distances of reuse",
@@ -98,7 +98,7 @@ def _reuse_class(each: ReuseClass) -> dict[str, object]:
     return {**found, "distance": distance, "hits": list(each.hits)}
 
 
-def _tiles(report: Report) -> dict[str, object]:
+def _tiles(report: ReportValues) -> dict[str, object]:
     found = report.tiles
     return {
         "loops": list(found.loops),

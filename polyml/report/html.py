@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from polyml.report.report import Report
 from polyml.report.text import Table, parts
+from polyml.report.values import ReportValues
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
 
 
-def html(report: Report) -> str:
+def html(report: ReportValues) -> str:
     return page(parts(report), *report.pictures().values())
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from polyml.caches.analytic.footprints import Level, footprints
+from polyml.caches.analytic.footprints import footprints
 from polyml.caches.analytic.reuse_classes import Reuses, reuse
 from polyml.caches.analytic.set_conflicts import walks
 from polyml.caches.simulator.simulate import Counts
@@ -18,17 +18,17 @@ from polyml.errors import ConfigError, PolymlValueError
 from polyml.machines.cache_spec import checked
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Cpu
-from polyml.machines.roofline import Roofline
 from polyml.model.core.call_interface import value
 from polyml.model.counting.io_lower_bound import LowerBound, lower_bound
 from polyml.model.counting.operation_counts import operations
 from polyml.performance.cache_misses import Misses, misses
 from polyml.performance.conflict_advice import Advice, advice
-from polyml.performance.ecm import Prediction, prediction
+from polyml.performance.ecm import prediction
 from polyml.performance.roofline import roofline
 from polyml.performance.variants import Call, Form, forms, source_schedule
-from polyml.performance.vectorizability import Lanes, lanes
-from polyml.tune.tiles.choose import Tiles, tiles
+from polyml.performance.vectorizability import lanes
+from polyml.report.values import FormReport, ReportValues
+from polyml.tune.tiles.choose import tiles
 from polyml.tune.tiles.search import Rates
 
 REUSE_SECONDS = 0.5  # to look for reuse
@@ -36,41 +36,8 @@ TILE_SECONDS = 1.0  # and for tiles
 
 
 @dataclass(frozen=True)
-class FormReport:
-    """problem: why nothing is known of its misses, "" where it is. prediction: None where rates are not known.
-    excess: per level, the bytes fetched into it, in times the least that any order of the instances fetches.
-    """
-
-    form: Form
-    misses: Misses | None
-    roofline: Roofline | None
-    prediction: Prediction | None
-    problem: str = ""
-    excess: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Report:
-    """sizes: of the kernel's parameters. levels: the caches. operations: by type. footprints: of the source's loops. bound: on what
-    any order moves. reuses, lanes, advice, tiles: of the source's loops; reuses None where data decide what is used. seconds: what
-    all of it took.
-    """
-
-    kernel: str
-    where: str
-    sizes: Mapping[str, int]
-    machine: Cpu
-    levels: tuple[CacheLevel, ...]
-    threads: int
-    operations: Mapping[str, int]
-    footprints: tuple[Level, ...]
-    bound: LowerBound
-    reuses: Reuses | None
-    lanes: tuple[Lanes, ...]
-    advice: tuple[Advice, ...]
-    tiles: Tiles
-    forms: tuple[FormReport, ...]
-    seconds: float = field(compare=False)
+class Report(ReportValues):
+    """A report that prints, draws and writes itself."""
 
     def __str__(self) -> str:
         from polyml.report.text import text

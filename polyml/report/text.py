@@ -17,7 +17,7 @@ from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses, Total
 from polyml.performance.ecm import Prediction
 from polyml.performance.variants import Form
-from polyml.report.report import FormReport, Report
+from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import Tiles
 from polyml.tune.tiles.estimates import Candidate
 
@@ -45,7 +45,7 @@ class Table:
         return ["  ".join(cell(number, text) for number, text in enumerate(line)).rstrip() for line in every]
 
 
-def text(report: Report) -> str:
+def text(report: ReportValues) -> str:
     return lines(parts(report))
 
 
@@ -54,7 +54,7 @@ def lines(parts: Iterable[str | Table]) -> str:
     return "\n".join(line for each in found for line in each).rstrip()
 
 
-def parts(report: Report) -> Iterator[str | Table]:
+def parts(report: ReportValues) -> Iterator[str | Table]:
     """Lines and tables, in order."""
     sizes = ", ".join(f"{name} = {value}" for name, value in report.sizes.items())
     yield report.where
@@ -83,7 +83,7 @@ def _geometry(level: CacheLevel) -> str:
     return f"{shown(level.size_bytes, 'size')}, {ways}, lines of {level.line_bytes} bytes, {', '.join(words)}"
 
 
-def _footprints(report: Report) -> Iterator[str | Table]:
+def _footprints(report: ReportValues) -> Iterator[str | Table]:
     yield "── footprints of the source's loops ".ljust(WIDTH, "─")
     rows = []
     for level in report.footprints:
@@ -102,7 +102,7 @@ def _footprints(report: Report) -> Iterator[str | Table]:
     yield ""
 
 
-def _reuse(report: Report) -> Iterator[str | Table]:
+def _reuse(report: ReportValues) -> Iterator[str | Table]:
     if report.reuses is None:
         return
     yield "── reuse in the source's loops ".ljust(WIDTH, "─")
@@ -124,7 +124,7 @@ def _reuse(report: Report) -> Iterator[str | Table]:
     yield ""
 
 
-def _lanes(report: Report) -> Iterator[str | Table]:
+def _lanes(report: ReportValues) -> Iterator[str | Table]:
     yield "── lanes in the source's loops ".ljust(WIDTH, "─")
     rows = []
     for each in report.lanes:
@@ -143,13 +143,13 @@ def _percent(share: float | None) -> str:
     return "?" if share is None else f"{share:.3g}x" if share >= 10 else f"{share:.1%}"
 
 
-def _amount(report: Report, amount: Amount) -> str:
+def _amount(report: ReportValues, amount: Amount) -> str:
     value = "?" if amount.value is None else f"{amount.value:,}"
     formula = amount.text(report.sizes)
     return value if formula.partition(" where ")[0] == str(amount.value) else f"{formula} = {value}"
 
 
-def _tiles(report: Report) -> Iterator[str | Table]:
+def _tiles(report: ReportValues) -> Iterator[str | Table]:
     found = report.tiles
     yield "── tiles of the source's loops ".ljust(WIDTH, "─")
     if found.best is None:
@@ -174,7 +174,7 @@ def _tiles(report: Report) -> Iterator[str | Table]:
     yield f"  {tiling(found, found.chosen.sizes)}"
 
 
-def _misses(report: Report, each: Candidate) -> list[str]:
+def _misses(report: ReportValues, each: Candidate) -> list[str]:
     return ["?"] * len(report.levels) if each.misses is None else [f"{misses:.3g}" for misses in each.misses]
 
 
@@ -188,7 +188,7 @@ def tiling(found: Tiles, sizes: Sequence[int]) -> str:
     return f'k.schedule("source", ...){"".join(steps)}'
 
 
-def _form(report: Report, each: FormReport) -> Iterator[str | Table]:
+def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
     yield f"── {_title(each.form)} ".ljust(WIDTH, "─")
     if each.misses is None:
         yield each.problem

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.systolic.report.comparison import Agreement, agreement, values
+from polyml.systolic.report.comparison import agreement, values
 from polyml.systolic.report.comparison_text import agreement_text
+from polyml.systolic.report.comparison_values import Agreement
 from polyml.systolic.report.rounding_bound import NoBound
 from tests.schedule.systolic import matmul
 

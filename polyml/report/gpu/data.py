@@ -8,11 +8,11 @@ from polyml.gpu.coalescing import Requests
 from polyml.gpu.launch_model import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.report.data import VERSION, roofline_data
-from polyml.report.gpu.report import Form, GpuReport
 from polyml.report.gpu.text import padding_advice
+from polyml.report.gpu.values import Form, GpuReportValues
 
 
-def data(report: GpuReport) -> dict[str, object]:
+def data(report: GpuReportValues) -> dict[str, object]:
     return {
         "version": VERSION,
         "target": "cuda",

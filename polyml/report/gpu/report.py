@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -14,11 +14,11 @@ from polyml.codegen.ir.array_layout import placed_whole
 from polyml.errors import IllegalSchedule
 from polyml.gpu.launch_model import Kernel, Launches, choose
 from polyml.machines.descriptions import Gpu
-from polyml.machines.roofline import Roof, Roofline
 from polyml.model.core.call_interface import value
 from polyml.model.counting.operation_counts import operations
 from polyml.performance.variants import Call, source_schedule
 from polyml.polyhedra import BudgetExceeded
+from polyml.report.gpu.values import Form, GpuReportValues
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.gpu.mapping import Nest, check_block, nests
@@ -30,55 +30,8 @@ OPERATIONS = 5_000_000  # isl operations for the nests of a form
 
 
 @dataclass(frozen=True)
-class Form:
-    """name: "source" or "polyml". launches: in order. problem: why there are none, "" where there are. notes: what was decided.
-    is_source: whether they are those of the source's order.
-    """
-
-    name: str
-    launches: tuple[Launches, ...]
-    problem: str = ""
-    notes: tuple[str, ...] = ()
-    is_source: bool = False
-
-    @property
-    def seconds(self) -> float | None:
-        """Of all launches, one after the other, without the time that a launch itself takes."""
-        times = [each.roofline.seconds for each in self.launches]
-        return None if None in times or self.problem else sum(times)
-
-    @property
-    def roofline(self) -> Roofline:
-        """Of all launches together."""
-        each = [launches.roofline for launches in self.launches]
-        return Roofline(sum(found.operations for found in each), _summed(f.work for f in each), _summed(f.traffic for f in each))
-
-
-def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
-    """By place."""
-    found: dict[str, Roof] = {}
-    for roof in (roof for roofs in each for roof in roofs):
-        if roof.place in found:
-            other = found[roof.place]
-            seconds = None if None in (roof.seconds, other.seconds) else roof.seconds + other.seconds
-            roof = Roof(roof.place, roof.amount + other.amount, roof.rate, seconds, min(roof.lanes, other.lanes))
-        found[roof.place] = roof
-    return tuple(found.values())
-
-
-@dataclass(frozen=True)
-class GpuReport:
-    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took.
-    """
-
-    kernel: str
-    where: str
-    sizes: Mapping[str, int]
-    machine: Gpu
-    block: tuple[int, ...]
-    operations: Mapping[str, int]
-    forms: tuple[Form, ...]
-    seconds: float = field(compare=False)
+class GpuReport(GpuReportValues):
+    """A report that prints, draws and writes itself."""
 
     def __str__(self) -> str:
         from polyml.report.gpu.text import text

@@ -8,19 +8,19 @@ from polyml.gpu import bank_conflicts
 from polyml.gpu.launch_model import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
-from polyml.report.gpu.report import Form, GpuReport
+from polyml.report.gpu.values import Form, GpuReportValues
 from polyml.report.text import WIDTH, Table, roofline_table, time_text
 
 AXES = "xyz"
 TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
 
 
-def text(report: GpuReport) -> str:
+def text(report: GpuReportValues) -> str:
     lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
     return "\n".join(line for each in lines for line in each).rstrip()
 
 
-def parts(report: GpuReport) -> Iterator[str | Table]:
+def parts(report: GpuReportValues) -> Iterator[str | Table]:
     """Lines and tables, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import prod
 
 import numpy as np
 
@@ -24,73 +23,18 @@ from polyml.systolic.program.interface import Between
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.recurrences.recurrence import nests
 from polyml.systolic.report import rounding_bound as rounding
+from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.entry_checks import checked
 from polyml.systolic.report.report import SystolicReport, report
 from polyml.systolic.report.rounding_bound import NoBound
-from polyml.systolic.simulate import ENGINES, Run, Simulation, simulate
+from polyml.systolic.simulate import ENGINES, Simulation, simulate
 
 MOST_UNITS, MOST_CYCLES = 2**24, 2**28
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """error: largest |difference| of all results. ratio: the largest share of the rounding bound that one takes, at most 1 where
-    values agree; inf where they may not differ, or no bound is known. output: the result in which that is. reason: why there is
-    no bound. types: what is there in place of what, where these differ.
-    """
-
-    error: float
-    ratio: float
-    output: str = ""
-    reason: str = ""
-    types: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return self.ratio <= 1.0
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One simulated call. listings: of each run's first fold, where they are asked for."""
-
-    simulation: Simulation
-    agreement: Agreement
-    listings: tuple[str, ...] = ()
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        return self.simulation.runs
-
-    @property
-    def cycles(self) -> int:
-        return sum(run.cycles for run in self.runs)
-
-    @property
-    def instances(self) -> int:
-        return sum(run.plan.recurrence.instances for run in self.runs)
-
-    @property
-    def seconds(self) -> float:
-        return sum(run.seconds for run in self.runs)
-
-
-@dataclass(frozen=True)
-class SimulationReport:
-    """trials: with the mappings of the report, one after another. trace: whether the units at work are shown."""
-
-    report: SystolicReport
-    engine: str
-    trials: tuple[Trial, ...]
-    trace: bool = False
-
-    @property
-    def ok(self) -> bool:
-        return all(trial.agreement.ok for trial in self.trials)
-
-    def utilisation(self, trial: Trial) -> float:
-        """Instances over what all units could run in these cycles."""
-        return trial.instances / (prod(self.report.shape) * trial.cycles) if trial.cycles else 0.0
+class SimulationReport(SimulationReportValues):
+    """A report that prints and writes itself."""
 
     def __str__(self) -> str:
         from polyml.systolic.report.comparison_text import text

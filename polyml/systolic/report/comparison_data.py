@@ -9,14 +9,14 @@ from math import inf
 from polyml.systolic.folding.folds import stays
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import classical, entries
-from polyml.systolic.report.comparison import SimulationReport, Trial
+from polyml.systolic.report.comparison_values import SimulationReportValues, Trial
 from polyml.systolic.report.data import asked
 from polyml.systolic.simulate import Run
 
 VERSION = 1
 
 
-def data(found: SimulationReport) -> dict[str, object]:
+def data(found: SimulationReportValues) -> dict[str, object]:
     return {
         "version": VERSION,
         **asked(found.report),
@@ -26,7 +26,7 @@ def data(found: SimulationReport) -> dict[str, object]:
     }
 
 
-def _trial(found: SimulationReport, trial: Trial) -> dict[str, object]:
+def _trial(found: SimulationReportValues, trial: Trial) -> dict[str, object]:
     agreement = {name: value if value != inf else None for name, value in asdict(trial.agreement).items()}  # JSON has no infinity
     return {
         "cycles": trial.cycles,

@@ -10,7 +10,7 @@ import numpy as np
 from polyml.report.html import page
 from polyml.report.text import WIDTH, Table, lines, time_text
 from polyml.systolic.mapping.dataflows import Plan, entries
-from polyml.systolic.report.comparison import Agreement, SimulationReport, Trial
+from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.text import heading, mapping_text, moves_text, name_text
 from polyml.systolic.simulate import Run
 
@@ -18,15 +18,15 @@ COLUMNS = 72  # of a picture
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def text(found: SimulationReport) -> str:
+def text(found: SimulationReportValues) -> str:
     return lines(parts(found))
 
 
-def html(found: SimulationReport) -> str:
+def html(found: SimulationReportValues) -> str:
     return page(parts(found))
 
 
-def parts(found: SimulationReport) -> Iterator[str | Table]:
+def parts(found: SimulationReportValues) -> Iterator[str | Table]:
     report = found.report
     machine = f" of {report.machine.name}" if report.machine else ""
     yield report.where
@@ -107,7 +107,7 @@ def picture(active: Sequence[int], units: int) -> Iterator[str]:
     yield f"  0{f'{len(counts) - 1:,}'.rjust(columns - 1)}"
 
 
-def _summary(found: SimulationReport) -> Iterator[str | Table]:
+def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
     rows = []
     for trial in found.trials:
         named = "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)

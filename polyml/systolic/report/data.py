@@ -10,7 +10,7 @@ from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan, classical, entries
 from polyml.systolic.mapping.ranking import wires
 from polyml.systolic.report.memory_traffic import Memories
-from polyml.systolic.report.report import NestReport, SystolicReport
+from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 VERSION = 1
 
@@ -24,7 +24,7 @@ WIRES = "exact: units through which elements come and go in some fold; registers
 BOUND = "a bound: no order of the instances moves less"
 
 
-def data(report: SystolicReport) -> dict[str, object]:
+def data(report: SystolicReportValues) -> dict[str, object]:
     return {
         "version": VERSION,
         "target": "systolic",
@@ -46,7 +46,7 @@ def data(report: SystolicReport) -> dict[str, object]:
     }
 
 
-def asked(report: SystolicReport) -> dict[str, object]:
+def asked(report: SystolicReportValues) -> dict[str, object]:
     return {
         "kernel": report.kernel,
         "where": report.where,
@@ -58,7 +58,7 @@ def asked(report: SystolicReport) -> dict[str, object]:
     }
 
 
-def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
+def _nest(report: SystolicReportValues, nest: NestReport) -> dict[str, object]:
     return {
         "statement": nest.nest.name,
         "loops": list(nest.nest.loops),
@@ -71,7 +71,7 @@ def _nest(report: SystolicReport, nest: NestReport) -> dict[str, object]:
     }
 
 
-def _plan(report: SystolicReport, nest: NestReport, plan: Plan) -> dict[str, object]:
+def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[str, object]:
     recurrence, mapping = plan.recurrence, plan.mapping
     return {
         "dataflow": plan.dataflow,

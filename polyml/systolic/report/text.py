@@ -16,20 +16,20 @@ from polyml.systolic.recurrences.recurrence import Nest, Stream
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
 from polyml.systolic.report.data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
 from polyml.systolic.report.memory_traffic import Memories
-from polyml.systolic.report.report import NestReport, SystolicReport
+from polyml.systolic.report.values import NestReport, SystolicReportValues
 
 LONGEST_FORMULA = 100  # characters of one that is shown
 
 
-def text(report: SystolicReport) -> str:
+def text(report: SystolicReportValues) -> str:
     return lines(parts(report))
 
 
-def html(report: SystolicReport) -> str:
+def html(report: SystolicReportValues) -> str:
     return page(parts(report), *report.pictures().values())
 
 
-def parts(report: SystolicReport) -> Iterator[str | Table]:
+def parts(report: SystolicReportValues) -> Iterator[str | Table]:
     """Lines and tables, in order."""
     yield report.where
     yield f"sizes    {', '.join(f'{name} = {value}' for name, value in report.sizes.items())}"
@@ -53,7 +53,7 @@ def parts(report: SystolicReport) -> Iterator[str | Table]:
     yield f"{report.seconds:.2f} s"
 
 
-def _nest(report: SystolicReport, nest: NestReport) -> Iterator[str | Table]:
+def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Table]:
     yield from heading(nest.nest)
     edge = f"; {', '.join(nest.nest.edge)} where values enter or leave" if nest.nest.edge else ""
     yield f"{nest.best.recurrence.instances:,} instances{edge}"

@@ -10,12 +10,12 @@ from polyml.systolic.report.pictures.array import Scene
 from polyml.systolic.report.pictures.spacetime import spacetime_svg
 from polyml.systolic.report.pictures.utilisation import utilisation_svg
 from polyml.systolic.report.pictures.wavefronts import wavefronts_svg
-from polyml.systolic.report.report import SystolicReport
+from polyml.systolic.report.values import SystolicReportValues
 from polyml.systolic.simulate.activity import activity
 from polyml.systolic.simulate.snapshots import Frames, frames
 
 
-def pictures(report: SystolicReport) -> dict[str, str]:
+def pictures(report: SystolicReportValues) -> dict[str, str]:
     """Of each nest's best mapping; with the nest's name where there are several."""
     found: dict[str, str] = {}
     for nest in report.nests:

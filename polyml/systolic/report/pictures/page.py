@@ -18,8 +18,8 @@ from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.pictures.array import Scene, unit_text
 from polyml.systolic.report.pictures.collection import pictures_of
 from polyml.systolic.report.pictures.utilisation import scale, utilisation_svg
-from polyml.systolic.report.report import NestReport, SystolicReport
 from polyml.systolic.report.text import mapping_text, moves_text, name_text, parts
+from polyml.systolic.report.values import NestReport, SystolicReportValues
 from polyml.systolic.simulate.activity import of_frames
 from polyml.systolic.simulate.snapshots import Frames, frames
 
@@ -34,7 +34,7 @@ class Page(str):
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="{FRAME}" style="border: 0"></iframe>'
 
 
-def page(report: SystolicReport) -> Page:
+def page(report: SystolicReportValues) -> Page:
     """Raises ConfigError where nothing runs, or nothing is small enough to be drawn."""
     if not report.nests:
         raise ConfigError(f"nothing of {report.kernel} runs for these arguments: there is no array to draw")
@@ -150,7 +150,7 @@ class _Words(dict):
         return self[word]
 
 
-def _pictures(report: SystolicReport, nest: NestReport) -> Iterator[str]:
+def _pictures(report: SystolicReportValues, nest: NestReport) -> Iterator[str]:
     """Those that the slider does not show."""
     yield f'<section aria-label="pictures of {escape(nest.nest.name)}"><div class="beside">'
     for name, text in pictures_of(nest.best).items():

@@ -1,0 +1,62 @@
+"""What a report on a GPU knows, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from polyml.gpu.launch_model import Launches
+from polyml.machines.descriptions import Gpu
+from polyml.machines.roofline import Roof, Roofline
+
+
+@dataclass(frozen=True)
+class Form:
+    """name: "source" or "polyml". launches: in order. problem: why there are none, "" where there are. notes: what was decided.
+    is_source: whether they are those of the source's order.
+    """
+
+    name: str
+    launches: tuple[Launches, ...]
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    is_source: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        """Of all launches, one after the other, without the time that a launch itself takes."""
+        times = [each.roofline.seconds for each in self.launches]
+        return None if None in times or self.problem else sum(times)
+
+    @property
+    def roofline(self) -> Roofline:
+        """Of all launches together."""
+        each = [launches.roofline for launches in self.launches]
+        return Roofline(sum(found.operations for found in each), _summed(f.work for f in each), _summed(f.traffic for f in each))
+
+
+def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
+    """By place."""
+    found: dict[str, Roof] = {}
+    for roof in (roof for roofs in each for roof in roofs):
+        if roof.place in found:
+            other = found[roof.place]
+            seconds = None if None in (roof.seconds, other.seconds) else roof.seconds + other.seconds
+            roof = Roof(roof.place, roof.amount + other.amount, roof.rate, seconds, min(roof.lanes, other.lanes))
+        found[roof.place] = roof
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class GpuReportValues:
+    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took.
+    """
+
+    kernel: str
+    where: str
+    sizes: Mapping[str, int]
+    machine: Gpu
+    block: tuple[int, ...]
+    operations: Mapping[str, int]
+    forms: tuple[Form, ...]
+    seconds: float = field(compare=False)
