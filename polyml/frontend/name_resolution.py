@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from polyml.errors import LanguageError, NotAffineError
@@ -191,3 +192,22 @@ def unused(name: str, taken: set[str]) -> str:
         candidate = f"{name}.{number}"
     taken.add(candidate)
     return candidate
+
+
+def bound_names(body: Sequence[Stmt]) -> set[str]:
+    """The names that a block binds anew."""
+    return {
+        stmt.target.name
+        for stmt in statements(body)
+        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and not stmt.in_place
+    }
+
+
+def reads_of(body: Sequence[Stmt]) -> Counter:
+    """How often a kernel mentions each name, but for binding it."""
+    found: Counter = Counter()
+    for stmt in statements(body):
+        stores = isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name)
+        for expr in (*traversal.expressions(stmt), *((stmt.target,) if stores else ())):
+            found.update(map(traversal.name_of, traversal.nodes(expr)))
+    return found

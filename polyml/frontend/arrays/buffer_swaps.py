@@ -13,27 +13,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from polyml.errors import PolymlError, SizesNeeded
 from polyml.frontend import syntax, traversal
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain
 from polyml.frontend.arrays.shapes import Linear
 from polyml.frontend.arrays.views import Elements
-from polyml.frontend.name_resolution import statements, unused
+from polyml.frontend.name_resolution import bound_names, unused
 from polyml.frontend.syntax import Expr, Stmt
 
-if TYPE_CHECKING:
-    from polyml.frontend.arrays.lower import Lowering
-
 LONGEST_PERIOD = 4  # iterations of a loop that are written out
-
-
-@dataclasses.dataclass(frozen=True)
-class Uncertain:
-    """A name that may stand for one of several arrays. by_number: numbers of the call would tell which."""
-
-    why: str
-    by_number: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,29 +35,29 @@ class Turns:
     others: tuple[str, ...]
 
 
-def turns(lowering: Lowering, stmt: syntax.For) -> Turns | None:
+def turns(builder: LoopBuilder, stmt: syntax.For) -> Turns | None:
     """How the loop exchanges the arrays of names that stand for one at its start.
 
     None where it binds no such name, or none to what another one stood for, or where it takes long.
     """
     assigned = bound_names(stmt.body)
-    bound = [n for n in assigned - lowering.kept if isinstance(lowering.arrays.get(n), Elements)]
+    bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]
     if not bound or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in traversal.nodes(e)):
         return None
-    before = dict(lowering.arrays)
+    before = dict(builder.arrays)
     entry = {n: dataclasses.replace(before[n]) for n in bound}  # distinct also where two names stand for one array
-    lowering.arrays |= entry
+    builder.arrays |= entry
     try:
-        lowering.iteration(stmt)
+        builder.iteration(stmt)
     except SizesNeeded:
         raise
     except PolymlError:
         return None  # which the loop itself then says
     finally:
-        after, lowering.arrays = lowering.arrays, before
+        after, builder.arrays = builder.arrays, before
     for name in bound:
         if isinstance(after.get(name), Uncertain) and after[name].by_number:
-            lowering.known(name, after[name], stmt.loc)
+            builder.known(name, after[name], stmt.loc)
     source = {n: next((m for m in bound if entry[m] is after.get(n)), None) for n in bound}
     turning = [n for n in bound if _returns(source, n)]
     others = tuple(n for n in bound if n not in turning)
@@ -78,53 +67,53 @@ def turns(lowering: Lowering, stmt: syntax.For) -> Turns | None:
     return Turns(length, others) if turning and length <= LONGEST_PERIOD else None
 
 
-def rotate(lowering: Lowering, stmt: syntax.For, start: Expr, stop: Expr, turns: Turns) -> None:
+def rotate(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr, turns: Turns) -> None:
     """The loop with a whole turn in one iteration, and the iterations that are left."""
     period = turns.period
     count = _iterations(start, stop, stmt.step)
     total = Linear.of(count)
     rounds, left = syntax.Binary("//", count, syntax.Const(period)), syntax.Binary("%", count, syntax.Const(period))
-    turn = unused(stmt.var, lowering.taken)
+    turn = unused(stmt.var, builder.taken)
     first = syntax.Binary("*", syntax.Name(turn), syntax.Const(period))
     body: list[Stmt] = []
-    _forget(lowering, turns.others)
+    _forget(builder, turns.others)
     for k in range(period):
-        body += _as_iteration(lowering, stmt, start, syntax.Binary("+", first, syntax.Const(k)))
-    lowering.out.append(syntax.For(turn, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
+        body += _as_iteration(builder, stmt, start, syntax.Binary("+", first, syntax.Const(k)))
+    builder.out.append(syntax.For(turn, syntax.Const(0), rounds, 1, tuple(body), loc=stmt.loc))
     done = syntax.Binary("*", rounds, syntax.Const(period))
-    _forget(lowering, turns.others)
+    _forget(builder, turns.others)
     if total.is_constant:
         for k in range(max(total.constant, 0) % period):
-            lowering.out += _as_iteration(lowering, stmt, start, syntax.Binary("+", done, syntax.Const(k)))
-        _forget(lowering, turns.others)
+            builder.out += _as_iteration(builder, stmt, start, syntax.Binary("+", done, syntax.Const(k)))
+        _forget(builder, turns.others)
         return
-    before = dict(lowering.arrays)
+    before = dict(builder.arrays)
     for k in range(period - 1):
-        made = _as_iteration(lowering, stmt, start, syntax.Binary("+", done, syntax.Const(k)))
+        made = _as_iteration(builder, stmt, start, syntax.Binary("+", done, syntax.Const(k)))
         some = syntax.Compare(">", count, syntax.Const(k))
         more = syntax.Compare(">", left, syntax.Const(k))
-        lowering.out.append(syntax.If(syntax.Logical("and", (some, more)), tuple(made), (), loc=stmt.loc))
-    lowering.arrays = before
+        builder.out.append(syntax.If(syntax.Logical("and", (some, more)), tuple(made), (), loc=stmt.loc))
+    builder.arrays = before
     if period > 1:
-        for name in bound_names(stmt.body) & lowering.arrays.keys():
+        for name in bound_names(stmt.body) & builder.arrays.keys():
             why = f"what `{name}` stands for depends on how often a loop runs"
-            lowering.arrays[name] = Uncertain(why, by_number=True)
+            builder.arrays[name] = Uncertain(why, by_number=True)
 
 
-def _forget(lowering: Lowering, names: Sequence[str]) -> None:
+def _forget(builder: LoopBuilder, names: Sequence[str]) -> None:
     for name in names:
-        lowering.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
+        builder.arrays[name] = Uncertain(f"`{name}` is bound to another array in each iteration of a loop")
 
 
-def _as_iteration(lowering: Lowering, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
+def _as_iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, number: Expr) -> tuple[Stmt, ...]:
     """The loop's body as its iteration `number`, from 0."""
-    known = lowering.numbers.get(stmt.var)
+    known = builder.numbers.get(stmt.var)
     step = syntax.Binary("*", number, syntax.Const(stmt.step))
-    lowering.numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
-    made = lowering.iteration(stmt)
-    lowering.numbers.pop(stmt.var)
+    builder.numbers[stmt.var] = Linear.of(syntax.Binary("+", start, step)).expr
+    made = builder.iteration(stmt)
+    builder.numbers.pop(stmt.var)
     if known is not None:
-        lowering.numbers[stmt.var] = known
+        builder.numbers[stmt.var] = known
     return made
 
 
@@ -145,12 +134,3 @@ def _iterations(start: Expr, stop: Expr, step: int) -> Expr:
     if length.is_constant:
         return syntax.Const((length.constant + size - 1) // size)
     return length.expr if size == 1 else syntax.Binary("//", (length + (size - 1)).expr, syntax.Const(size))
-
-
-def bound_names(body: Sequence[Stmt]) -> set[str]:
-    """The names that a block binds anew."""
-    return {
-        stmt.target.name
-        for stmt in statements(body)
-        if isinstance(stmt, syntax.Assign) and isinstance(stmt.target, syntax.Name) and not stmt.in_place
-    }

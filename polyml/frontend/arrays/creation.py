@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from polyml.dtypes import F64, I64
 from polyml.errors import NotAffineError, PolymlValueError
 from polyml.frontend import syntax, traversal
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
 from polyml.frontend.arrays.views import Elements, Point, need_equal, with_axis
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
-if TYPE_CHECKING:
-    from polyml.frontend.arrays.lower import Lowering, Value
-
 MOST_PARTS = 16  # copies and borders that are written out
 ZERO, ONE = syntax.Const(0), syntax.Const(1)
 
 
-def arange(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def arange(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Of integers; the step is a constant."""
-    if not all(lowering.is_integer(arg) for arg in args):
+    if not all(builder.is_integer(arg) for arg in args):
         raise NotAffineError("np.arange of what may not be integers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
     start, stop = (args[0], args[1]) if len(args) > 1 else (ZERO, args[0])
     step = args[2] if len(args) > 2 else ONE
@@ -38,18 +35,18 @@ def arange(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
     return Elements((Extent(length),), at)
 
 
-def linspace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Of Python's numbers: start + k * step in float64, the last one exactly stop."""
     start, stop = args[:2]
     count = args[2] if len(args) > 2 else syntax.Const(50)
-    if not _are_python_s(lowering, start) or not _are_python_s(lowering, stop) or not lowering.is_integer(count):
+    if not _are_python_s(builder, start) or not _are_python_s(builder, stop) or not builder.is_integer(count):
         raise NotAffineError("np.linspace of what may not be Python's numbers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
     number = Linear.of(count)
     steps = number - 1 if options.get("endpoint", True) else number
-    lowering.need(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
+    builder.need(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)
     first, last = (syntax.Binary("*", end, syntax.Const(1.0)) for end in (start, stop))
-    to, step = options.get("dtype") or F64, syntax.Name(lowering.fresh("_step"), loc=loc)
-    lowering.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
+    to, step = options.get("dtype") or F64, syntax.Name(builder.fresh("_step"), loc=loc)
+    builder.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
 
     def at(point: Point) -> Expr:
         value = syntax.Binary("+", syntax.Binary("*", point[0], step), first, loc=loc)
@@ -60,11 +57,11 @@ def linspace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> 
     return Elements((Extent(number),), at)
 
 
-def _are_python_s(lowering: Lowering, number: Expr) -> bool:
+def _are_python_s(builder: LoopBuilder, number: Expr) -> bool:
     """Whether a number is computed from Python's numbers alone."""
     parts = (syntax.Binary, syntax.Unary)
     return all(
-        isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or lowering.is_integer(node)
+        isinstance(node, parts) or isinstance(node, syntax.Const) and type(node.value) in (int, float) or builder.is_integer(node)
         for node in traversal.nodes(number)
     )
 
@@ -72,7 +69,7 @@ def _are_python_s(lowering: Lowering, number: Expr) -> bool:
 def ones(op: str):
     """np.eye has ones where column - row == k, np.tri where it is <= k."""
 
-    def made(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         to, k = options.get("dtype") or F64, syntax.Const(options.get("k", 0))
         shape = tuple(Extent(Linear.of(size)) for size in (args[0], args[-1]))
         return Elements(shape, lambda p: syntax.Cast(syntax.Compare(op, syntax.Binary("-", p[1], p[0]), k), to, loc=loc))
@@ -83,47 +80,47 @@ def ones(op: str):
 def triangle(op: str):
     """np.tril keeps where column - row <= k, np.triu where it is >= k."""
 
-    def made(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def made(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array = _array(args[0], loc, 2)
         k = syntax.Const(options.get("k", 0))
 
         def at(point: Point) -> Expr:
             distance = syntax.Binary("-", point[-1], point[-2])
-            return lowering.or_zero(syntax.Compare(op, distance, k), array.at(point), loc)
+            return builder.or_zero(syntax.Compare(op, distance, k), array.at(point), loc)
 
         return Elements(array.shape, at)
 
     return made
 
 
-def diag(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def diag(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """Of a vector the matrix, of a matrix the vector."""
     array = _array(args[0], loc, 1)
     if array.rank == 1:
         size = array.shape[0]
 
         def at(point: Point) -> Expr:
-            return lowering.or_zero(syntax.Compare("==", point[0], point[1]), array.at(point[:1]), loc)
+            return builder.or_zero(syntax.Compare("==", point[0], point[1]), array.at(point[:1]), loc)
 
         return Elements((size, size), at)
     if array.rank > 2:
         raise PolymlValueError("np.diag of more than two dimensions", loc=loc, notes=["accepted: a vector or a matrix"])
     rows, columns = array.shape
-    need_equal(rows, columns, "the diagonal of a matrix that is not square", lowering.need, loc)
+    need_equal(rows, columns, "the diagonal of a matrix that is not square", builder.need, loc)
     return Elements((rows,), lambda point: array.at((point[0], point[0])))
 
 
-def take(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def take(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """a[..., indices, ...] along one axis."""
     array, axis = _array(args[0], loc, 1), options.get("axis")
     if axis is None and array.rank > 1:
         raise NotAffineError("np.take of a flattened array", loc=loc, notes=["polyml compiles: np.take with axis="])
     axis = checked_axis(0 if axis is None else axis, array.rank, loc)
     before = (syntax.Slice(None, None),) * axis
-    return lowering.taken_part(array, (*before, lowering.index(args[1], loc)), loc)
+    return builder.taken_part(array, (*before, builder.index(args[1], loc)), loc)
 
 
-def roll(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def roll(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, shift, axis = _array(args[0], loc, 1), options.get("shift"), options.get("axis")
     if type(shift) is not int or axis is None and array.rank > 1 or not isinstance(axis, (int, type(None))):
         raise NotAffineError(
@@ -132,7 +129,7 @@ def roll(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
     axis = checked_axis(0 if axis is None else axis, array.rank, loc)
     size = array.shape[axis].length
     least = syntax.Compare(">=", size.expr, syntax.Const(max(1, abs(shift))))
-    lowering.need(least, "a shift that goes around more than once", loc)
+    builder.need(least, "a shift that goes around more than once", loc)
 
     def at(point: Point) -> Expr:
         index = Linear.of(point[axis])
@@ -148,7 +145,7 @@ def roll(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
     return Elements(array.shape, at)
 
 
-def repeat(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def repeat(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, times, axis = _array(args[0], loc, 1), options.get("repeats"), options.get("axis")
     if type(times) is not int or times < 1 or axis is None and array.rank > 1:
         raise NotAffineError("np.repeat of this", loc=loc, notes=["polyml compiles: a constant count along one axis"])
@@ -163,7 +160,7 @@ def repeat(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
     return Elements((*array.shape[:axis], longer, *array.shape[axis + 1 :]), at)
 
 
-def tile(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def tile(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """The array several times along each dimension."""
     array, times = _array(args[0], loc, 1), options.get("reps")
     times = times if isinstance(times, tuple) else (times,)
@@ -175,11 +172,11 @@ def tile(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Valu
     times = (1,) * (array.rank - len(times)) + times
     for axis, n in enumerate(times):
         if n > 1:
-            array = concatenate(lowering, [array] * n, {"axis": axis}, loc)
-    return array if array.storage is None else lowering.memory(array, "_tiled", loc)
+            array = concatenate(builder, [array] * n, {"axis": axis}, loc)
+    return array if array.storage is None else builder.memory(array, "_tiled", loc)
 
 
-def pad(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """With numbers around it, or with its own elements, one dimension after the other."""
     array, mode = _array(args[0], loc, 1), options.get("mode", "constant")
     widths = _pad_widths(options.get("pad_width"), array.rank)
@@ -192,25 +189,25 @@ def pad(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value
         raise NotAffineError("np.pad with these values", loc=loc, notes=["polyml compiles: one number, for `mode='constant'`"])
     shape = tuple(Extent(e.length + (b + a), e.positive or b + a > 0) for e, (b, a) in zip(array.shape, widths))
     start = syntax.Const(fill) if mode == "constant" else None
-    result = lowering.allocated("_padded", shape, syntax.TypeOf(array.sample), start, loc)
+    result = builder.allocated("_padded", shape, syntax.TypeOf(array.sample), start, loc)
 
     def inside(point: Point) -> list[syntax.Stmt]:
         place = tuple((Linear.of(index) + before).expr for index, (before, _) in zip(point, widths))
         return [syntax.Assign(result.at(place), array.at(point), whole=True, loc=loc)]
 
-    lowering.loops(array.shape, inside, loc)
+    builder.loops(array.shape, inside, loc)
     for axis, width in enumerate(widths if mode != "constant" else ()):
-        _pad_axis(lowering, result, array.shape, widths, axis, mode, loc)
+        _pad_axis(builder, result, array.shape, widths, axis, mode, loc)
     return result
 
 
 def _pad_axis(
-    lowering: Lowering, result: Elements, shape: Sequence[Extent], widths: Sequence[tuple[int, int]], axis: int, mode: str, loc
+    builder: LoopBuilder, result: Elements, shape: Sequence[Extent], widths: Sequence[tuple[int, int]], axis: int, mode: str, loc
 ) -> None:
     """Both ends of one dimension, where those before it are whole and those behind it have what the array had."""
     size, (before, after) = shape[axis].length, widths[axis]
     least = syntax.Const(max(1, before, after) if mode != "reflect" else max(before, after) + 1)
-    lowering.need(syntax.Compare(">=", size.expr, least), "an array that is padded by more than it has", loc)
+    builder.need(syntax.Compare(">=", size.expr, least), "an array that is padded by more than it has", loc)
     others = tuple(result.shape[d] if d < axis else shape[d] for d in range(len(shape)) if d != axis)
     ends = [(Linear((), k), k - before) for k in range(before)] + [(size + (before + k), k) for k in range(after)]
 
@@ -223,7 +220,7 @@ def _pad_axis(
             made.append(syntax.Assign(target, read, whole=True, loc=loc))
         return made
 
-    lowering.loops(others, body, loc)
+    builder.loops(others, body, loc)
 
 
 # the index, in an array of that size, of what stands k places before its start (k < 0) or behind its end
@@ -249,7 +246,7 @@ def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
     return pairs * rank if len(pairs) == 1 else pairs
 
 
-def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """The parts stored one after the other; the type is that of their sum."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
@@ -258,15 +255,15 @@ def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) 
     for part in parts[1:]:
         for dim, (one, other) in enumerate(zip(parts[0].shape, part.shape)):
             if dim != axis:
-                need_equal(one, other, "arrays that do not fit together", lowering.need, loc)
+                need_equal(one, other, "arrays that do not fit together", builder.need, loc)
     total = Linear((), 0)
     for part in parts:
         if not part.shape[axis].positive:
-            lowering.need(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
+            builder.need(syntax.Compare(">=", part.shape[axis].length.expr, ZERO), "a part that is empty", loc)
         total += part.shape[axis].length
     shape = (*parts[0].shape[:axis], Extent(total, True), *parts[0].shape[axis + 1 :])
-    kind = syntax.TypeOf(lowering.together([p.sample for p in parts], loc))
-    result = lowering.allocated("_joined", shape, kind, None, loc)
+    kind = syntax.TypeOf(builder.together([p.sample for p in parts], loc))
+    result = builder.allocated("_joined", shape, kind, None, loc)
     first = Linear((), 0)
     for part in parts:
 
@@ -274,25 +271,25 @@ def concatenate(lowering: Lowering, args: list, options: dict, loc: Loc | None) 
             place = result.at((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
             return [syntax.Assign(place, part.at(point), whole=True, loc=loc)]
 
-        lowering.loops(part.shape, body, loc)
+        builder.loops(part.shape, body, loc)
         first += part.shape[axis].length
     return result
 
 
-def stack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def stack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank + 1, loc)
-    return concatenate(lowering, [with_axis(part, axis) for part in parts], {"axis": axis}, loc)
+    return concatenate(builder, [with_axis(part, axis) for part in parts], {"axis": axis}, loc)
 
 
-def hstack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def hstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     parts = [_array(arg, loc, 1) for arg in args]
-    return concatenate(lowering, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
+    return concatenate(builder, parts, {"axis": 0 if parts[0].rank == 1 else 1}, loc)
 
 
-def vstack(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def vstack(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     parts = [_array(arg, loc, 1) for arg in args]
-    return concatenate(lowering, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
+    return concatenate(builder, [with_axis(p, 0) if p.rank == 1 else p for p in parts], {"axis": 0}, loc)
 
 
 def _array(value: Value, loc: Loc | None, least: int) -> Elements:

@@ -10,76 +10,71 @@ array that the name stood for before the loop is seen elsewhere, the loop runs a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.buffer_swaps import bound_names
+from polyml.frontend.arrays.loop_builder import LoopBuilder
 from polyml.frontend.arrays.views import Elements, need_equal
-from polyml.frontend.name_resolution import statements
+from polyml.frontend.name_resolution import bound_names, statements
 from polyml.frontend.syntax import Expr, Stmt
 from polyml.source import Loc
 
-if TYPE_CHECKING:
-    from polyml.frontend.arrays.lower import Lowering
 
-
-def iteration(lowering: Lowering, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
+def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -> tuple[tuple[Stmt, ...], dict] | None:
     """The loop's body, names that it binds anew kept in arrays of their own, and what the names stood for before it; None
     where that is not right.
     """
-    names = [n for n in sorted(bound_names(stmt.body)) if isinstance(lowering.arrays.get(n), Elements)]
-    names = [n for n in names if n not in lowering.kept]
+    names = [n for n in sorted(bound_names(stmt.body)) if isinstance(builder.arrays.get(n), Elements)]
+    names = [n for n in names if n not in builder.kept]
 
     def lowered() -> tuple[tuple[Stmt, ...], dict]:
         for name in names:
-            _keep(lowering, name, stmt, start, stop)
-        lowering.kept |= set(names)
-        before = dict(lowering.arrays)
-        return lowering.iteration(stmt), before
+            _keep(builder, name, stmt, start, stop)
+        builder.kept |= set(names)
+        before = dict(builder.arrays)
+        return builder.iteration(stmt), before
 
-    return lowering.attempted(lowered) if names else None
+    return builder.attempted(lowered) if names else None
 
 
-def checked(lowering: Lowering, own: Elements, value: object, loc: Loc | None) -> Elements:
+def checked(builder: LoopBuilder, own: Elements, value: object, loc: Loc | None) -> Elements:
     """The new array that a kept name is bound to, which may be stored where the old one was."""
     is_new = isinstance(value, Elements) and value.perhaps is None
-    if not is_new or value.storage is not None and not (lowering.is_own(value) and not _named(lowering, value.storage)):
+    if not is_new or value.storage is not None and not (builder.is_own(value) and not _named(builder, value.storage)):
         raise _not_kept("it is bound to what is no new array", loc)
     differences = [a.length - b.length for a, b in zip(own.shape, value.shape)]
     if len(own.shape) != len(value.shape) or any(d.is_constant and d.constant for d in differences):
         raise _not_kept("its shape changes", loc)
     for extent, other in zip(own.shape, value.shape):
-        need_equal(extent, other, "a name that a loop binds to an array of another shape", lowering.need, loc)
-    if len(_named(lowering, own.storage)) > 1:
+        need_equal(extent, other, "a name that a loop binds to an array of another shape", builder.need, loc)
+    if len(_named(builder, own.storage)) > 1:
         raise _not_kept("the old array has another name", loc)
     return value
 
 
-def _keep(lowering: Lowering, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
+def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
     """Make the name stand for an array that it alone names."""
-    old = lowering.arrays[name]
-    if lowering.is_own(old) and _named(lowering, old.storage) == [name]:
+    old = builder.arrays[name]
+    if builder.is_own(old) and _named(builder, old.storage) == [name]:
         return
     binds = [k for k, s in enumerate(stmt.body) if _binds(s, name)]
-    if not binds or _changes(lowering, stmt.body, stmt.body[: binds[0]], old.storage):
+    if not binds or _changes(builder, stmt.body, stmt.body[: binds[0]], old.storage):
         raise _not_kept("the array before the loop may change with it", stmt.loc)
     runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
-    lowering.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
-    lowering.arrays[name] = lowering.memory(old, name, stmt.loc)
+    builder.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
+    builder.arrays[name] = builder.memory(old, name, stmt.loc)
 
 
-def _named(lowering: Lowering, storage: str) -> list[str]:
+def _named(builder: LoopBuilder, storage: str) -> list[str]:
     """The names that stand for an array in memory, or a part of it."""
-    arrays = {name: known for name, known in lowering.arrays.items() if isinstance(known, Elements)}
-    return [name for name, known in arrays.items() if known.storage == storage and lowering.is_read(name)]
+    arrays = {name: known for name, known in builder.arrays.items() if isinstance(known, Elements)}
+    return [name for name, known in arrays.items() if known.storage == storage and builder.is_read(name)]
 
 
-def _changes(lowering: Lowering, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
+def _changes(builder: LoopBuilder, body: Sequence[Stmt], first: Sequence[Stmt], storage: str) -> bool:
     """Whether the first statements of a loop's body may change elements of an array in memory."""
-    return any(_may_be(lowering, body, name, storage) for name in _changed_names(first))
+    return any(_may_be(builder, body, name, storage) for name in _changed_names(first))
 
 
 def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
@@ -94,10 +89,10 @@ def _changed_names(body: Sequence[Stmt]) -> Iterator[str]:
             yield from filter(None, map(traversal.name_of, traversal.nodes(stmt.target)))
 
 
-def _may_be(lowering: Lowering, body: Sequence[Stmt], name: str, storage: str) -> bool:
+def _may_be(builder: LoopBuilder, body: Sequence[Stmt], name: str, storage: str) -> bool:
     """Whether a name may stand for a part of an array in memory, in a block that perhaps binds it."""
-    known = lowering.arrays.get(name)
-    if isinstance(known, Elements) and known.storage and lowering.may_be_one(known.storage, storage):
+    known = builder.arrays.get(name)
+    if isinstance(known, Elements) and known.storage and builder.may_be_one(known.storage, storage):
         return True
     values = (s.value for s in statements(body) if _binds(s, name))
     return any(isinstance(value, (syntax.Name, syntax.Subscript, syntax.Part, syntax.Function)) for value in values)
@@ -105,16 +100,6 @@ def _may_be(lowering: Lowering, body: Sequence[Stmt], name: str, storage: str) -
 
 def _binds(stmt: Stmt, name: str) -> bool:
     return isinstance(stmt, syntax.Assign) and stmt.target == syntax.Name(name) and not stmt.in_place
-
-
-def reads_of(body: Sequence[Stmt]) -> Counter:
-    """How often a kernel mentions each name, but for binding it."""
-    found: Counter = Counter()
-    for stmt in statements(body):
-        stores = isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name)
-        for expr in (*traversal.expressions(stmt), *((stmt.target,) if stores else ())):
-            found.update(map(traversal.name_of, traversal.nodes(expr)))
-    return found
 
 
 def _not_kept(why: str, loc: Loc | None) -> NotAffineError:

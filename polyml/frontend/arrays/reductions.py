@@ -5,29 +5,27 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax
-from polyml.frontend.arrays import creation, masked_assignment, views
+from polyml.frontend.arrays import creation, views
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_axis, strided
 from polyml.frontend.arrays.views import Elements, Point
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
-
-if TYPE_CHECKING:
-    from polyml.frontend.arrays.lower import Lowering, Value
 
 ZERO = syntax.Const(0)
 PLACE_BLOCK = 1024  # elements that are in the nearest cache when they are read again
 Label = Union[str, int]  # of a dimension in a contraction
 
 
-def called(lowering: Lowering, call: syntax.Function) -> Value:
+def called(builder: LoopBuilder, call: syntax.Function) -> Value:
     """The value of the call; loops that it needs are added before the statement it stands in."""
-    args = [lowering.value(arg) for arg in call.args]
-    return _FUNCTIONS[call.function](lowering, args, dict(call.options), call.loc)
+    args = [builder.value(arg) for arg in call.args]
+    return _FUNCTIONS[call.function](builder, args, dict(call.options), call.loc)
 
 
 # Reductions
@@ -36,85 +34,85 @@ def called(lowering: Lowering, call: syntax.Function) -> Value:
 def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str, wide: bool = False):
     """A function that combines all elements along some axes, from `start`. wide: of halves it stays float32."""
 
-    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _as_asked(args[0], options, loc), _axes(args[0], options, loc)
-        halves = lowering.halves and typed != "truth"
+        halves = builder.halves and typed != "truth"
         kind = _element(array.sample, options, f"wide {typed}" if halves else typed, loc)
         keep = bool(options.get("keepdims"))
-        total = lowering.allocated("_total", _reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
+        total = builder.allocated("_total", _reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             place = total.at(_reduced(point, axes, keep))
             return [syntax.Assign(place, combine(place, array.at(point)), loc=loc)]
 
-        lowering.loops(array.shape, body, loc)
+        builder.loops(array.shape, body, loc)
         if halves and not wide:
-            total = _rounded(lowering, total, _element(array.sample, options, typed, loc), loc)
+            total = _rounded(builder, total, _element(array.sample, options, typed, loc), loc)
         return total if total.rank else total.at(())
 
     return reduce
 
 
-def _rounded(lowering: Lowering, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
+def _rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc | None) -> Elements:
     """Sums of halves, which are taken in float32, in a type of their own."""
     shape = value.shape if isinstance(value, Elements) else ()
-    result = lowering.allocated("_rounded", shape, kind, None, loc)
+    result = builder.allocated("_rounded", shape, kind, None, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
         return [syntax.Assign(result.at(point), views.element(value, point), whole=True, loc=loc)]
 
-    lowering.loops(shape, body, loc)
+    builder.loops(shape, body, loc)
     return result
 
 
 def _extremum(function: str):
     """np.max and np.min, which start with the first elements; of halves they are found in float32."""
 
-    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         given, axes = _array(args[0], loc), _axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
-        array = _each(given, lambda part: syntax.Call("wide", (part,))) if lowering.halves else given
-        best = _first_elements(lowering, array, axes, keep, f"the {function[:3]} of no elements", loc)
+        array = _each(given, lambda part: syntax.Call("wide", (part,))) if builder.halves else given
+        best = _first_elements(builder, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             place = best.at(_reduced(point, axes, keep))
             return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
 
-        lowering.loops(array.shape, body, loc)
-        if lowering.halves:
-            best = _rounded(lowering, best, syntax.TypeOf(given.sample), loc)
+        builder.loops(array.shape, body, loc)
+        if builder.halves:
+            best = _rounded(builder, best, syntax.TypeOf(given.sample), loc)
         return best if best.rank else best.at(())
 
     return reduce
 
 
 def _first_elements(
-    lowering: Lowering, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
+    builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
 ) -> Elements:
     """The elements at index 0 of the axes, in memory; there must be some."""
-    _need_some(lowering, array, axes, otherwise, loc)
+    _need_some(builder, array, axes, otherwise, loc)
 
     def at(point: Point) -> Expr:
         return array.at(_reduced(point, axes, True) if keep else _with(point, axes, ZERO))
 
-    return lowering.memory(Elements(_reduced_shape(array, axes, keep), at), "_best", loc)
+    return builder.memory(Elements(_reduced_shape(array, axes, keep), at), "_best", loc)
 
 
-def _need_some(lowering: Lowering, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
+def _need_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
     for axis in axes:
-        lowering.need(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
+        builder.need(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
 
 
 def _place_of(op: str):
     """np.argmax and np.argmin: the index of the first extremum; the first NaN is one."""
 
-    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _array(args[0], loc), _axes(args[0], options, loc)
         keep = bool(options.get("keepdims"))
-        if array.rank and len(axes) == array.rank and not lowering.halves:
-            return _place_among_all(lowering, array, op, keep, loc)
-        best = _first_elements(lowering, array, axes, keep, "the extremum of no elements", loc)
-        place = lowering.allocated("_place", best.shape, I64, ZERO, loc)
+        if array.rank and len(axes) == array.rank and not builder.halves:
+            return _place_among_all(builder, array, op, keep, loc)
+        best = _first_elements(builder, array, axes, keep, "the extremum of no elements", loc)
+        place = builder.allocated("_place", best.shape, I64, ZERO, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             target = _reduced(point, axes, keep)
@@ -129,7 +127,7 @@ def _place_of(op: str):
                 syntax.Assign(old, syntax.IfExp(better, part, old), loc=loc),
             ]
 
-        lowering.loops(array.shape, body, loc)
+        builder.loops(array.shape, body, loc)
         return place if place.rank else place.at(())
 
     return reduce
@@ -140,25 +138,25 @@ def _is_better(op: str, part: Expr, best: Expr) -> Expr:
     return syntax.Logical("or", (syntax.Compare(op, part, best), first_nan))
 
 
-def _place_among_all(lowering: Lowering, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
+def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
     """The flat index of the first extremum of all elements.
 
     Of each block of a row first the extremum, then its first place: two reductions that lanes and threads share, the second
     of what the first left in the cache. Then one block after the other.
     """
     axes = tuple(range(array.rank))
-    _need_some(lowering, array, axes, "the extremum of no elements", loc)
-    array = lowering.in_memory(array, loc)  # so that what is found is equal to what is looked for
+    _need_some(builder, array, axes, "the extremum of no elements", loc)
+    array = builder.in_memory(array, loc)  # so that what is found is equal to what is looked for
     *outer, row = array.shape
     size, past = syntax.Const(PLACE_BLOCK), syntax.Cast(row.expr, I64)
     blocks = (*outer, Extent(strided(row.length, PLACE_BLOCK), row.positive))
-    extreme = lowering.allocated("_extreme", blocks, syntax.TypeOf(array.sample), None, loc)
-    first = lowering.allocated("_first", blocks, I64, None, loc)
+    extreme = builder.allocated("_extreme", blocks, syntax.TypeOf(array.sample), None, loc)
+    first = builder.allocated("_first", blocks, I64, None, loc)
 
     def of_block(point: Point) -> list[syntax.Stmt]:
         start = syntax.Binary("*", point[-1], size)
         count = syntax.Binary("min", size, syntax.Binary("-", row.expr, start))
-        index = syntax.Name(lowering.fresh("_j"))
+        index = syntax.Name(builder.fresh("_j"))
         here = syntax.Binary("+", start, index)
         part, most, place = array.at((*point[:-1], here)), extreme.at(point), first.at(point)
         nans = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("!=", most, most)))
@@ -172,10 +170,10 @@ def _place_among_all(lowering: Lowering, array: Elements, op: str, keep: bool, l
             syntax.For(index.name, ZERO, count, 1, (nearer,), loc=loc),
         ]
 
-    lowering.loops(blocks, of_block, loc)
+    builder.loops(blocks, of_block, loc)
     origin = (ZERO,) * array.rank
-    best = lowering.memory(Elements((), lambda _: extreme.at(origin)), "_best", loc)
-    place = lowering.memory(Elements(_reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
+    best = builder.memory(Elements((), lambda _: extreme.at(origin)), "_best", loc)
+    place = builder.memory(Elements(_reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
 
     def in_turn(point: Point) -> list[syntax.Stmt]:
         old, index = best.at(()), place.at(_reduced(point, axes, keep))
@@ -189,21 +187,21 @@ def _place_among_all(lowering: Lowering, array: Elements, op: str, keep: bool, l
             syntax.Assign(old, syntax.IfExp(better, extreme.at(point), old), loc=loc),
         ]
 
-    lowering.loops(blocks, in_turn, loc)
+    builder.loops(blocks, in_turn, loc)
     return place if place.rank else place.at(())
 
 
-def _mean(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _mean(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = _array(args[0], loc), _axes(args[0], options, loc)
     if options.get("dtype") is not None and options["dtype"].kind not in "cf":
         raise NotAffineError("np.mean in integers", loc=loc, notes=["polyml compiles: dtype= of floats"])
-    total = _sum_as_mean(lowering, args, options, loc)
+    total = _sum_as_mean(builder, args, options, loc)
     mean = _each(total, lambda part: syntax.Binary("/", part, _count(array, axes, 0), loc=loc))
-    return _mean_of_halves(lowering, mean, array, options, loc) if lowering.halves else mean
+    return _mean_of_halves(builder, mean, array, options, loc) if builder.halves else mean
 
 
-def _mean_of_halves(lowering: Lowering, mean: Value, array: Elements, options: dict, loc: Loc | None) -> Value:
-    result = _rounded(lowering, mean, _element(array.sample, options, "mean", loc), loc)
+def _mean_of_halves(builder: LoopBuilder, mean: Value, array: Elements, options: dict, loc: Loc | None) -> Value:
+    result = _rounded(builder, mean, _element(array.sample, options, "mean", loc), loc)
     return result if result.rank else result.at(())
 
 
@@ -211,15 +209,15 @@ _sum_as_mean = _reduction(0, lambda total, part: syntax.Binary("+", total, part)
 
 
 def _variance(root: bool):
-    def reduce(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axes = _as_asked(args[0], options, loc), _axes(args[0], options, loc)
-        array = lowering.in_memory(array, loc)
-        mean = _mean(lowering, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
-        mean = lowering.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
-        distance = _array(_mapped(lowering, [array, mean], lambda a, b: syntax.Binary("-", a, b), loc), loc)
+        array = builder.in_memory(array, loc)
+        mean = _mean(builder, [array], {"axis": options.get("axis"), "keepdims": True}, loc)
+        mean = builder.memory(mean, "_mean", loc) if isinstance(mean, Elements) else mean
+        distance = _array(_mapped(builder, [array, mean], lambda a, b: syntax.Binary("-", a, b), loc), loc)
         square = Elements(distance.shape, lambda point: syntax.Call("norm", (distance.at(point),)))
         kept = {"axis": options.get("axis"), "keepdims": options.get("keepdims")}
-        total = _sum_as_mean(lowering, [square], kept, loc)
+        total = _sum_as_mean(builder, [square], kept, loc)
         ddof = options.get("ddof", 0)
 
         def finished(part: Expr) -> Expr:
@@ -227,7 +225,7 @@ def _variance(root: bool):
             return syntax.Call("sqrt", (value,)) if root else value
 
         result = _each(total, finished)
-        return _mean_of_halves(lowering, result, square, kept, loc) if lowering.halves else result
+        return _mean_of_halves(builder, result, square, kept, loc) if builder.halves else result
 
     return reduce
 
@@ -237,7 +235,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
     where none is given.
     """
 
-    def running(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def running(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         array, axis = _as_asked(args[0], options, loc), options.get("axis", 0 if first_axis else None)
         if axis is None:
             if array.rank != 1:
@@ -246,7 +244,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
                 )
             axis = 0
         axis = checked_axis(axis, array.rank, loc)
-        result = lowering.allocated("_running", array.shape, _element(array.sample, options, typed, loc), None, loc)
+        result = builder.allocated("_running", array.shape, _element(array.sample, options, typed, loc), None, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
             here, index = result.at(point), point[axis]
@@ -255,7 +253,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
             first = syntax.Assign(here, array.at(point), loc=loc)
             return [syntax.If(syntax.Compare(">", index, ZERO), (more,), (first,), loc=loc)]
 
-        lowering.loops(array.shape, body, loc)
+        builder.loops(array.shape, body, loc)
         return result
 
     return running
@@ -269,7 +267,7 @@ def _as_asked(value: Value, options: dict, loc: Loc | None) -> Elements:
     return Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
 
 
-def _diff(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _diff(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     if options.get("n", 1) != 1:
         raise NotAffineError("np.diff of higher order", loc=loc, notes=["polyml compiles: np.diff of np.diff"])
@@ -277,18 +275,18 @@ def _diff(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Val
     ends = []
     for part in (syntax.Slice(syntax.Const(1), None), syntax.Slice(None, syntax.Const(-1))):
         along = [part if dim == axis else syntax.Slice(None, None) for dim in range(array.rank)]
-        ends.append(views.subscripted(array, along, lowering.need, loc))
-    if masked_assignment.is_truth(array.sample, lowering.truths):
-        return _mapped(lowering, ends, lambda after, before: syntax.Compare("!=", after, before, loc=loc), loc)
-    return _mapped(lowering, ends, lambda after, before: syntax.Binary("-", after, before, loc=loc), loc)
+        ends.append(views.subscripted(array, along, builder.need, loc))
+    if views.is_truth(array.sample, builder.truths):
+        return _mapped(builder, ends, lambda after, before: syntax.Compare("!=", after, before, loc=loc), loc)
+    return _mapped(builder, ends, lambda after, before: syntax.Binary("-", after, before, loc=loc), loc)
 
 
-def _ptp(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    ends = [_FUNCTIONS[name](lowering, args, options, loc) for name in ("max", "min")]
-    return _mapped(lowering, ends, lambda most, least: syntax.Binary("-", most, least, loc=loc), loc)
+def _ptp(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    ends = [_FUNCTIONS[name](builder, args, options, loc) for name in ("max", "min")]
+    return _mapped(builder, ends, lambda most, least: syntax.Binary("-", most, least, loc=loc), loc)
 
 
-def _vector_norm(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _vector_norm(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """The root of the sum of squares; of a whole matrix Frobenius' norm."""
     axis = options.get("axis")
     if options.get("ord") is not None or isinstance(axis, tuple):
@@ -296,35 +294,35 @@ def _vector_norm(lowering: Lowering, args: list, options: dict, loc: Loc | None)
     array = _array(args[0], loc)
     squares = Elements(array.shape, lambda point: syntax.Call("norm", (syntax.Call("inexact", (array.at(point),)),), loc=loc))
     kept = {name: options[name] for name in ("axis", "keepdims") if name in options}
-    total = _FUNCTIONS["sum"](lowering, [squares], kept, loc)
-    return _mapped(lowering, [total], lambda part: syntax.Call("sqrt", (part,), loc=loc), loc)
+    total = _FUNCTIONS["sum"](builder, [squares], kept, loc)
+    return _mapped(builder, [total], lambda part: syntax.Call("sqrt", (part,), loc=loc), loc)
 
 
-def _round(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     if options.get("decimals", 0) != 0:
         raise NotAffineError("np.round to decimals", loc=loc, notes=["polyml compiles: np.round to whole numbers"])
-    return _mapped(lowering, args, lambda part: syntax.Call("round", (part,), loc=loc), loc)
+    return _mapped(builder, args, lambda part: syntax.Call("round", (part,), loc=loc), loc)
 
 
-def _trace(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return _FUNCTIONS["sum"](lowering, [_diagonal(lowering, args, options, loc)], {}, loc)
+def _trace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return _FUNCTIONS["sum"](builder, [_diagonal(builder, args, options, loc)], {}, loc)
 
 
-def _diagonal(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _diagonal(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     if options.get("offset", 0) != 0 or _array(args[0], loc).rank != 2:
         raise NotAffineError("a diagonal that is not the main one of a matrix", loc=loc, notes=["polyml compiles: np.diagonal(A)"])
-    return creation.diag(lowering, args, {}, loc)
+    return creation.diag(builder, args, {}, loc)
 
 
 # Products
 
 
-def _matmul(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _matmul(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
-    return _product_of_matrices(lowering, a, b, syntax.Call("matmul", _samples(a, b), loc=loc), loc)
+    return _product_of_matrices(builder, a, b, syntax.Call("matmul", _samples(a, b), loc=loc), loc)
 
 
-def _product_of_matrices(lowering: Lowering, a: Elements, b: Elements, kind: Expr, loc: Loc | None) -> Value:
+def _product_of_matrices(builder: LoopBuilder, a: Elements, b: Elements, kind: Expr, loc: Loc | None) -> Value:
     if not a.rank or not b.rank:
         raise PolymlTypeError("@ takes arrays, not numbers", loc=loc, notes=["accepted: *"])
     rows = "i" if a.rank > 1 else ""
@@ -333,36 +331,36 @@ def _product_of_matrices(lowering: Lowering, a: Elements, b: Elements, kind: Exp
     names = list(range(max(batch, 0)))
     left = (*(names[len(names) - (a.rank - 2) :] if a.rank > 2 else ()), *rows, "k")
     right = (*(names[len(names) - (b.rank - 2) :] if b.rank > 2 else ()), "k", *columns)
-    return contraction(lowering, [a, b], [left, right], (*names, *rows, *columns), kind, loc)
+    return contraction(builder, [a, b], [left, right], (*names, *rows, *columns), kind, loc)
 
 
-def _dot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _dot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     ranks = [arg.rank if isinstance(arg, Elements) else 0 for arg in args]
     if 0 in ranks:
-        return _product(lowering, args, loc)
+        return _product(builder, args, loc)
     if max(ranks) > 2:
         raise NotAffineError("np.dot of more than two dimensions", loc=loc, notes=["polyml compiles: @, np.einsum"])
-    return _product_of_matrices(lowering, *args, lowering.together(_samples(*args), loc), loc)
+    return _product_of_matrices(builder, *args, builder.together(_samples(*args), loc), loc)
 
 
-def _inner(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _inner(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     left, right = tuple(f"i{n}" for n in range(a.rank - 1)), tuple(f"j{n}" for n in range(b.rank - 1))
-    kind = lowering.together(_samples(a, b), loc)
-    return contraction(lowering, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), kind, loc)
+    kind = builder.together(_samples(a, b), loc)
+    return contraction(builder, [a, b], [(*left, "k"), (*right, "k")], (*left, *right), kind, loc)
 
 
-def _vdot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _vdot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     if a.rank != b.rank:
         raise NotAffineError("np.vdot of different dimensions", loc=loc, notes=["polyml compiles: arrays of one shape"])
-    a = _array(_conj(lowering, [a], {}, loc), loc)
+    a = _array(_conj(builder, [a], {}, loc), loc)
     along = tuple(range(a.rank))
-    kind = lowering.together(_samples(a, b), loc)
-    return contraction(lowering, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
+    kind = builder.together(_samples(a, b), loc)
+    return contraction(builder, [a, b], [[f"i{k}" for k in along]] * 2, (), kind, loc)
 
 
-def _tensordot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _tensordot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     axes = options.get("axes", 2)
     if type(axes) is int:
@@ -377,25 +375,25 @@ def _tensordot(lowering: Lowering, args: list, options: dict, loc: Loc | None) -
         right[checked_axis(other, b.rank, loc)] = left[checked_axis(one, a.rank, loc)]
     summed = set(left) & set(right)
     result = [label for label in (*left, *right) if label not in summed]
-    kind = lowering.together(_samples(a, b), loc)
-    return _array(contraction(lowering, [a, b], [left, right], result, kind, loc), loc)  # never a number
+    kind = builder.together(_samples(a, b), loc)
+    return _array(contraction(builder, [a, b], [left, right], result, kind, loc), loc)  # never a number
 
 
-def _outer(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _outer(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     a, b = (_array(arg, loc) for arg in args)
     if (a.rank, b.rank) != (1, 1):
         raise NotAffineError("np.outer flattens its operands", loc=loc, notes=["polyml compiles: two vectors"])
     return Elements((*a.shape, *b.shape), lambda p: syntax.Binary("*", a.at(p[:1]), b.at(p[1:]), loc=loc))
 
 
-def _product(lowering: Lowering, args: list, loc: Loc | None) -> Value:
+def _product(builder: LoopBuilder, args: list, loc: Loc | None) -> Value:
     if not any(isinstance(arg, Elements) for arg in args):
         return syntax.Binary("*", *args, loc=loc)
-    return views.elementwise(args, lambda a, b: syntax.Binary("*", a, b, loc=loc), lowering.need, loc)
+    return views.elementwise(args, lambda a, b: syntax.Binary("*", a, b, loc=loc), builder.need, loc)
 
 
 def contraction(
-    lowering: Lowering,
+    builder: LoopBuilder,
     arrays: Sequence[Elements],
     labels: Sequence[Sequence[Label]],
     result: Sequence[Label],
@@ -408,7 +406,7 @@ def contraction(
     which are taken in float32, are rounded; None: they are not.
     """
     every = {label for own in labels for label in own}
-    arrays = [a if set(own) == every else lowering.in_memory(a, loc) for a, own in zip(arrays, labels)]
+    arrays = [a if set(own) == every else builder.in_memory(a, loc) for a, own in zip(arrays, labels)]
     sizes: dict[Label, Extent] = {}
     for array, own in zip(arrays, labels):
         for label, extent in zip(own, array.shape):
@@ -417,9 +415,9 @@ def contraction(
             if known is None or broadcasts and known.is_one or same and extent.parts:
                 sizes[label] = extent
             elif not (broadcasts and extent.is_one):
-                views.need_equal(known, extent, "a product of arrays whose sizes differ", lowering.need, loc)
+                views.need_equal(known, extent, "a product of arrays whose sizes differ", builder.need, loc)
     order = (*result, *(label for label in sizes if label not in result))
-    halves = lowering.halves and (len(arrays) > 1 or len(order) > len(result))
+    halves = builder.halves and (len(arrays) > 1 or len(order) > len(result))
 
     def part(array: Elements, own: Sequence[Label], index: dict[Label, Expr]) -> Expr:
         factor = array.at(views.projected(tuple(index[label] for label in own), array.shape))
@@ -435,16 +433,16 @@ def contraction(
     shape = tuple(sizes[label] for label in result)
     if len(order) == len(result):
         made = Elements(shape, lambda point: product(dict(zip(result, point))))
-        return _rounded(lowering, made, syntax.TypeOf(kind, loc=loc), loc) if halves and kind else made
-    total = lowering.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
+        return _rounded(builder, made, syntax.TypeOf(kind, loc=loc), loc) if halves and kind else made
+    total = builder.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
 
     def body(point: Point) -> list[syntax.Stmt]:
         place = total.at(point[: len(result)])
         return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
 
-    lowering.loops(tuple(sizes[label] for label in order), body, loc)
+    builder.loops(tuple(sizes[label] for label in order), body, loc)
     if halves and kind:
-        total = _rounded(lowering, total, syntax.TypeOf(kind, loc=loc), loc)
+        total = _rounded(builder, total, syntax.TypeOf(kind, loc=loc), loc)
     return total if result else total.at(())
 
 
@@ -452,7 +450,7 @@ def _samples(*arrays: Elements) -> tuple[Expr, ...]:
     return tuple(array.at((ZERO,) * array.rank) for array in arrays)
 
 
-def _einsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _einsum(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     arrays = [_array(arg, loc) for arg in args]
     labels, result = _einsum_labels(options["subscripts"], [array.rank for array in arrays], loc)
     if len(arrays) == 1 and sorted(map(str, labels[0])) == sorted(map(str, result)):
@@ -461,9 +459,9 @@ def _einsum(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> V
     while len(arrays) > 2:  # two at a time: each label is summed as soon as nothing behind needs it
         needed = {label for own in (*labels[2:], result) for label in own}
         kept = [label for label in dict.fromkeys((*labels[0], *labels[1])) if label in needed]
-        arrays[:2] = [_array(contraction(lowering, arrays[:2], labels[:2], kept, None, loc), loc)]
+        arrays[:2] = [_array(contraction(builder, arrays[:2], labels[:2], kept, None, loc), loc)]
         labels[:2] = [kept]
-    return contraction(lowering, arrays, labels, result, kind, loc)
+    return contraction(builder, arrays, labels, result, kind, loc)
 
 
 def _einsum_labels(text: str, ranks: Sequence[int], loc: Loc | None) -> tuple[list[list[Label]], list[Label]]:
@@ -500,53 +498,53 @@ def _bad_subscripts(text: str, loc: Loc | None) -> PolymlValueError:
 # Elementwise
 
 
-def _where(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    made = _mapped(lowering, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
+def _where(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    made = _mapped(builder, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
     return _array(made, loc)  # of numbers it is an array without dimensions
 
 
-def _clip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return _mapped(lowering, args, lambda *parts: syntax.Call("clip", parts, loc=loc), loc)
+def _clip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return _mapped(builder, args, lambda *parts: syntax.Call("clip", parts, loc=loc), loc)
 
 
-def _mapped(lowering: Lowering, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:
+def _mapped(builder: LoopBuilder, args: list, make: Callable[..., Expr], loc: Loc | None) -> Value:
     if not any(isinstance(arg, Elements) for arg in args):
         return make(*args)
-    return views.elementwise(args, make, lowering.need, loc)
+    return views.elementwise(args, make, builder.need, loc)
 
 
-def _astype(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _astype(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, to = _array(args[0], loc), options.get("dtype")
     if to is None:
         raise LanguageError("astype needs a type", loc=loc, notes=["accepted: A.astype(np.float32)"])
     if isinstance(to, syntax.TypeOf):
-        return _rounded(lowering, array, _of_array(lowering, to, loc), loc)
+        return _rounded(builder, array, _of_array(builder, to, loc), loc)
     cast = Elements(array.shape, lambda point: syntax.Cast(array.at(point), to, loc=loc))
-    return lowering.memory(cast, "_copy", loc)
+    return builder.memory(cast, "_copy", loc)
 
 
-def _copy(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return lowering.memory(_array(args[0], loc), "_copy", loc)
+def _copy(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return builder.memory(_array(args[0], loc), "_copy", loc)
 
 
-def _flatten(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return lowering.memory(_as_shape(lowering, _array(args[0], loc), [syntax.Const(-1)], loc), "_copy", loc)
+def _flatten(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return builder.memory(_as_shape(builder, _array(args[0], loc), [syntax.Const(-1)], loc), "_copy", loc)
 
 
-def _conj(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """A.conj(), which is A itself if that is real."""
     storage = args[0].storage if isinstance(args[0], Elements) else None
-    is_complex = lowering.complex.get(storage)  # None: not known
+    is_complex = builder.complex.get(storage)  # None: not known
     if is_complex is False:
         return args[0]
-    made = _mapped(lowering, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
+    made = _mapped(builder, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
     return dataclasses.replace(made, perhaps=None if is_complex else storage) if isinstance(made, Elements) else made
 
 
-def _angle(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     if options.get("deg"):
         raise NotAffineError("np.angle in degrees", loc=loc, notes=["polyml compiles: np.angle(z) * 180 / np.pi"])
-    return _mapped(lowering, args, lambda part: syntax.Call("angle", (part,), loc=loc), loc)
+    return _mapped(builder, args, lambda part: syntax.Call("angle", (part,), loc=loc), loc)
 
 
 # Views
@@ -555,26 +553,26 @@ def _angle(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Va
 def _part(name: str):
     """The real or the imaginary parts: of an array in memory they can be assigned."""
 
-    def part(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+    def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]
         stored = isinstance(value, Elements) and value.storage is not None and not value.sample.part
         if not stored:
-            return _mapped(lowering, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
+            return _mapped(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
         return Elements(value.shape, lambda point: dataclasses.replace(value.at(point), part=name), value.storage)
 
     return part
 
 
-def _reshape(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _reshape(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
-    return lowering.view_or_copy(array, _as_shape(lowering, array, args[1:], loc))
+    return builder.view_or_copy(array, _as_shape(builder, array, args[1:], loc))
 
 
-def _ravel(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-    return _reshape(lowering, [args[0], syntax.Const(-1)], options, loc)
+def _ravel(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return _reshape(builder, [args[0], syntax.Const(-1)], options, loc)
 
 
-def _as_shape(lowering: Lowering, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:
+def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc: Loc | None) -> Elements:
     """The elements in a shape that may have one -1 in it."""
     shape = [Extent(Linear.of(size), True) for size in sizes]
     open_at = [k for k, extent in enumerate(shape) if extent.known is not None and extent.known < 0]
@@ -594,10 +592,10 @@ def _as_shape(lowering: Lowering, array: Elements, sizes: Sequence[Expr], loc: L
         else:
             total, others = (math.prod(extent.known for extent in extents) for extents in (have, rest))
             shape[open_at[0]] = Extent.constant(total // others if others else 0)
-    return views.reshaped(array, shape, lowering.lengths, loc)
+    return views.reshaped(array, shape, builder.lengths, loc)
 
 
-def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _transpose(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     axes = options.get("axes")
     order = range(array.rank)[::-1] if axes is None else [checked_axis(axis, array.rank, loc) for axis in axes]
@@ -608,7 +606,7 @@ def _transpose(lowering: Lowering, args: list, options: dict, loc: Loc | None) -
     return views.permuted(array, list(order))
 
 
-def _swapaxes(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _swapaxes(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     one, other = (checked_axis(options.get(name), array.rank, loc) for name in ("axis1", "axis2"))
     order = list(range(array.rank))
@@ -616,20 +614,20 @@ def _swapaxes(lowering: Lowering, args: list, options: dict, loc: Loc | None) ->
     return views.permuted(array, order)
 
 
-def _flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _flip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = _array(args[0], loc), _axes(args[0], options, loc)
     back = [syntax.Slice(None, None, -1 if axis in axes else 1) for axis in range(array.rank)]
-    return views.subscripted(array, back, lowering.need, loc)
+    return views.subscripted(array, back, builder.need, loc)
 
 
 def _flipped(axis: int):
-    def flip(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
-        return _flip(lowering, args, {"axis": axis}, loc)
+    def flip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        return _flip(builder, args, {"axis": axis}, loc)
 
     return flip
 
 
-def _moveaxis(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _moveaxis(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     if any(type(options.get(name)) is not int for name in ("source", "destination")):
         raise NotAffineError("np.moveaxis of several axes", loc=loc, notes=["polyml compiles: np.moveaxis of one axis, transpose"])
@@ -639,29 +637,29 @@ def _moveaxis(lowering: Lowering, args: list, options: dict, loc: Loc | None) ->
     return views.permuted(array, order)
 
 
-def _number(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """What must be one number, or an array without dimensions."""
     if isinstance(args[0], Elements) and args[0].rank:
         raise NotAffineError("an array stands where a number is needed", loc=loc, notes=["polyml compiles: a number"])
     return args[0].at(()) if isinstance(args[0], Elements) else args[0]
 
 
-def _asarray(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     return _array(args[0], loc)
 
 
-def _ascontiguousarray(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _ascontiguousarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """A view where the rows lie one after the other, else a copy."""
     array = _array(args[0], loc)
-    return lowering.view_or_copy(array, Elements(array.shape, array.at)) if array.rank else array
+    return builder.view_or_copy(array, Elements(array.shape, array.at)) if array.rank else array
 
 
-def _expand_dims(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _expand_dims(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     return views.with_axis(array, checked_axis(options.get("axis"), array.rank + 1, loc))
 
 
-def _squeeze(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _squeeze(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     if options.get("axis") is None:
         axes = tuple(dim for dim, extent in enumerate(array.shape) if extent.is_one)
@@ -671,17 +669,17 @@ def _squeeze(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> 
         axes = _axes(args[0], options, loc)
         for axis in axes:
             one = syntax.Compare("==", array.shape[axis].expr, syntax.Const(1))
-            lowering.need(one, "a dimension that is squeezed is not of size 1", loc)
+            builder.need(one, "a dimension that is squeezed is not of size 1", loc)
     fixed = [ZERO if axis in axes else syntax.Slice(None, None) for axis in range(array.rank)]
-    return views.subscripted(array, fixed, lowering.need, loc)
+    return views.subscripted(array, fixed, builder.need, loc)
 
 
-def _size(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _size(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array = _array(args[0], loc)
     return _count(array, tuple(range(array.rank)), 0)
 
 
-def _ndim(lowering: Lowering, args: list, options: dict, loc: Loc | None) -> Value:
+def _ndim(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     return syntax.Const(_array(args[0], loc).rank, loc=loc)
 
 
@@ -737,9 +735,9 @@ def _count(array: Elements, axes: Sequence[int], less: int) -> Expr:
     return syntax.Binary("max", syntax.Binary("-", total, syntax.Const(less)), ZERO) if less else total
 
 
-def _of_array(lowering: Lowering, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
+def _of_array(builder: LoopBuilder, wanted: syntax.TypeOf, loc: Loc | None) -> syntax.TypeOf:
     """The type of the elements of the array of which A.dtype was written."""
-    return syntax.TypeOf(_array(lowering.value(wanted.of), loc).sample, loc=loc)
+    return syntax.TypeOf(_array(builder.value(wanted.of), loc).sample, loc=loc)
 
 
 def _element(sample: Expr, options: dict, typed: str, loc: Loc | None) -> syntax.TypeOf:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from polyml.errors import BoundsError, LanguageError, PolymlValueError, SizesNeeded
 from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.shapes import Extent, Linear, cut, dimensions, divided
+from polyml.frontend.elementwise_functions import COMPARISONS
 from polyml.frontend.syntax import Expr
 from polyml.source import Loc
 
@@ -332,3 +333,19 @@ def need_inside(number: Expr, need: Need) -> None:
             need(syntax.Compare("<", index, size), outside, place.loc)
             if not (isinstance(index, syntax.Const) and index.value >= 0):
                 need(syntax.Compare(">=", index, syntax.Unary("-", size)), outside, place.loc)
+
+
+def is_truth(expr: Expr, truths: Set[str]) -> bool:
+    """Whether the number is certainly a truth value of NumPy."""
+    match expr:
+        case syntax.Compare():
+            return True
+        case syntax.Unary(op="~", operand=operand):
+            return is_truth(operand, truths)
+        case syntax.Binary(op="&" | "|" | "^", left=left, right=right):
+            return is_truth(left, truths) and is_truth(right, truths)
+        case syntax.Call(function=function):
+            return function in ("isnan", "isinf", "isfinite", *COMPARISONS) or function.startswith("logical_")
+        case syntax.Subscript(array=array):
+            return array in truths
+    return False

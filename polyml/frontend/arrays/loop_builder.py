@@ -1,0 +1,303 @@
+"""Loops over the elements of arrays, made statement by statement: what the functions of arrays ask of the lowering."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from polyml.dtypes import BOOL, PYINT, DType
+from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
+from polyml.frontend import name_resolution, syntax, traversal
+from polyml.frontend.arrays import views
+from polyml.frontend.arrays.half_precision import may_have_halves
+from polyml.frontend.arrays.shapes import Extent, Linear
+from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, stored, subscripted
+from polyml.frontend.name_resolution import statements, unused
+from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
+from polyml.source import Loc
+
+Value = Expr | Elements
+Lowered = TypeVar("Lowered")
+
+
+def is_size(node: Expr) -> bool:
+    """Whether the node is part of an integer that is made of sizes and constants."""
+    if isinstance(node, syntax.Const):
+        return type(node.value) is int
+    return isinstance(node, syntax.Shape) or isinstance(node, syntax.Binary) and node.op in ("+", "-", "*", "//", "%")
+
+
+def _bound_once(kernel: syntax.Kernel) -> set[str]:
+    """The names with one value in all of the kernel: parameters, and locals assigned outside loops."""
+    bound = [param.name for param in kernel.params]
+    top = {s.target.name for s in kernel.body if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)}
+    for stmt in statements(kernel.body):
+        match stmt:
+            case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
+                bound.append(name)
+    return {name for name in bound if bound.count(name) == 1 and (name in top or name in bound[: len(kernel.params)])}
+
+
+@dataclasses.dataclass(frozen=True)
+class Uncertain:
+    """A name that may stand for one of several arrays. by_number: numbers of the call would tell which."""
+
+    why: str
+    by_number: bool = False
+
+
+class LoopBuilder(ABC):
+    """What is known of the arrays of one kernel while it is lowered, and the statements made so far."""
+
+    def __init__(self, kernel: syntax.Kernel, types: Sequence[ArgType], aliased: bool):
+        self._params = {p.name for p in kernel.params}
+        self._aliased = self._params if aliased else set()
+        self._storage: dict[str, Elements] = {}  # every array in memory
+        self.arrays: dict[str, Elements | Uncertain] = {}  # what the names stand for
+        self.taken = set(self._params)
+        for stmt in statements(kernel.body):
+            match stmt:
+                case syntax.For(var=name) | syntax.Alloc(name=name) | syntax.Assign(target=syntax.Name(name=name)):
+                    self.taken.add(name)
+        self._known_sizes: list[syntax.Require] = []
+        self.numbers: dict[str, Expr] = {}  # names that always have one value: a constant, or made of sizes
+        self._bound_once = _bound_once(kernel)
+        self._ints = {p.name for p, t in zip(kernel.params, types) if t == ScalarType(PYINT) and p.name in self._bound_once}
+        types_of = zip(kernel.params, types)
+        self.halves = may_have_halves(kernel, types)
+        self.complex = {p.name: t.element.is_complex for p, t in zip(kernel.params, types) if isinstance(t, ArrayType)}
+        self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
+        self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
+        self._reads = name_resolution.reads_of(kernel.body)
+        self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
+        self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
+        for param, kind in zip(kernel.params, types):
+            if isinstance(kind, ScalarType) and kind.value is not None and param.name in self._bound_once:
+                self.numbers[param.name] = syntax.Const(kind.value, loc=param.loc)
+                self._know(syntax.Name(param.name, loc=param.loc), kind.value)
+            if isinstance(kind, ArrayType):
+                extents = tuple(self._argument_extent(param, kind, dim) for dim in range(kind.ndim))
+                self._storage[param.name] = stored(param.name, extents)
+        self.arrays.update(self._storage)
+        self.out: list[Stmt] = []
+        self._needed: set[Expr] = set()  # conditions that are required already
+        self._loop_variables: list[str] = []  # of the loops around
+        self._counter = 0
+
+    def _argument_extent(self, param: syntax.Param, kind: ArrayType, dim: int) -> Extent:
+        size = syntax.Shape(param.name, dim, loc=param.loc)
+        known = dict(kind.sizes).get(dim)
+        if known is None:
+            return Extent(Linear(((size, 1),)), True)
+        self._know(size, known)
+        return Extent.constant(known)
+
+    def _know(self, number: Expr, value: int) -> None:
+        same = syntax.Compare("==", number, syntax.Const(value))
+        self._known_sizes.append(syntax.Require(same, "a size or number that is not the one compiled for", loc=number.loc))
+
+    def attempted(self, lower: Callable[[], Lowered]) -> Lowered | None:
+        """What `lower` gives; None, and everything as it was, where it meets what is not affine."""
+        arrays, kept, needed, length = dict(self.arrays), set(self.kept), set(self._needed), len(self.out)
+        try:
+            return lower()
+        except NotAffineError:
+            self.arrays, self._needed = arrays, needed
+            del self.out[length:]
+            return None
+        finally:
+            self.kept = kept
+
+    def is_own(self, array: Elements) -> bool:
+        """Whether it is all of an array that the kernel has made, of which there is no doubtful view."""
+        return array.whole and array.storage not in self._params | self._perhaps_viewed
+
+    def is_read(self, name: str) -> bool:
+        """Whether the kernel uses the name of an array; `T = T.new` alone does not."""
+        known = self.arrays[name]
+        return self._reads[name] > (1 if isinstance(known, Elements) and known.storage == name else 0)
+
+    def may_be_one(self, array: str, other: str) -> bool:
+        """Whether two arrays may share memory."""
+        return array == other or {array, other} <= self._aliased
+
+    def check_changes(self, array: str, loc: Loc | None) -> None:
+        """Refuse to change an array where it is not known what else changes with it."""
+        if array in self._perhaps_viewed:
+            raise NotAffineError(
+                "an array is changed of which a reshape or a conjugate may be a view or a copy",
+                loc=loc,
+                notes=["polyml compiles: those of arrays that do not change, and `A.reshape(...).copy()`"],
+            )
+
+    def taken_part(self, base: Elements, indices: tuple, loc: Loc | None) -> Value:
+        gathered = indexed_by_arrays(base, indices, loc)
+        if gathered and not (base.storage and all(self._is_all_along(base, dim) for dim in gathered)):
+            raise self._part_by_array(loc)
+        result = subscripted(base, indices, self.need, loc)
+        if result.rank:
+            return result
+        made = result.at(())
+        return dataclasses.replace(made, loc=loc) if isinstance(made, syntax.Subscript) else made
+
+    def _part_by_array(self, loc: Loc | None) -> NotAffineError:
+        return NotAffineError(
+            "a part of an array has a subscript that is an array", code="PML-F021",
+            loc=loc,
+            notes=["polyml compiles: such subscripts along whole dimensions of arguments that do not change"],
+        )
+
+    def _is_all_along(self, base: Elements, dim: int) -> bool:
+        """Whether a dimension of a view is one of the array's, all of it and in its order."""
+        point = any_point(base.rank)
+        place, full = base.at(point), self._storage[base.storage].shape
+        return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(place.indices, full))
+
+    def index(self, value: Value, loc: Loc | None) -> Value:
+        """What may be a subscript: a number, or an index array."""
+        if isinstance(value, Elements) and (value.storage not in self._params or views.is_truth(value.sample, self.truths)):
+            raise NotAffineError(
+                "a subscript that is an array is not affine", code="PML-F021",
+                loc=loc,
+                notes=["polyml compiles: numbers, slices, and arguments of integers that do not change"],
+            )
+        return value
+
+    def known(self, name: str, known: Elements | Uncertain, loc: Loc | None) -> Elements:
+        if isinstance(known, Uncertain):
+            kind = SizesNeeded if known.by_number else NotAffineError
+            raise kind(known.why, loc=loc, notes=["polyml compiles: a name for each array"])
+        return known
+
+    def array(self, name: str, loc: Loc | None) -> Elements:
+        known = self.arrays.get(name)
+        if known is None:
+            raise PolymlTypeError(f"`{name}` is a number, not an array", loc=loc, notes=["accepted: a NumPy array"])
+        return self.known(name, known, loc)
+
+    def need(self, condition: Expr, what: str, loc: Loc | None) -> None:
+        """Compile for calls in which the condition holds; it is tested once, at entry."""
+        changes = any(isinstance(node, syntax.Name) for node in traversal.nodes(condition))
+        if changes or condition not in self._needed:
+            self._needed.add(condition)
+            self.out.append(syntax.Require(condition, what, loc=loc))
+
+    def memory(self, value: Elements, stem: str, loc: Loc | None) -> Elements:
+        """The array in memory of its own."""
+        name = self._fresh_array(stem, value.shape, syntax.TypeOf(value.sample), None, loc)
+
+        def body(point: Point) -> list[Stmt]:
+            place = syntax.Subscript(name, point, inside=True)
+            return [syntax.Assign(place, value.at(point), whole=True, loc=loc)]
+
+        self.loops(value.shape, body, loc)
+        return self._storage[name]
+
+    def in_memory(self, value: Elements, loc: Loc | None) -> Elements:
+        """The array where its elements can be read many times: as it is if they are stored."""
+        return value if value.storage is not None else self.memory(value, "_value", loc)
+
+    def held(self, value: Value, loc: Loc | None) -> Value:
+        """The value as it is now."""
+        if isinstance(value, Elements):
+            return self.memory(value, "_value", loc)
+        name = syntax.Name(self.fresh("_held"), loc=loc)
+        self.out.append(syntax.Assign(name, value, loc=loc))
+        return name
+
+    def is_integer(self, number: Expr) -> bool:
+        """Whether the number is certainly one of Python's ints."""
+        if isinstance(number, Elements):
+            return False
+        for node in traversal.nodes(number):
+            if isinstance(node, syntax.Name):
+                if node.name not in self._loop_variables and node.name not in self._ints:
+                    return False
+            elif not is_size(node):
+                return False
+        return True
+
+    def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
+        """The value where the condition holds, else zero of its type."""
+        if views.is_truth(value, self.truths):
+            return syntax.Binary("&", value, condition, loc=loc)
+        return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
+
+    def together(self, samples: Sequence[Expr], loc: Loc | None) -> Expr:
+        """A number of the type that holds all of them."""
+        total, *rest = samples
+        for sample in rest:
+            always = syntax.Compare("==", syntax.Const(0), syntax.Const(0))
+            total = syntax.Call("where", (always, total, sample), loc=loc)
+        return total
+
+    def view_or_copy(self, base: Elements, made: Elements) -> Elements:
+        """What NumPy makes a view if the strides allow it. Of an argument or a part that is not known: neither may change."""
+        if base.storage is None:
+            return made
+        if not base.whole or base.storage in self._params:
+            self._perhaps_viewed.add(base.storage)
+        return dataclasses.replace(made, storage=base.storage)
+
+    def allocated(
+        self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc: Loc | None
+    ) -> Elements:
+        """A new array."""
+        return self._storage[self._fresh_array(stem, shape, element, fill, loc)]
+
+    def loops(self, shape: tuple[Extent, ...], body, loc: Loc | None) -> None:
+        """for every point of the shape: body(point), a list of statements."""
+        point, counters = [], []
+        for extent in shape:
+            index = Linear((), 0)
+            for length in extent.parts or (extent,):
+                part = Extent.constant(length) if isinstance(length, int) else length
+                index = index * (part.known if extent.parts else 1)
+                if part.is_one:
+                    continue
+                name = syntax.Name(self.fresh("_i"))
+                if part.known is not None:
+                    self.lengths[name] = part.known
+                counters.append((name, part))
+                index += Linear.of(name)
+            point.append(index.expr)
+        made: tuple[Stmt, ...] = tuple(body(tuple(point)))
+        for name, part in reversed(counters):
+            made = (syntax.For(name.name, syntax.Const(0), part.length.expr, 1, made, loc=loc),)
+        self.out.extend(made)
+
+    def fresh(self, stem: str) -> str:
+        self._counter += 1
+        while f"{stem}{self._counter}" in self.taken:
+            self._counter += 1
+        self.taken.add(f"{stem}{self._counter}")
+        return f"{stem}{self._counter}"
+
+    def _room(self, extent: Extent) -> Extent:
+        """The size to allocate: memory does not change with the loops around, so that a slice gets that of its array."""
+        while extent.most is not None and self._loop_variables and any(
+            isinstance(node, syntax.Name) and node.name not in self._params
+            for atom, _ in extent.length.terms
+            for node in traversal.nodes(atom)
+        ):
+            extent = extent.most
+        return extent
+
+    def _fresh_array(self, stem: str, shape: tuple[Extent, ...], element: syntax.TypeOf | DType, fill: Expr | None, loc) -> str:
+        name = unused(stem, self.taken)
+        sizes = tuple(self._room(extent).expr for extent in shape)
+        self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
+        self._storage[name] = stored(name, shape)
+        if isinstance(element, syntax.TypeOf) and not element.function and views.is_truth(element.of, self.truths):
+            self.truths.add(name)
+        return name
+
+    @abstractmethod
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression: of a number an expression, of an array its elements."""
+
+    @abstractmethod
+    def iteration(self, stmt: syntax.For) -> tuple[Stmt, ...]:
+        """The statements of the loop's body."""
