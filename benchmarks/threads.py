@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from polyml.machines import cpu
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, load
 
 
 def machine_code(text: str, name: str, *arguments: type) -> Callable[..., None]:
     """The function `name` of LLVM text for this processor, as a call of ctypes' values."""
     host = cpu.host()
-    code = load.load([load.assemble(text, cpu=host.cpu_name, features=host.features)], name)
+    code = load.load([assemble.assemble(text, cpu=host.cpu_name, features=host.features)], name)
     function = ctypes.CFUNCTYPE(None, *arguments)(code.address(name))
 
     def call(*values: object, keep: object = code) -> None:

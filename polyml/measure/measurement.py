@@ -18,7 +18,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
 from polyml.machines.units import shown
 from polyml.measure import stream_kernels
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, load
 from polyml.runtime.loading import thread_pool as threads
 
 _RUN_S = 4e-3
@@ -160,7 +160,7 @@ class _Bench:
         self._threads = threads_of(machine)
         text = stream_kernels.text(machine)
         names = ("read", "update", "clock", *(f"peak_{number}" for number, _ in _NUMBERS))
-        self._code = load.load([load.assemble(text, cpu=machine.cpu_name, features=machine.features)], *names)
+        self._code = load.load([assemble.assemble(text, cpu=machine.cpu_name, features=machine.features)], *names)
         self._sets = working_sets(machine)
         size = max(max(w.bytes_of_one, w.bytes_of_each * self._threads) for w in self._sets)
         try:

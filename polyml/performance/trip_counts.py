@@ -14,7 +14,8 @@ from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program,
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.constant_sizes import Numbered
 from polyml.machines import cpu
-from polyml.runtime.loading.load import assemble_together, load
+from polyml.runtime.loading.assemble import assemble_together
+from polyml.runtime.loading.load import load
 
 ENTRY = "polyml_executions"
 

@@ -51,7 +51,7 @@ from polyml.model.scop_passes.array_expansion import expand_arrays
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
 from polyml.polyhedra import BudgetExceeded, account, budget
-from polyml.runtime.loading.load import Assembler
+from polyml.runtime.loading.assemble import Assembler
 from polyml.runtime.storage.artifact import Artifact, ResultArray, record
 from polyml.runtime.storage.disk_cache import Cache
 from polyml.runtime.storage.schedule_cache import remembered
@@ -62,7 +62,8 @@ from polyml.schedule.compute import Scheduled
 from polyml.schedule.script import printer
 from polyml.schedule.script import schedule as script
 from polyml.schedule.script.file import Saved, check_name, tree_of
-from polyml.schedule.script.schedule import NOTHING, OBJECTS, TEXT, Problem, Schedule
+from polyml.schedule.script.problem import Problem
+from polyml.schedule.script.schedule import NOTHING, OBJECTS, TEXT, Schedule
 from polyml.schedule.tree.loop_tree import loops, read, write
 
 DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
@@ -112,7 +113,7 @@ class Compiled:
     @cached_property
     def asm(self) -> str:
         """The assembly of the host's CPU."""
-        from polyml.runtime.loading.load import assembly
+        from polyml.runtime.loading.assemble import assembly
 
         host = cpu.host()
         return assembly(self.llvm, cpu=host.cpu_name, features=host.features)

@@ -11,7 +11,8 @@ from polyml.caches.simulator import level_functions, shared_requests, state_head
 from polyml.caches.simulator.state_layout import Layout
 from polyml.codegen.llvm import builder
 from polyml.machines import cpu
-from polyml.runtime.loading.load import assemble_together, load
+from polyml.runtime.loading.assemble import assemble_together
+from polyml.runtime.loading.load import load
 from tests.caches import brute
 from tests.caches.test_threads import HIERARCHIES, levels_of
 

@@ -21,7 +21,7 @@ from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions, scans
 from polyml.model.core.scop import Role, ScalarResult
 from polyml.model.scop_passes.scalar_expansion import expand
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, load
 from polyml.schedule.compute import compute
 from tests.codegen.samples import scop_of
 
@@ -120,7 +120,7 @@ class Native:
 def native(program, preset, *, fp="strict", layouts, aliased=False):
     target = cpu.preset(preset)
     units = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
-    objects = load.assemble_together([builder.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
+    objects = assemble.assemble_together([builder.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
     return Native(program.scop, builder.text(units), load.load(objects, ENTRY))
 
 

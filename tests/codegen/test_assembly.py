@@ -9,7 +9,7 @@ import kernels
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import emit
 from polyml.machines import cpu
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble
 from tests.codegen.loop_nests import arguments_for, five_points, lu, matmul, row_dots
 from tests.codegen.native import layouts_of, presets, program_of
 
@@ -22,7 +22,7 @@ def assembly(function, arguments, preset, *, fp="reassociate"):
     program = program_of(function, arguments, preset, fp=fp)
     text = builder.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
     if target.isa == cpu.host().isa:
-        return load.assembly(text, cpu=target.cpu_name, features=target.features)
+        return assemble.assembly(text, cpu=target.cpu_name, features=target.features)
     made = available(target.triple).create_target_machine(cpu=target.cpu_name, features=target.features, opt=1)
     module = llvm.parse_assembly(text)
     module.verify()

@@ -199,10 +199,10 @@ def test_oneDNN_computes_the_product_or_says_why_not():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_peak_is_that_of_vector_multiply_adds(dtype):
-    from polyml.runtime.loading import load
+    from polyml.runtime.loading import assemble
 
     host = cpu.host()
-    text = load.assembly(peak.loop_text(dtype, host), cpu=host.cpu_name, features=host.features, level=2)
+    text = assemble.assembly(peak.loop_text(dtype, host), cpu=host.cpu_name, features=host.features, level=2)
     if host.isa == "x86-64" and host.fma:
         assert text.count("vfmadd") == peak._accumulators(host)
     assert peak.peak_rate(dtype, 2) > 0

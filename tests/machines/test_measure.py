@@ -15,7 +15,7 @@ from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Bandwidth, Cpu, Figure, Peak, Rate
 from polyml.measure import host, lookup, measurement, stream_kernels
 from polyml.measure.measurement import Measured
-from polyml.runtime.loading import load, thread_pool
+from polyml.runtime.loading import assemble, load, thread_pool
 from polyml.runtime.storage.disk_cache import open_cache
 
 HOST = cpu.host()
@@ -33,7 +33,7 @@ def made(request):
 
 @pytest.fixture(scope="module")
 def code(made):
-    return load.load([load.assemble(stream_kernels.text(made), cpu=made.cpu_name, features=made.features)], *NAMES)
+    return load.load([assemble.assemble(stream_kernels.text(made), cpu=made.cpu_name, features=made.features)], *NAMES)
 
 
 def ran(code, name, data, size_bytes, passes, shares):
@@ -100,7 +100,7 @@ def test_the_clock_makes_every_step(code):
 def test_the_multiply_adds_are_in_the_machine_code():
     if not (HOST.fma and HOST.isa == "x86-64"):
         pytest.skip("looks for instructions of x86-64")
-    text = load.assembly(stream_kernels.text(HOST), cpu=HOST.cpu_name, features=HOST.features, level=2)
+    text = assemble.assembly(stream_kernels.text(HOST), cpu=HOST.cpu_name, features=HOST.features, level=2)
     for number, letter in (("f64", "d"), ("f32", "s")):
         body = text[text.index(f"peak_{number}:") : text.index(f"size\tpeak_{number}")]
         loops = re.findall(r"\n(\.LBB\d+_\d+):(.*?)j\w+\s+\1\n", body, re.DOTALL)

@@ -3,7 +3,7 @@
 from functools import cache
 
 from polyml.frontend.syntax import ArrayType
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, link, load
 from polyml.runtime.storage.artifact import Artifact, parse_type
 
 RETURN = "define i64 @kernel(ptr %slots) {{\n  ret i64 {status}\n}}"
@@ -21,8 +21,8 @@ define i64 @kernel(ptr %slots) {{
 
 
 @cache
-def code(text: str) -> load.Code:
-    return load.load([load.assemble(text)], "kernel")
+def code(text: str) -> link.Code:
+    return load.load([assemble.assemble(text)], "kernel")
 
 
 def artifact(*types: str, layouts: str | None = None, **fields) -> Artifact:
@@ -33,9 +33,9 @@ def artifact(*types: str, layouts: str | None = None, **fields) -> Artifact:
     return Artifact(types=parsed, layouts=tuple(layouts if layouts is not None else "C" * arrays), **given)
 
 
-def returning(status: int) -> load.Code:
+def returning(status: int) -> link.Code:
     return code(RETURN.format(status=status))
 
 
-def spy(slots: int) -> load.Code:
+def spy(slots: int) -> link.Code:
     return code(SPY.format(last=slots - 1, size=8 * slots))

@@ -30,8 +30,9 @@ from polyml import (
 from polyml.api import decorator
 from polyml.api.calls import specialisation
 from polyml.api.compiling import compile_lock
+from polyml.runtime.loading import assemble, load
 from polyml.runtime.storage.artifact import CheckRecord
-from tests.runtime.handmade import RETURN, artifact, load
+from tests.runtime.handmade import RETURN, artifact
 
 FILE = __file__
 SCALE = 2.0
@@ -111,7 +112,7 @@ def compiler(monkeypatch):
 
 def handmade(*kinds, status=0, **fields):
     text = RETURN.format(status=status)
-    return artifact(*kinds, object_code=(load.assemble(text),), **fields)
+    return artifact(*kinds, object_code=(assemble.assemble(text),), **fields)
 
 
 # Calls

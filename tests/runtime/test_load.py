@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyml.errors import CompileError
-from polyml.runtime.loading import elf, load
+from polyml.runtime.loading import assemble, elf, link, load
 
 # Constants, a jump table, variables with and without a value, an aligned one, pointers in data, and calls out.
 TEXT = """
@@ -54,14 +54,14 @@ define double @power(double %x) {
   ret double %y
 }
 """
-LOADERS = {"linker": load.Linked}
+LOADERS = {"linker": lambda code, symbols: link.Linked(code, symbols, load.resolve)}
 if sys.platform == "linux" and load.resolve("mprotect") and sys.maxsize > 2**32:
     LOADERS["elf"] = lambda code, symbols: elf.Image(code, load.resolve)
 
 
 @pytest.fixture(scope="module")
 def object_code():
-    return load.assemble(TEXT)
+    return assemble.assemble(TEXT)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -92,7 +92,7 @@ def test_what_the_small_loader_does_not_do_goes_to_the_linker(monkeypatch, objec
 
     monkeypatch.setattr(elf, "Image", refuse)
     code = load.load([object_code], "next")
-    assert type(code) is load.Linked
+    assert type(code) is link.Linked
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("next"))() == 100
 
 
@@ -111,7 +111,7 @@ def test_other_formats_are_refused(content, reason):
 def test_thread_local_data_is_refused():
     text = "@x = thread_local global i64 0\ndefine ptr @f() {\n  ret ptr @x\n}"
     with pytest.raises(elf.Unsupported, match="thread-local data"):
-        elf.Image([load.assemble(text)], load.resolve)
+        elf.Image([assemble.assemble(text)], load.resolve)
 
 
 def test_a_missing_symbol_is_named():
@@ -120,12 +120,12 @@ def test_a_missing_symbol_is_named():
         "define void @f() {\n  call void @polyml_no_such_function()\n  ret void\n}"
     )  # fmt: skip
     with pytest.raises(CompileError) as caught:
-        load.load([load.assemble(text)], "f")
+        load.load([assemble.assemble(text)], "f")
     assert str(caught.value) == (
         "error: the compiled code needs the symbol `polyml_no_such_function`, which this system does not have"
     )
     with pytest.raises(CompileError, match="the compiled code cannot be linked: "):
-        load.Linked([load.assemble(text)], ("f",))
+        link.Linked([assemble.assemble(text)], ("f",), load.resolve)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -143,7 +143,7 @@ def test_memory_is_given_back(object_code):
 
 
 def test_text_becomes_assembly():
-    assert "exp" in load.assembly(TEXT)
+    assert "exp" in assemble.assembly(TEXT)
 
 
 # Each counts in a variable that is called the same in both, and calls the other one.
@@ -207,7 +207,7 @@ define double @other() {
 @pytest.mark.parametrize("texts", [(EVEN, ODD), (ODD, EVEN)], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("loader", LOADERS)
 def test_objects_are_linked_with_one_another(loader, texts):
-    objects = load.assemble_together(texts)
+    objects = assemble.assemble_together(texts)
     code = LOADERS[loader](objects, ("even", "evens", "odds", "one", "other"))
     even = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int64)(code.address("even"))
     assert [even(n) for n in range(4)] == [True, False, True, False]
@@ -218,26 +218,26 @@ def test_objects_are_linked_with_one_another(loader, texts):
 
 
 def test_texts_assembled_together_are_what_they_are_alone():
-    assert load.assemble_together((EVEN, ODD, TEXT), level=2) == tuple(map(load.assemble, (EVEN, ODD, TEXT)))
+    assert assemble.assemble_together((EVEN, ODD, TEXT), level=2) == tuple(map(assemble.assemble, (EVEN, ODD, TEXT)))
 
 
 def test_a_text_that_does_not_assemble_is_an_error_whichever_thread_had_it():
     for texts in [("nonsense", EVEN), (EVEN, "nonsense"), ("nonsense", "nonsense")]:
         with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
-            load.assemble_together(texts)
+            assemble.assemble_together(texts)
 
 
 @pytest.mark.parametrize("others", [0, 1, 2, 8])
 def test_objects_come_in_the_order_of_their_texts_whoever_made_them(others):
     texts = (EVEN, ODD, TEXT) * 3
-    assembler = load.Assembler(others)
+    assembler = assemble.Assembler(others)
     for text in texts:
         assembler.add(text)
-    assert assembler.objects() == tuple(load.assemble(text, level=1) for text in texts)
+    assert assembler.objects() == tuple(assemble.assemble(text, level=1) for text in texts)
 
 
 def test_what_was_begun_may_be_left():
-    with pytest.raises(ValueError, match="given up"), load.Assembler(1) as assembler:
+    with pytest.raises(ValueError, match="given up"), assemble.Assembler(1) as assembler:
         for text in (EVEN, ODD, TEXT):
             assembler.add(text)
         raise ValueError("given up")
@@ -245,6 +245,6 @@ def test_what_was_begun_may_be_left():
 
 
 def test_many_threads_may_assemble_at_a_time():
-    expected = load.assemble_together((EVEN, ODD))
+    expected = assemble.assemble_together((EVEN, ODD))
     with ThreadPoolExecutor(8) as pool:
-        assert all(found == expected for found in pool.map(load.assemble_together, [(EVEN, ODD)] * 32))
+        assert all(found == expected for found in pool.map(assemble.assemble_together, [(EVEN, ODD)] * 32))

@@ -15,7 +15,7 @@ from polyml.api.compiling import memory_shortage
 from polyml.caches.simulator import threads
 from polyml.machines import cache_spec
 from polyml.runtime.calling import entry
-from polyml.runtime.loading import load, thread_pool
+from polyml.runtime.loading import assemble, thread_pool
 from tests.runtime.test_load import EVEN, ODD, TEXT
 
 
@@ -43,14 +43,14 @@ def test_a_kernel_is_compiled_where_no_thread_can_be_started(no_threads, monkeyp
 
 
 def test_objects_are_assembled_by_whoever_asks_where_no_thread_can_be_started(no_threads):
-    with load.Assembler(3) as assembler:
+    with assemble.Assembler(3) as assembler:
         for text in (EVEN, ODD, TEXT):
             assembler.add(text)
-        assert assembler.objects() == tuple(load.assemble(text, level=1) for text in (EVEN, ODD, TEXT))
+        assert assembler.objects() == tuple(assemble.assemble(text, level=1) for text in (EVEN, ODD, TEXT))
 
 
 def test_an_error_waits_for_threads_that_assemble():
-    with pytest.raises(ValueError, match="given up"), load.Assembler(3) as assembler:
+    with pytest.raises(ValueError, match="given up"), assemble.Assembler(3) as assembler:
         for text in (EVEN, ODD, TEXT) * 3:
             assembler.add(text)
         raise ValueError("given up")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.runtime.loading import load, thread_pool
+from polyml.runtime.loading import assemble, load, thread_pool
 
 # count: adds 1 to env[1 + share] and writes the number of shares to env[0] once per share.
 # nested: every share runs `count` on its own 16 words. loop: `regions` regions one after the other.
@@ -64,7 +64,7 @@ end:
 
 @pytest.fixture(scope="module")
 def code():
-    return load.load([load.assemble(TEXT)], "count", "nested", "slow", "loop")
+    return load.load([assemble.assemble(TEXT)], "count", "nested", "slow", "loop")
 
 
 @pytest.fixture(scope="module")
@@ -195,11 +195,11 @@ sys.path.insert(0, {root!r})
 import ctypes
 import numpy as np
 from polyml.runtime.calling import entry
-from polyml.runtime.loading import load, thread_pool as threads
+from polyml.runtime.loading import assemble, load, thread_pool as threads
 from tests.runtime.handmade import artifact, returning
 from tests.runtime.test_threads import TEXT
 
-code = load.load([load.assemble(TEXT)], "slow", "loop")
+code = load.load([assemble.assemble(TEXT)], "slow", "loop")
 loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)(code.address("loop"))
 env = np.zeros(8, np.int64)
 loop(code.address("slow"), env.ctypes.data, 1, 3, 3)

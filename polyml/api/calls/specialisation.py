@@ -12,7 +12,7 @@ from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType
 from polyml.runtime.calling.binding import Entry, Guard, Outcome
 from polyml.runtime.calling.entry import bind, finish_preparation
-from polyml.runtime.loading import load, thread_pool
+from polyml.runtime.loading import link, load, thread_pool
 from polyml.runtime.storage.artifact import Artifact
 from polyml.runtime.storage.checksum import Damaged
 from polyml.runtime.storage.disk_cache import Cache
@@ -39,7 +39,7 @@ class Specialisation:
     layouts: tuple[str, ...]
     options: Options
     artifact: Artifact | None
-    code: load.Code | None
+    code: link.Code | None
     timings: dict[str, float]
     from_cache: bool = False
     reason: PolymlError | None = None

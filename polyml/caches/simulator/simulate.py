@@ -21,7 +21,9 @@ from polyml.codegen.llvm import builder
 from polyml.errors import PolymlValueError
 from polyml.machines import cpu
 from polyml.machines.cpu import CacheLevel
-from polyml.runtime.loading.load import Code, assemble_together, load
+from polyml.runtime.loading.assemble import assemble_together
+from polyml.runtime.loading.link import Code
+from polyml.runtime.loading.load import load
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops
 from polyml.codegen.llvm import emit
+from polyml.codegen.llvm.addresses import Scope
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import Numbered
-from polyml.codegen.llvm.function import Scope
 from polyml.codegen.llvm.outline import equal_part, even_part, is_uneven, trips
 from polyml.errors import PolymlValueError
 from polyml.model.core.nest import subvalues

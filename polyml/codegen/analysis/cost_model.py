@@ -12,11 +12,10 @@ from functools import cached_property
 from types import MappingProxyType
 
 from polyml import polyhedra
-from polyml.codegen.analysis.instruction_costs import MOST_APART, OPERATIONS
+from polyml.codegen.analysis.instruction_costs import EASY_POWERS, MOST_APART, OPERATIONS
 from polyml.codegen.analysis.loop_nest import Nest, TouchIn
 from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop
-from polyml.codegen.llvm.elementary import EASY_POWERS
 from polyml.dtypes import PYINT
 from polyml.frontend import syntax
 from polyml.model.core.nest import children

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from polyml.codegen.ir.array_layout import Placed
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Loop, Program
+from polyml.codegen.llvm.addresses import LINE_BYTES, Module
 from polyml.codegen.llvm.builder import Unit
-from polyml.codegen.llvm.function import LINE_BYTES, Body, Module
+from polyml.codegen.llvm.function import Body
 from polyml.codegen.llvm.outline import trips
 from polyml.frontend.syntax import ArrayType
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from polyml import polyhedra
 from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
+from polyml.codegen.llvm.addresses import Module
 from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Unit
-from polyml.codegen.llvm.function import UNHURRIED, Body, Module
+from polyml.codegen.llvm.function import UNHURRIED, Body
 from polyml.codegen.llvm.outline import Share, trips
 from polyml.codegen.llvm.registers import Place
 from polyml.model.core.call_interface import Status

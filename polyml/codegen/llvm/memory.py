@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from polyml.codegen.analysis.instruction_costs import MOST_APART
+from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.linexpr import Lin, const
-from polyml.codegen.llvm.arithmetic import Val, memory_type, name_suffix, vector_type
+from polyml.codegen.llvm.addresses import Addresses
+from polyml.codegen.llvm.arithmetic import Val, literal, memory_type, name_suffix, vector_type
 from polyml.codegen.llvm.registers import Place
-from polyml.codegen.llvm.statements import Copy
 from polyml.dtypes import I64, DType
 from polyml.model.core.scop import Gather
 
-if TYPE_CHECKING:
-    from polyml.codegen.llvm.function import Body
-
 
 class Memory:
-    """The memory of one function's arrays. Nothing here knows of registers that hold elements: see `Body.load`."""
+    """The memory of one function's arrays. Nothing here knows of registers that hold elements: see `ElementAccess.load`."""
 
-    def __init__(self, body: "Body"):
+    def __init__(self, body: Addresses):
         self._body, self._fn, self._math = body, body.fn, body.math
 
     def _alignment(self, array: str) -> int:
@@ -145,7 +142,7 @@ class Memory:
         """The elements at indices that were computed: one number, or one per lane."""
         array = self._body.scop.arrays[e.array]
         kind, align = memory_type(array.element), self._alignment(e.array)
-        offset = self._body.values.constant(0, I64)
+        offset = Val(literal(0, I64), I64)
         for index, extent, stride in zip(indices, array.shape, self._body.module.slots.strides(e.array)):
             step = str(stride) if isinstance(stride, int) else self._body.stride(stride)
             inside = self._no_further(index, Val(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
@@ -259,7 +256,7 @@ class Memory:
 class Mask:
     """Which lanes of a remainder happen: those up to index `last`."""
 
-    def __init__(self, body: "Body", lanes: int, last: Lin):
+    def __init__(self, body: Addresses, lanes: int, last: Lin):
         self._body, self.lanes = body, lanes
         self.last = body.integer(last)
         self.bits = body.lanes_up_to(last, lanes)

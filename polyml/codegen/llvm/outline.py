@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
-from polyml.codegen.llvm.function import Body, Module, Scope
+from polyml.codegen.llvm.addresses import Module, Scope
+from polyml.codegen.llvm.function import Body
 
 
 class Share(Body):

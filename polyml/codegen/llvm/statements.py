@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import TYPE_CHECKING
 
 from polyml.codegen.analysis.scans import before_of, is_read_before
+from polyml.codegen.ir.jams import Copy, copies
 from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
 from polyml.codegen.llvm import elementary
 from polyml.codegen.llvm.arithmetic import Val, literal, register_type
+from polyml.codegen.llvm.element_access import ElementAccess
 from polyml.codegen.llvm.registers import Place, disjoint
 from polyml.dtypes import BOOL, I64, PYINT, DType
 from polyml.frontend import syntax
@@ -20,9 +20,6 @@ from polyml.model.core.call_interface import Status
 from polyml.model.core.nest import always_fits
 from polyml.model.core.reductions import identity
 from polyml.model.core.scop import Access, Gather, Index, Load, ScalarArg, Statement
-
-if TYPE_CHECKING:
-    from polyml.codegen.llvm.function import Body
 
 # base ** exponent by squaring; a Python int (checked) that leaves 64 bits sets the flag
 POWER = """define internal i64 @polyml_power(i64 %base, i64 %exponent, i1 %checked, ptr %flag) nounwind {
@@ -70,30 +67,6 @@ _POINTWISE = "+-*/&|^"
 
 
 @dataclass(frozen=True)
-class Copy:
-    """One of the iterations that run together: a value per jammed variable; the lane variable's is its first lane."""
-
-    values: dict[str, Lin]
-    lane_var: str | None
-    lanes: int
-    last: Lin | None  # index of the last lane that happens, None: all
-    part: int  # which vector of the lane variable this is
-    scans: bool = False
-
-
-def copies(jams: Sequence[Jam]) -> Iterator[Copy]:
-    """Every combination of the jams' iterations, one Copy per vector."""
-    lane = next((j for j in jams if j.lanes > 1), None)
-    for chosen in product(*(range(j.count) for j in jams)):
-        values = {j.var: j.base + c * j.lanes for j, c in zip(jams, chosen)}
-        if lane is None:
-            yield Copy(values, None, 1, None, 0)
-            continue
-        last = None if lane.limit is None else lane.limit.substitute(values) - values[lane.var]
-        yield Copy(values, lane.var, lane.lanes, last, chosen[jams.index(lane)], lane.scans)
-
-
-@dataclass(frozen=True)
 class _Touching:
     """One copy of an instance inside a loop. around: what runs together around the node."""
 
@@ -118,7 +91,7 @@ class Row:
 class Evaluator:
     """Emits the instances of one function's statements."""
 
-    def __init__(self, body: "Body"):
+    def __init__(self, body: ElementAccess):
         self._body = body
         self._scop = body.scop
         self._reductions = body.module.program.reductions

@@ -22,7 +22,7 @@ from polyml.report.gpu.values import Form, GpuReportValues
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.gpu.mapping import Nest, check_block, nests
-from polyml.schedule.script.schedule import Problem
+from polyml.schedule.script.problem import Problem
 from polyml.schedule.tree import loop_tree
 
 ALIGNMENT = 256  # bytes: where memory that is allocated begins (CUDA C++ Programming Guide, "Device Memory Accesses")

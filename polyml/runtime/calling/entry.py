@@ -12,7 +12,7 @@ from polyml.runtime.calling.binding import Entry, Guard
 from polyml.runtime.calling.python_entry import python_entry
 from polyml.runtime.calling.results import with_results
 from polyml.runtime.loading import thread_pool as pools
-from polyml.runtime.loading.load import Code
+from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
 

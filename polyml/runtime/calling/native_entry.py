@@ -15,7 +15,7 @@ from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime.calling import binding
 from polyml.runtime.calling.binding import ABSENT, MISS, Entry, Guard, Outcome
-from polyml.runtime.loading import embedded_ir, load
+from polyml.runtime.loading import embedded_ir, link
 from polyml.runtime.storage.artifact import Artifact
 
 _METH_FASTCALL = 0x80
@@ -39,7 +39,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def native_entry(
-    artifact: Artifact, code: load.Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool
+    artifact: Artifact, code: link.Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool
 ) -> Entry:
     """See binding.Entry. Result arrays and receivers follow the arguments."""
     records = _argument_records(artifact, check_overlap)

@@ -12,7 +12,7 @@ from polyml.frontend.syntax import ArgType, ArrayType
 from polyml.numpy_dtypes import number_type, numpy_dtype
 from polyml.runtime.calling import arguments
 from polyml.runtime.calling.binding import ABSENT, MISS, Entry, Guard, Outcome, receivers
-from polyml.runtime.loading.load import Code
+from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
 

@@ -6,11 +6,11 @@ import hashlib
 import os
 
 from polyml import config
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, link
 from polyml.runtime.storage.disk_cache import open_cache
 
 
-def loaded(name: str, text: str, *symbols: str) -> load.Code:
+def loaded(name: str, text: str, *symbols: str) -> link.Code:
     """The code of `text` in memory, for any CPU of this architecture. What is kept and cannot be loaded is made again."""
     cache = open_cache(config.resolve())
     key = f"code-{name}-{os.uname().sysname}-{os.uname().machine}-{hashlib.sha256(text.encode()).hexdigest()}"
@@ -22,15 +22,15 @@ def loaded(name: str, text: str, *symbols: str) -> load.Code:
             raise
         except Exception:  # whatever it is that the file has
             cache.remove(key)
-    made = load.assemble_optimised(text)
+    made = assemble.assemble_optimised(text)
     code = _with(made, symbols)
     if cache is not None:
         cache.put(key, made)
     return code
 
 
-def _with(content: bytes, symbols: tuple[str, ...]) -> load.Code:
-    code = load.load([content], *symbols)
+def _with(content: bytes, symbols: tuple[str, ...]) -> link.Code:
+    code = link.link([content], symbols, link.of_libraries)
     for symbol in symbols:
         code.address(symbol)
     return code

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from polyml.runtime.loading import embedded_ir, load
+from polyml.runtime.loading import embedded_ir, link
 
 KEPT_BYTES = 64 << 20
 
 
 @cache
-def _code() -> load.Code:
-    return embedded_ir.loaded("memory", _text(), *load.MEMORY)
+def _code() -> link.Code:
+    return embedded_ir.loaded("memory", _text(), *link.MEMORY)
 
 
 def address(symbol: str) -> int:

@@ -10,7 +10,7 @@ import time
 from functools import cache
 
 from polyml.machines.cpu import usable_cores
-from polyml.runtime.loading import embedded_ir, load
+from polyml.runtime.loading import embedded_ir, link
 
 _SPIN_SECONDS = 1e-3  # waking a thread takes longer than most regions: libraries of this kind wait for 1 to 200 ms
 _TIMED_SPINS = 2000
@@ -23,11 +23,11 @@ class Pool:
     `void fn(ptr env, i64 share, i64 shares)` once per share."""
 
     def __init__(self):
-        symbols = (load.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
+        symbols = (link.PARALLEL, "polyml_pool_reset", "polyml_pool_spin", "polyml_pool_started")
         self._code = embedded_ir.loaded("threads", _text(), *symbols)
         # Sleeping workers stay inside this code until the process ends, later than any Python object.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
-        self.parallel_address = self._code.address(load.PARALLEL)
+        self.parallel_address = self._code.address(link.PARALLEL)
         self._reset = self._function("polyml_pool_reset", None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32)
         self._started = self._function("polyml_pool_started", ctypes.c_int64)
         self._spins, self._cores = self._spins_before_sleep(), usable_cores()
@@ -44,7 +44,7 @@ class Pool:
 
     def run(self, fn_address: int, env_address: int, shares: int, threads: int) -> None:
         """polyml_parallel, from Python."""
-        self._function(load.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+        self._function(link.PARALLEL, None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
             fn_address, env_address, shares, threads
         )
 

@@ -39,7 +39,7 @@ from polyml.schedule.tree.text import parse_block
 from polyml.userfiles import called, unreadable
 
 if TYPE_CHECKING:
-    from polyml.schedule.script.schedule import Problem
+    from polyml.schedule.script.problem import Problem
 
 FORMAT = 1
 MOST_BYTES = 16 << 20  # of a file
@@ -62,7 +62,7 @@ class SavedStatement:
 
 @dataclass(frozen=True)
 class Saved:
-    """A schedule as texts. arguments: type and layout each. sizes, sized, alike: as in `script.Problem`. tree: isl's text."""
+    """A schedule as texts. arguments: type and layout each. sizes, sized, alike: as in `Problem`. tree: isl's text."""
 
     kernel: str
     arguments: tuple[str, ...]

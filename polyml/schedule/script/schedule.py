@@ -6,8 +6,7 @@ Each step gives a new schedule, which is proved legal at once like one of the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -16,66 +15,16 @@ import islpy as isl
 
 from polyml import polyhedra, userfiles
 from polyml.errors import IllegalSchedule, ScheduleError
-from polyml.frontend.syntax import ArgType
 from polyml.input_limits import excess, shown
-from polyml.model.core.dependence import Dependences
-from polyml.model.core.reductions import Reduction, relaxed_validity
-from polyml.model.core.scop import Scop
 from polyml.polyhedra import BudgetExceeded, budget
-from polyml.schedule.legality.check import check_asked, check_legal, check_parallel
 from polyml.schedule.script import file, printer, transforms
+from polyml.schedule.script.problem import OPERATIONS, Problem
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Node
 
-OPERATIONS = 3_000_000  # isl operations for one step and its proof
 NOTHING, TEXT, OBJECTS = "nothing", "text", "objects"  # that are made of a program
 _LONGEST, _DEEPEST = 1_000, 50  # of a text over sizes
 MOST_TOGETHER = 64  # iterations of one loop that run together
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What a schedule is for.
-
-    types, layouts: of the arguments. sizes: values of parameters that the generator chooses by; sized: whether it does that
-    for more than arrays that are expanded. related: sizes that it takes to follow from others. generate: the
-    program that a tree becomes, whose code is made but not assembled, or not even made where NOTHING is emitted; ScheduleError for
-    what it cannot do. alone: isl's state is the process's.
-    """
-
-    scop: Scop
-    dependences: Dependences
-    reductions: Mapping[str, Reduction]
-    types: tuple[ArgType, ...]
-    layouts: tuple[str, ...]
-    sizes: Mapping[str, int] | None
-    sized: bool
-    related: tuple[str, ...]
-    generate: Callable[..., object]
-    alone: Callable[[], AbstractContextManager]
-
-    def check(self, tree: isl.Schedule) -> None:
-        """Raise what `prove` does, and ScheduleError for what is asked of loops and cannot be generated."""
-        self.prove(tree)
-        if any(loop.asked.of_code for _, loop in loops.loops(loops.read(tree, self.scop.statements))):
-            self.generate(tree)
-
-    def prove(self, tree: isl.Schedule) -> None:
-        """Raise IllegalSchedule with a witness unless the tree keeps every dependence, ScheduleError if it is none of loops."""
-        loops.read(tree, self.scop.statements)
-        with _proof():
-            check_legal(tree, self.scop, self.dependences, self.reductions)
-            check_parallel(tree, self.scop, self.dependences, self.reductions)
-        self.prove_asked(tree)
-
-    def prove_asked(self, tree: isl.Schedule) -> None:
-        """Raise what `prove` does for loops of a legal order that are asked to run iterations together."""
-        with _proof():
-            check_asked(tree, self.scop, self.dependences, lambda: self._relaxed)
-
-    @cached_property
-    def _relaxed(self) -> isl.UnionMap:
-        return relaxed_validity(self.dependences, self.scop, self.reductions)
 
 
 def _word(value: object) -> str:
@@ -85,15 +34,6 @@ def _word(value: object) -> str:
 
 def _words(*values: object) -> str:
     return ", ".join(map(_word, values))
-
-
-@contextmanager
-def _proof() -> Iterator[None]:
-    try:
-        with budget(OPERATIONS):
-            yield
-    except BudgetExceeded as problem:
-        raise ScheduleError(f"the proof takes too long ({problem})", notes=["a simpler order may be proved"]) from None
 
 
 def schedule(problem: Problem, tree: isl.Schedule) -> Schedule:

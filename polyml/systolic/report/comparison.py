@@ -16,7 +16,7 @@ from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
 from polyml.performance.variants import Call
 from polyml.runtime.calling.arguments import Argument
-from polyml.schedule.script.schedule import Problem
+from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.program import text as systolic_text
 from polyml.systolic.program.interface import Between

@@ -20,7 +20,7 @@ from polyml.performance.variants import Call, source_schedule
 from polyml.runtime.calling import arguments, bounds_errors
 from polyml.runtime.calling.arguments import Argument
 from polyml.runtime.storage.artifact import record
-from polyml.schedule.script.schedule import Problem
+from polyml.schedule.script.problem import Problem
 
 _LEAVING = ("-", "+", "*", "//", "<<", "**")  # operators whose results may have more bits than their operands
 

@@ -12,7 +12,7 @@ from polyml.codegen.interpreter import call
 from polyml.errors import ConfigError
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop
-from polyml.schedule.script.schedule import Problem
+from polyml.schedule.script.problem import Problem
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.program.interface import Between
 from polyml.systolic.program.program import NestProgram

@@ -11,7 +11,7 @@ from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Function, Unit
 from polyml.dtypes import DType
 from polyml.machines import cpu
-from polyml.runtime.loading import load
+from polyml.runtime.loading import assemble, load
 
 MOST_LOADED = 64  # modules
 
@@ -21,7 +21,7 @@ class Loaded:
 
     def __init__(self, name: str, text: str):
         host = cpu.host()
-        self._code = load.load(load.assemble_together([text], cpu=host.cpu_name, features=host.features), name)
+        self._code = load.load(assemble.assemble_together([text], cpu=host.cpu_name, features=host.features), name)
         self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._code.address(name))
 
     def __call__(self, words_address: int) -> None:

@@ -5,12 +5,11 @@ Plain numbers take the same way, so that lanes change no bit.
 
 from __future__ import annotations
 
-from polyml.codegen.analysis.instruction_costs import EASY_POWERS
 from polyml.codegen.llvm.arithmetic import Arithmetic, Val
 from polyml.codegen.llvm.elementary import exponential, inverse_trigonometric, logarithmic, powers, trigonometric
 from polyml.codegen.llvm.elementary.double_word import Steps
 
-__all__ = ["EASY_POWERS", "FUNCTIONS", "OPERATIONS", "function"]
+__all__ = ["FUNCTIONS", "function"]
 
 FUNCTIONS = {
     "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,

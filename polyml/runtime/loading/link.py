@@ -1,0 +1,83 @@
+"""Object code in memory, linked with what it calls."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Protocol
+
+from polyml.errors import CompileError
+from polyml.runtime.loading import elf
+from polyml.runtime.loading.assemble import llvm_binding
+
+PARALLEL = "polyml_parallel"
+MEMORY = ("polyml_acquire", "polyml_release")
+_numbers = itertools.count()
+
+
+class Code(Protocol):
+    """Object code in memory; lives as long as this object."""
+
+    def address(self, symbol: str) -> int:
+        """Where a symbol is that the object defines and `load` was told of. KeyError otherwise."""
+
+
+def link(objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]) -> Code:
+    """Objects in memory, linked with one another and what is outside, as `resolve` finds it; `symbols` are those that will be asked for.
+
+    CompileError if an external symbol is nowhere to be found.
+    """
+    if sys.platform == "linux":
+        try:
+            return elf.Image(objects, resolve)
+        except elf.Unsupported:
+            pass  # LLVM's linker takes what the small loader does not
+    return Linked(objects, symbols, resolve)
+
+
+def of_libraries(symbol: str) -> int:
+    """The address of a function of Python's C API, libc or libm."""
+    for library in libraries():
+        try:
+            return ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    raise CompileError(f"the compiled code needs the symbol `{symbol}`, which this system does not have")
+
+
+@cache
+def libraries() -> tuple[ctypes.CDLL, ...]:
+    maths = "libSystem.dylib" if sys.platform == "darwin" else "libm.so.6"
+    return (ctypes.CDLL(None), ctypes.CDLL(maths, ctypes.RTLD_GLOBAL))
+
+
+class Linked:
+    """Object code linked by LLVM's JIT linker."""
+
+    def __init__(self, objects: Sequence[bytes], symbols: tuple[str, ...], resolve: Callable[[str], int]):
+        libraries()  # into the process, where the linker looks
+        builder = llvm_binding().JITLibraryBuilder().add_current_process()
+        for content in objects:
+            builder.add_object_img(content)
+        for own in (PARALLEL, *MEMORY):
+            if own not in symbols and any(own.encode() in content for content in objects):
+                builder.import_symbol(own, resolve(own))
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        try:
+            self._library = builder.link(_linker(), f"polyml.{next(_numbers)}")
+        except RuntimeError as problem:
+            raise CompileError(f"the compiled code cannot be linked: {problem}") from None
+
+    def address(self, symbol: str) -> int:
+        return self._library[symbol]
+
+
+@cache
+def _linker():
+    llvm = llvm_binding()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(reloc="pic", codemodel="small")
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
