@@ -152,7 +152,7 @@ class Kernel(Scheduled, Reported):
         if last is None or last.artifact is None:
             called = "" if last is None else explain.signature(last.types, last.layouts)
             text = explain.python(called, self._python_reason or explain.reason(last.reason), self._where)
-            return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self._compiled_parts())])
+            return "\n".join([text, *(f"  compiled: lines {a} to {b}" for a, b in self.compiled_parts())])
         text = explain.compiled(last.artifact, last.options, last.timings, last.from_cache, self._where)
         others = [s for s in self.signatures if s != explain.signature(last.types, last.layouts)]
         lines = [text, *(f"  also compiled for {other}" for other in others)]
@@ -162,7 +162,7 @@ class Kernel(Scheduled, Reported):
 
     def status(self) -> KernelStatus:
         """The kernel's form, the reasons for it, and what ran as plain Python so far."""
-        parts = tuple(dict.fromkeys(self._compiled_parts()))
+        parts = tuple(dict.fromkeys(self.compiled_parts()))
         signatures = tuple(dict.fromkeys(explain.signature(s.types, s.layouts) for s in list(self._specialisations.values()) if s.artifact))
         ran = self._as_python.calls > 0
         form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
@@ -170,7 +170,7 @@ class Kernel(Scheduled, Reported):
         tally, where = self._as_python, f"{code.co_filename}:{code.co_firstlineno}"
         return KernelStatus(self.__name__, where, form, signatures, reasons, parts, tally.calls, tally.seconds)
 
-    def _compiled_parts(self) -> Iterator[tuple[int, int]]:
+    def compiled_parts(self) -> Iterator[tuple[int, int]]:
         """The lines of parts that the last call of them ran as native code, in order."""
         for _, calls in self._parts.values():
             for call in calls:
@@ -400,8 +400,8 @@ class Kernel(Scheduled, Reported):
         given: tuple[Argument, ...],
     ) -> Specialisation:
         """The form for these sizes, or the one for all where sizes do not matter or there are many forms already."""
-        place, sizes = (types, layouts, options.compile_key(), found.content), sizes_of(given)
-        extents = {a.name: a.value.shape for a in given if isinstance(a.value, np.ndarray)}
+        extents = arguments.shapes(given)
+        place, sizes = (types, layouts, options.compile_key(), found.content), sizes_of(extents)
         forms = self._forms.setdefault(place, {})
         if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
             return self._form(types, layouts, options, found, False, None)

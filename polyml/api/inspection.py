@@ -66,7 +66,7 @@ class Inspected(Function):
         values = signature.bound(self.py_func, args_or_types, {})
         pairs = [self._type(name, value) for name, value in zip(self._names, values)]
         of_types = any(isinstance(value, (str, ArrayType, ScalarType)) for value in values)
-        sizes = None if of_types else sizes_of(self._arguments(values))
+        sizes = None if of_types else sizes_of(arguments.shapes(self._arguments(values)))
         return tuple(kind for kind, _ in pairs), tuple(layout for _, layout in pairs if layout), sizes
 
     def _of_these(self, args_or_types: tuple, make: Callable[[tuple[ArgType, ...], tuple[str, ...], Sizes | None], object]):

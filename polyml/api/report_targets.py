@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.machines.descriptions import Cpu, Described, Gpu, Systolic
+from polyml.machines.descriptions import Cpu, Described, Gpu, Systolic, check_kind
 from polyml.measure import lookup
 from polyml.performance.variants import Call
 
@@ -68,9 +68,7 @@ def check(target: str, machine: Described | None, asked: Mapping[str, object]) -
     if target not in TARGETS:
         raise ConfigError(f"there is no target {target!r}", notes=[f"expected {' or '.join(TARGETS)}"])
     made = TARGETS[target]
-    if machine is not None and not isinstance(machine, made.needs):
-        notes = [f"expected a {made.noun} of `polyml machine --list`, or its file"]
-        raise ConfigError(f"{machine.name} is no {made.noun}", notes=notes)
+    check_kind(machine, made.needs, made.noun)
     unused = [name for name, value in asked.items() if value != DEFAULTS[name] and name not in made.takes]
     if unused:
         raise ConfigError(f"{OPTIONS.get(unused[0], f'--{unused[0]}')} is not for --target {target}")

@@ -15,7 +15,7 @@ from polyml.api.function import Function
 from polyml.errors import SizesNeeded
 from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import Described
-from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.calling.arguments import Argument, shapes
 from polyml.runtime.storage.size_classes import sizes_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Reported(Function):
     def _call(self, given: tuple[Argument, ...]) -> Call:
         from polyml.performance.variants import Call
 
-        return Call(self._parsed(), *types_of(given), sizes_of(given), config.resolve(self.settings), alone, self._given)
+        return Call(self._parsed(), *types_of(given), sizes_of(shapes(given)), config.resolve(self.settings), alone, self._given)
 
     def _simulated(
         self, given: tuple[Argument, ...], asked: Mapping[str, object], engine: str = "compiled", plans: tuple[Plan, ...] = ()

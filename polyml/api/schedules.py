@@ -15,7 +15,8 @@ from polyml.runtime.storage.artifact import parse_type
 from polyml.userfiles import called
 
 if TYPE_CHECKING:
-    from polyml.api.decorator import Kernel
+    from typing import Self
+
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
 
@@ -59,7 +60,7 @@ class Scheduled(Inspected):
         types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, where)
         return self._from_saved(saved, types, layouts)
 
-    def with_schedule(self, schedule: Schedule) -> Kernel:
+    def with_schedule(self, schedule: Schedule) -> Self:
         """A kernel that compiles with this schedule, whatever the arguments' sizes. ScheduleError where it is another kernel's.
 
         Arguments that overlap still run in the source's order. Types for which the statements are others are refused.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
+from polyml.errors import ConfigError
 from polyml.machines.cpu import CpuMachine
 
 VERSION = 1  # of `data`
@@ -181,6 +182,13 @@ class Gpu(Described):
 
 
 OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy
+
+
+def check_kind(machine: Described | None, needs: type[Described], noun: str) -> None:
+    """Raise ConfigError for a machine of another kind. noun: what is needed, in words."""
+    if machine is not None and not isinstance(machine, needs):
+        notes = [f"expected a {noun} of `polyml machine --list`, or its file"]
+        raise ConfigError(f"{machine.name} is no {noun}", notes=notes)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def _check(program: Mixed) -> Outcome:
         if difference:
             return Outcome(f"call {number}: {difference}", raised=raised)
         worst &= hides(_values(wanted))
-    parts = len(set(kernel._compiled_parts()))
+    parts = len(set(kernel.compiled_parts()))
     return Outcome("", parts + bool(kernel.compiled), raised, worst, has_boundary=parts > 0)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import polyml
+import polyml.pipeline
 from polyml import (
     BoundsError,
     CompileError,
@@ -104,7 +105,7 @@ def compiler(monkeypatch):
 
     fake = Compiler()
     fake.asked = []
-    monkeypatch.setattr(polyml, "pipeline", fake, raising=False)
+    monkeypatch.setattr(polyml.pipeline, "compile", fake, raising=False)
     monkeypatch.setitem(__import__("sys").modules, "polyml.pipeline.compile", fake)
     monkeypatch.setenv("POLYML_CACHE", "0")
     return fake
@@ -300,7 +301,7 @@ def test_the_kernel_gets_the_number_of_threads(monkeypatch):
         specialisation, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options)
     )
     chosen = specialisation.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
-    monkeypatch.setattr(specialisation.threads, "usable_cores", lambda: 7)
+    monkeypatch.setattr(specialisation.thread_pool, "usable_cores", lambda: 7)
     for count in (0, 3, 0):
         chosen.entry(count, (), True)
     assert spied == [7, 3]
@@ -425,7 +426,7 @@ def test_what_the_data_left_to_python_once_is_left_to_it_at_once(monkeypatch):
     A, B = np.array([1.0, -1.0, 2.0, -1.0]), np.zeros(5)
     with pytest.warns(PolymlPerformanceWarning):
         k(A, B, 2)
-    monkeypatch.setattr(decorator.violations, "failure", None)  # it asks isl, which takes a millisecond
+    monkeypatch.setattr(decorator.bounds_errors, "failure", None)  # it asks isl, which takes a millisecond
     for _ in range(2):
         B[:] = 0
         k(A, B, 2)

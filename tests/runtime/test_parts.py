@@ -396,7 +396,7 @@ def test_methods_are_compiled_for_what_their_object_holds():
         np.testing.assert_array_equal(Scaled.of_class(np.ones(300)), np.full(300, 3.0))
         np.testing.assert_array_equal(held.of_none(np.ones(300)), np.full(300, 4.0))
     np.testing.assert_array_equal(x, data(300) * 2.0 + 3.0)
-    assert list(Scaled.run._compiled_parts()) and list(Scaled.of_class._compiled_parts())
+    assert list(Scaled.run.compiled_parts()) and list(Scaled.of_class.compiled_parts())
     assert Scaled.of_none.compiled
 
 

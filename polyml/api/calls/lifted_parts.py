@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from polyml.api.calls.plain_calls import is_exact
 from polyml.errors import LanguageError, PolymlTypeError
 
 if TYPE_CHECKING:
-    from polyml.api.decorator import Kernel
     from polyml.frontend.regions.loop_lifting import Part
 
 _MANY, _OFTEN = 100, 3  # calls of a part that were not worth it, or ran as Python
 _WARM, _TURNS = 4, 6  # calls before any is timed; of each of the two, in turns
 _SHORT = 50e-6  # seconds of a compiled call, above which loops are not tried as Python: that may take a thousand times as long
+
+
+class PartKernel(Protocol):
+    """What a part asks of the kernel that runs it. compiled: whether the last call ran as native code."""
+
+    compiled: bool | None
+
+    def __call__(self, *values): ...
+
+    def compiled_parts(self) -> Iterator[tuple[int, int]]:
+        """First and last line of each part that is compiled."""
 
 
 class PartCall:
@@ -25,7 +35,7 @@ class PartCall:
     once when Python is to run the statements from then on.
     """
 
-    def __init__(self, part: Part, kernel: Kernel, dropped: Callable[[], None]):
+    def __init__(self, part: Part, kernel: PartKernel, dropped: Callable[[], None]):
         self.part, self._kernel, self._dropped = part, kernel, dropped
         self._small = self._large = self._as_python = 0  # calls
         self._times: tuple[list[float], list[float]] = [], []  # seconds, compiled and as Python
@@ -94,7 +104,7 @@ class PartCall:
         if self._kernel.compiled:
             yield self.part.lines
         else:
-            yield from self._kernel._compiled_parts()
+            yield from self._kernel.compiled_parts()
 
     @property
     def does_not_pay(self) -> bool:

@@ -5,6 +5,7 @@ Everything the native entry accepts is accepted here with the same type and layo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,11 @@ class Argument:
     type: ArgType
     layout: str
     copied: bool = False
+
+
+def shapes(given: Sequence[Argument]) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of those that are arrays."""
+    return {each.name: each.value.shape for each in given if isinstance(each.value, np.ndarray)}
 
 
 def argument(name: str, original: object) -> Argument:

@@ -7,12 +7,8 @@ of one kernel (`FORMS`), after which one more is made for all other sizes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
-
-from polyml.runtime.calling.arguments import Argument
 
 FORMS = 32  # made for some sizes, of one kernel and types: the layers of a network
 NEAR = 2  # what extents may differ by that are taken to follow from one another
@@ -33,13 +29,12 @@ class Sizes:
     alike: bool = True
 
 
-def sizes_of(given: Sequence[Argument]) -> Sizes:
-    """What a form for this call is made for: for its sizes and those of about the same, or, where all are small, for these."""
-    arrays = [(a.name, a.value.shape) for a in given if isinstance(a.value, np.ndarray)]
-    little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays}
-    if all(extent <= little[name] for name, shape in arrays for extent in shape):
-        return Sizes(None, tuple((name, ((0, little[name]),) * len(shape)) for name, shape in arrays))
-    return Sizes(tuple(arrays), tuple((name, tuple(map(_limits, shape))) for name, shape in arrays))
+def sizes_of(arrays: Mapping[str, tuple[int, ...]]) -> Sizes:
+    """What a form for a call with arrays of these shapes is made for: its sizes and those of about the same, or, where all are small, these."""
+    little = {name: _LITTLE.get(len(shape), _LITTLE_OF_MANY) for name, shape in arrays.items()}
+    if all(extent <= little[name] for name, shape in arrays.items() for extent in shape):
+        return Sizes(None, tuple((name, ((0, little[name]),) * len(shape)) for name, shape in arrays.items()))
+    return Sizes(tuple(arrays.items()), tuple((name, tuple(map(_limits, shape))) for name, shape in arrays.items()))
 
 
 def _limits(extent: int) -> tuple[int, int]:

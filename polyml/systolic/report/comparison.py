@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from polyml import polyhedra
-from polyml.api import report_targets
 from polyml.errors import ConfigError
+from polyml.machines.descriptions import Systolic, check_kind
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
 from polyml.performance.variants import Call
@@ -90,7 +90,7 @@ def _check_size(plans: Sequence[Plan]) -> None:
 
 
 def _check(asked: Mapping[str, object], engine: str) -> None:
-    report_targets.check("systolic", asked["machine"], {})
+    check_kind(asked["machine"], Systolic, "systolic array")
     if engine not in ENGINES:
         raise ConfigError(f"there is no engine {engine!r}", notes=[f"expected {' or '.join(ENGINES)}"])
 
