@@ -1,32 +1,89 @@
-"""Imports point up only: text, then the language, the model, schedules, code, the runtime, the commands, operations on top."""
+"""Imports point up this list only: text, then the language, the model, schedules, code, the runtime, reports, the commands, operations."""
 
 import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import polyml
 
 ROOT = Path(polyml.__file__).parent
+# folders, and modules of the uppermost one; those of one line may import from one another
 LAYERS = (
-    (
-        "source", "files", "input_limits", "userfiles", "definition", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes", "debug", "config",
-        "polyhedra", "machine", "hardware",
-    ),
+    ("source", "files", "input_limits", "userfiles", "function_source", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes"),
+    ("polyhedra",),
+    ("machines",),
+    ("config", "debug"),
     ("frontend",),
-    ("model",),
+    ("frontend.parsing",),
+    ("frontend.regions",),
+    ("frontend.arrays",),
+    ("frontend.types",),
+    ("model.core",),
+    ("model.nest_passes",),
+    ("model.lowering",),
+    ("model.scop_passes",),
+    ("model.counting",),
+    ("schedule.tree",),
+    ("schedule.legality",),
+    ("schedule.analysis",),
+    ("schedule.affine",),
+    ("schedule.tiling",),
     ("schedule",),
-    ("codegen",),
-    ("runtime",),
-    ("caches",),
-    ("machines", "bundles"),
-    ("compile_budget", "pipeline", "target", "api", "bench", "gpu", "report", "simulate", "defects", "cli", "__main__"),
+    ("schedule.gpu",),
+    ("schedule.script",),
+    ("codegen.ir",),
+    ("codegen.presburger",),
+    ("codegen.astgen",),
+    ("codegen.analysis",),
+    ("codegen.passes",),
+    ("codegen.passes.packing",),
+    ("codegen.llvm", "codegen.llvm.elementary"),  # elementary functions are made of arithmetic, and statements of both
+    ("codegen.interpreter",),
+    ("runtime.storage",),
+    ("runtime.loading",),
+    ("runtime.calling",),
+    ("measure",),
+    ("bundles",),
+    ("caches.simulator",),
+    ("caches.analytic",),
+    ("gpu",),
+    ("pipeline",),
+    ("performance",),
+    ("tune.tiles",),
+    ("plot",),
+    ("report",),
+    ("report.gpu",),
+    ("systolic.recurrences",),
+    ("systolic.folding",),
+    ("systolic.mapping",),
+    ("systolic.program",),
+    ("systolic.simulate",),
+    ("systolic.report", "systolic.report.pictures"),
+    ("api.compiling",),
+    ("api.calls",),
+    ("api",),
     ("ops",),
+    ("defects",),
+    ("cli.inputs",),
+    ("cli.commands",),
+    ("cli", "__main__"),
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+MOST_MODULES = 12  # of a folder: what a reader takes in at a glance
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+MODULES = {".".join(("polyml", *p.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): p for p in FILES}
+FOLDERS = {p.parent for p in FILES} - {ROOT}
 
 
-def layer_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def layer_of(name: str) -> int:
+    """The layer of a module or of what it defines, by its full name."""
+    words = name.split(".")[1:]
+    return next((LAYER[key] for n in range(len(words), 0, -1) if (key := ".".join(words[:n])) in LAYER), len(LAYERS))
+
+
+def name_of(path: Path) -> str:
+    return ".".join(("polyml", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def imports(text: str, package: str) -> set[str]:
@@ -42,16 +99,29 @@ def imports(text: str, package: str) -> set[str]:
     return found
 
 
+def own_imports(path: Path, text: str) -> Iterator[str]:
+    """Those of modules of polyml, and of what is in them."""
+    package = ".".join(("polyml", *path.relative_to(ROOT).parts[:-1]))
+    return (name for name in imports(text, package) if name.startswith("polyml."))
+
+
 def upward(path: Path, text: str) -> list[str]:
     """The imports of a file that point to a later layer."""
-    own = LAYER[layer_of(path)]
-    package = ".".join(("polyml", *path.relative_to(ROOT).parts[:-1]))
-    targets = sorted(n for n in imports(text, package) if n.split(".")[0] == "polyml")
-    return [n for n in targets if n.split(".")[1:2] and LAYER.get(n.split(".")[1], len(LAYERS)) > own]
+    own = layer_of(name_of(path))
+    return sorted(name for name in own_imports(path, text) if layer_of(name) > own and name.split(".")[1] in _TOP)
 
 
-def test_every_file_belongs_to_a_layer():
-    assert {layer_of(p) for p in FILES} <= set(LAYER)
+_TOP = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in FILES}
+
+
+def module_of(name: str) -> str:
+    """The module in which an imported name is: the name itself, or what is in front of its last dot."""
+    return name if name in MODULES else name.rpartition(".")[0]
+
+
+def test_every_folder_has_a_layer():
+    homes = {name_of(p if p.parent == ROOT else p.parent) for p in FILES if p.name != "__init__.py"}
+    assert homes == {f"polyml.{name}" for name in LAYER}
 
 
 def test_imports_point_up_only():
@@ -60,11 +130,28 @@ def test_imports_point_up_only():
 
 
 def test_an_import_of_a_later_layer_would_be_found():
-    inside = "def f():\n    from polyml.codegen import llvm\n"
-    assert upward(ROOT / "model" / "scop.py", inside) == ["polyml.codegen.llvm.emit"]
-    assert upward(ROOT / "model" / "scop.py", "from ..schedule import tree") == ["polyml.schedule.tree.bands"]
+    inside = "def f():\n    from polyml.codegen.llvm import emit\n"
+    assert upward(ROOT / "model" / "core" / "scop.py", inside) == ["polyml.codegen.llvm.emit"]
+    assert upward(ROOT / "model" / "core" / "scop.py", "from ...schedule.tree import bands") == ["polyml.schedule.tree.bands"]
     assert upward(ROOT / "errors.py", "import polyml.frontend.syntax") == ["polyml.frontend.syntax"]
-    assert upward(ROOT / "codegen" / "llvm.py", "from polyml.model.core.scop import Scop\nimport numpy") == []
+    assert upward(ROOT / "codegen" / "passes" / "vectorize.py", "from polyml.codegen.llvm.emit import emit") == ["polyml.codegen.llvm.emit.emit"]
+    assert upward(ROOT / "codegen" / "llvm" / "emit.py", "from polyml.model.core.scop import Scop\nimport numpy") == []
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    """Neither at load time, nor inside functions or under TYPE_CHECKING."""
+    graph = {name: {module_of(each) for each in own_imports(path, path.read_text())} - {name} for name, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as problem:
+        raise AssertionError(f"a circle: {' -> '.join(problem.args[1])}") from None
+
+
+def test_folders_are_small_and_say_what_lives_there():
+    for folder in FOLDERS:
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+        modules = [p for p in folder.glob("*.py") if p.name != "__init__.py"]
+        assert len(modules) <= MOST_MODULES, (folder, len(modules))
 
 
 def test_the_frontend_does_not_know_isl():
@@ -74,11 +161,11 @@ def test_the_frontend_does_not_know_isl():
 
 
 def test_isl_dimensions_are_addressed_by_position_in_one_package():
-    assert {layer_of(p) for p in FILES if "dim_type" in p.read_text()} == {"polyhedra"}
+    assert {p.relative_to(ROOT).parts[0] for p in FILES if "dim_type" in p.read_text()} == {"polyhedra"}
 
 
 def test_only_the_top_imports_terminal_libraries():
     for path in FILES:
-        if layer_of(path) not in ("bench", "cli", "__main__"):
+        if path.relative_to(ROOT).parts[0] not in ("cli", "__main__.py"):
             names = {n.split(".")[0] for n in imports(path.read_text(), "polyml")}
             assert not names & {"click", "rich"}, path

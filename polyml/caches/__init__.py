@@ -1,1 +1,1 @@
-"""What a program does to caches: simulated exactly, access by access."""
+"""What a Program does to caches: `simulator` makes every access, `analytic` finds misses by formulas."""

@@ -1,1 +1,3 @@
-"""Machines by name or from files: the host and what it was measured to reach, presets, descriptions that users write."""
+"""Machines as data: processors, GPUs and systolic arrays with their rates, read from TOML files and presets, and text such as `32 KiB` or
+`32K:8:64`. Nothing is measured here. The door is `descriptions`, whose classes the rest of polyml takes.
+"""

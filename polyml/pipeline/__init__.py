@@ -1,0 +1,4 @@
+"""The compiler as the list of its stages, from a parsed kernel to machine code, and how much work one compilation may take.
+
+The door is `compile.compile`.
+"""

@@ -1,0 +1,1 @@
+"""Pictures as SVG text: the document around their parts, and their colours."""

@@ -1,1 +1,3 @@
-"""What a kernel does to the memory hierarchy, why, and what to do about it: the data behind `polyml report` and `k.report()`."""
+"""One call of a kernel in several orders, and what each does to the machine: `values` are what is known, `text`, `data`, `html` and
+`charts` show it, `report.report` joins them.
+"""

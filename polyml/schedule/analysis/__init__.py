@@ -1,0 +1,1 @@
+"""Questions about loops that a schedule is chosen by: strides, traffic, the role of each loop in a contraction."""

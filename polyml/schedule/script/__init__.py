@@ -1,0 +1,1 @@
+"""Schedules that users write step by step, save and load: `schedule.Schedule`."""

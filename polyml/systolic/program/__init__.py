@@ -1,0 +1,1 @@
+"""What the units of an array do, cycle by cycle, as a value and as text."""

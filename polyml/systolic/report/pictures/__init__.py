@@ -1,1 +1,1 @@
-"""A mapping onto a systolic array in pictures: the array in a cycle, wavefronts, utilisation, space and time; and as a page."""
+"""A mapping in pictures: the array in a cycle, wavefronts, utilisation, space and time, and a page that steps through them."""
