@@ -84,6 +84,8 @@ def test_arguments_may_have_any_strides(program):
     "under_a_condition the_number_changes_inside a_new_array_each_time".split(),
 )
 def test_names_that_a_loop_exchanges_are_followed_however_often_it_runs(name, count):
+    from tests.arrays import exchanges  # after `corpus`, which keeps the order of what is drawn
+
     function = getattr(exchanges, name)
     arrays = [np.arange(1.0, 9.0) ** (k + 1) for k in range(function.__code__.co_argcount - 1)]
     wanted, got = copy.deepcopy(arrays), copy.deepcopy(arrays)
@@ -107,6 +109,8 @@ REBOUND = (
 @pytest.mark.parametrize("dtype", ["f8", "i8"])
 @pytest.mark.sweep(keep=60)
 def test_names_that_a_loop_binds_anew_stand_for_what_they_do_in_numpy(name, count, dtype):
+    from tests.arrays import rebound
+
     function = getattr(rebound, name)
     arrays = [np.arange(1, 7).astype(dtype) for k in range(function.__code__.co_argcount - 1)]
     arrays = [np.outer(a, a) / 9 for a in arrays[1:]] + arrays[:1]

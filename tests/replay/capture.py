@@ -33,7 +33,8 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     names = [subject.name for subject in subjects(options.random) if options.only in subject.name]
     with ProcessPoolExecutor(options.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
-        batches = [names[first : first + BATCH] for first in range(0, len(names), BATCH)]
+        count = -(-len(names) // BATCH)
+        batches = [names[first::count] for first in range(count)]  # reports, which take longest, in each
         for _ in pool.map(_capture_all, batches, [options] * len(batches)):
             pass
     return 0
