@@ -72,18 +72,21 @@ LAYERS = (
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MOST_MODULES = 12  # of a folder: what a reader takes in at a glance
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
-MODULES = {".".join(("polyml", *p.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): p for p in FILES}
 FOLDERS = {p.parent for p in FILES} - {ROOT}
+
+
+def name_of(path: Path) -> str:
+    """The full name of a module's file, or of a folder."""
+    return ".".join(("polyml", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for path in FILES}
 
 
 def layer_of(name: str) -> int:
     """The layer of a module or of what it defines, by its full name."""
     words = name.split(".")[1:]
     return next((LAYER[key] for n in range(len(words), 0, -1) if (key := ".".join(words[:n])) in LAYER), len(LAYERS))
-
-
-def name_of(path: Path) -> str:
-    return ".".join(("polyml", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def imports(text: str, package: str) -> set[str]:
@@ -108,10 +111,7 @@ def own_imports(path: Path, text: str) -> Iterator[str]:
 def upward(path: Path, text: str) -> list[str]:
     """The imports of a file that point to a later layer."""
     own = layer_of(name_of(path))
-    return sorted(name for name in own_imports(path, text) if layer_of(name) > own and name.split(".")[1] in _TOP)
-
-
-_TOP = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in FILES}
+    return sorted(name for name in own_imports(path, text) if layer_of(name) > own and module_of(name) in MODULES)
 
 
 def module_of(name: str) -> str:

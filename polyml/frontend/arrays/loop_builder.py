@@ -9,12 +9,11 @@ from typing import TypeVar
 
 from polyml.dtypes import BOOL, PYINT, DType
 from polyml.errors import NotAffineError, PolymlTypeError, SizesNeeded
-from polyml.frontend import name_resolution, syntax, traversal
-from polyml.frontend.arrays import views
+from polyml.frontend import syntax, traversal
 from polyml.frontend.arrays.half_precision import may_have_halves
 from polyml.frontend.arrays.shapes import Extent, Linear
-from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, stored, subscripted
-from polyml.frontend.name_resolution import statements, unused
+from polyml.frontend.arrays.views import Elements, Point, any_point, indexed_by_arrays, is_truth, stored, subscripted
+from polyml.frontend.name_resolution import reads_of, statements, unused
 from polyml.frontend.syntax import ArgType, ArrayType, Expr, ScalarType, Stmt
 from polyml.source import Loc
 
@@ -70,7 +69,7 @@ class LoopBuilder(ABC):
         self.complex = {p.name: t.element.is_complex for p, t in zip(kernel.params, types) if isinstance(t, ArrayType)}
         self.truths = {p.name for p, t in types_of if isinstance(t, ArrayType) and t.element == BOOL}  # arrays of bool
         self.kept: set[str] = set()  # names that loops around bind to new arrays, which are stored where the old ones were
-        self._reads = name_resolution.reads_of(kernel.body)
+        self._reads = reads_of(kernel.body)
         self._perhaps_viewed: set[str] = set()  # arrays of which there is what may be a view or a copy
         self.lengths: dict[Expr, int] = {}  # loop variable -> what it stays below
         for param, kind in zip(kernel.params, types):
@@ -157,7 +156,7 @@ class LoopBuilder(ABC):
 
     def index(self, value: Value, loc: Loc | None) -> Value:
         """What may be a subscript: a number, or an index array."""
-        if isinstance(value, Elements) and (value.storage not in self._params or views.is_truth(value.sample, self.truths)):
+        if isinstance(value, Elements) and (value.storage not in self._params or is_truth(value.sample, self.truths)):
             raise NotAffineError(
                 "a subscript that is an array is not affine", code="PML-F021",
                 loc=loc,
@@ -221,7 +220,7 @@ class LoopBuilder(ABC):
 
     def or_zero(self, condition: Expr, value: Expr, loc: Loc | None) -> Expr:
         """The value where the condition holds, else zero of its type."""
-        if views.is_truth(value, self.truths):
+        if is_truth(value, self.truths):
             return syntax.Binary("&", value, condition, loc=loc)
         return syntax.Call("where", (condition, value, syntax.Const(0)), loc=loc)
 
@@ -290,7 +289,7 @@ class LoopBuilder(ABC):
         sizes = tuple(self._room(extent).expr for extent in shape)
         self.out.append(syntax.Alloc(name, sizes, element, fill, loc=loc))
         self._storage[name] = stored(name, shape)
-        if isinstance(element, syntax.TypeOf) and not element.function and views.is_truth(element.of, self.truths):
+        if isinstance(element, syntax.TypeOf) and not element.function and is_truth(element.of, self.truths):
             self.truths.add(name)
         return name
 

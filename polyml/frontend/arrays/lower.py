@@ -3,7 +3,7 @@
         B[1:-1] = (A[:-2] + A[2:]) / 2     ->     for _i1 in range(N - 2):
                                                       B[_i1 + 1] = (A[_i1] + A[_i1 + 2]) / 2
 
-An expression is a function from a point to the element there (`elements`), so that whatever NumPy would compute step by
+An expression is a function from a point to the element there (`views`), so that whatever NumPy would compute step by
 step in arrays of its own is one expression per element. Memory is used only for what has a name or is read many times:
 an array that is assigned to a name, operands and results of reductions and products.
 
@@ -45,7 +45,7 @@ def lowered(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = 
 
 
 class Lowering(LoopBuilder):
-    """Lowers one kernel. The functions of `functions_of_arrays` use its public methods."""
+    """Lowers one kernel. Functions of arrays, as in `reductions`, use the public methods of `LoopBuilder`."""
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         """All statements of the kernel."""

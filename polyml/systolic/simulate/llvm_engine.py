@@ -1,4 +1,4 @@
-"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `stepped`; but `spans` of cycles in `blocks`.
+"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `numpy_engine`; but `steady_spans` of cycles in `time_blocks`.
 
     for each cycle
         for each register      where its vector is now; what others have there; what memory gives; what is on wires

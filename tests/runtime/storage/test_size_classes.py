@@ -36,10 +36,6 @@ def call(kernel, *sizes, dtype=float):
     np.testing.assert_array_equal(C, wanted)
 
 
-def given(**shapes):
-    return shapes
-
-
 @pytest.fixture
 def compiled(monkeypatch):
     """The sizes of every compilation."""
@@ -62,23 +58,23 @@ def uncached(monkeypatch):
 
 
 def test_calls_of_about_the_same_size_have_the_same_limits():
-    first, second = (sizes_of(given(A=(n, 7))) for n in (100, 128))
+    first, second = (sizes_of(dict(A=(n, 7))) for n in (100, 128))
     assert first.limits == second.limits == (("A", ((65, 128), (7, 7))),)
     assert (first.extents, second.extents) == ((("A", (100, 7)),), (("A", (128, 7)),))
-    assert sizes_of(given(A=(129, 7))).limits != first.limits != sizes_of(given(A=(100, 8))).limits
+    assert sizes_of(dict(A=(129, 7))).limits != first.limits != sizes_of(dict(A=(100, 8))).limits
 
 
 @pytest.mark.parametrize("extent", [0, 1, 2, EXACT - 1, EXACT, EXACT + 1, 64, 65, 1000, 1024, 1025, 2**40])
 def test_an_extent_is_within_its_limits_and_so_is_what_shares_them(extent):
-    low, high = sizes_of(given(A=(0, 5000), B=(0, extent))).limits[1][1][1]
+    low, high = sizes_of(dict(A=(0, 5000), B=(0, extent))).limits[1][1][1]
     assert low <= extent <= high and (low == high == extent or extent > EXACT and high == 2 * (low - 1))
 
 
 def test_small_arrays_are_told_apart_from_large_ones_only():
-    small = [sizes_of(given(A=(n, m), B=(m,))) for n, m in ((0, 1), (3, 48), (48, 2))]
+    small = [sizes_of(dict(A=(n, m), B=(m,))) for n, m in ((0, 1), (3, 48), (48, 2))]
     assert len(set(small)) == 1 and small[0].extents is None
     assert all(low == 0 and high >= 48 for _, limits in small[0].limits for low, high in limits)
-    assert sizes_of(given(A=(3, 48), B=(5000,))).extents is not None
+    assert sizes_of(dict(A=(3, 48), B=(5000,))).extents is not None
 
 
 # Which form a call gets
