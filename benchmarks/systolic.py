@@ -95,7 +95,7 @@ def print_resnet() -> None:
                 for k, value in enumerate((cycles, share * cycles, reads, writes)):
                     totals[name][k] += layer.count * value
         cells = [(c, busy / c, r, w) for c, busy, r, w in totals.values()]
-        print(f"{'all':24} {sum(l.count for l in layers()):5}" + "".join(f"{c:19,} {u:7.1%} {r:12,} {w:11,}" for c, u, r, w in cells))
+        print(f"{'all':24} {sum(layer.count for layer in layers()):5}" + "".join(f"{c:19,} {u:7.1%} {r:12,} {w:11,}" for c, u, r, w in cells))
     print(f"\n{done - ready:.3f} s, and {ready - start:.3f} s for the nests from their source")
 
 

@@ -207,7 +207,7 @@ def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     return Options(**{**environment(), **(_active.get() or {}), **(overrides or {})})
 
 
-class scope:
+class scope:  # noqa: N801 (used as a function, in `with`)
     """Settings for everything called inside a `with` block, in this thread or task alone.
 
     >>> with scope(fp="strict", threads=1):

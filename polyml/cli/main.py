@@ -42,7 +42,7 @@ class _Errors(click.Group):
                 raise
             again = f"polyml --traceback {context.invoked_subcommand} ..."
             _complain(f"error: {type(error).__name__}: {error}\n  note: a defect of polyml; `{again}` shows where")
-        context.exit(status)
+        return context.exit(status)
 
     def resolve_command(self, context: click.Context, args: list[str]):
         import difflib

@@ -66,7 +66,7 @@ class Subscript:
     """
 
     array: str
-    indices: tuple["Expr", ...]
+    indices: tuple[Expr, ...]
     part: str = field(default="", kw_only=True)
     inside: bool = field(default=False, kw_only=True)
     apart: bool = field(default=False, kw_only=True, compare=False)
@@ -79,7 +79,7 @@ class Unary:
     """op: "-" "+" "~" "not"."""
 
     op: str
-    operand: "Expr"
+    operand: Expr
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -94,8 +94,8 @@ class Binary:
     """
 
     op: str
-    left: "Expr"
-    right: "Expr"
+    left: Expr
+    right: Expr
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -105,8 +105,8 @@ class Compare:
     """op: "<" "<=" ">" ">=" "==" "!="; a chain a < b < c is a Logical "and" of two."""
 
     op: str
-    left: "Expr"
-    right: "Expr"
+    left: Expr
+    right: Expr
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -116,7 +116,7 @@ class Logical:
     """op: "and" "or", on truth values."""
 
     op: str
-    operands: tuple["Expr", ...]
+    operands: tuple[Expr, ...]
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -125,9 +125,9 @@ class Logical:
 class IfExp:
     """`then if condition else orelse`."""
 
-    condition: "Expr"
-    then: "Expr"
-    orelse: "Expr"
+    condition: Expr
+    then: Expr
+    orelse: Expr
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
 
@@ -149,7 +149,7 @@ class Call:
     """
 
     function: str
-    args: tuple["Expr", ...]
+    args: tuple[Expr, ...]
     module: str = "numpy"
     dtype: DType | None = field(default=None, kw_only=True)
     loc: Loc | None = _loc()
@@ -164,7 +164,7 @@ class Cast:
     implicit: made by type inference (a promotion, or the conversion that storing into an element does).
     """
 
-    operand: "Expr"
+    operand: Expr
     to: DType
     implicit: bool = False
     dtype: DType | None = field(default=None, kw_only=True)
@@ -175,8 +175,8 @@ class Cast:
 class Slice:
     """`start:stop:step` in the subscripts of a Part; step is a non-zero integer constant."""
 
-    start: "Expr | None"
-    stop: "Expr | None"
+    start: Expr | None
+    stop: Expr | None
     step: int = 1
     loc: Loc | None = _loc()
 
@@ -195,8 +195,8 @@ class Dots:
 class Part:
     """`base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
 
-    base: "Expr"
-    indices: tuple["Expr | Slice | NewAxis | Dots", ...]
+    base: Expr
+    indices: tuple[Expr | Slice | NewAxis | Dots, ...]
     loc: Loc | None = _loc()
 
 
@@ -208,7 +208,7 @@ class Function:
     """
 
     function: str
-    args: tuple["Expr", ...]
+    args: tuple[Expr, ...]
     options: tuple[tuple[str, object], ...] = ()
     loc: Loc | None = _loc()
 
@@ -224,15 +224,15 @@ class For:
     start: Expr
     stop: Expr
     step: int
-    body: tuple["Stmt", ...]
+    body: tuple[Stmt, ...]
     loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class If:
     condition: Expr
-    then: tuple["Stmt", ...]
-    orelse: tuple["Stmt", ...] = ()
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
     loc: Loc | None = _loc()
 
 
@@ -307,7 +307,7 @@ class Return:
     python: once typed, one per value: a Python number is returned, not a NumPy scalar (False for an array).
     """
 
-    values: tuple["Expr | ArrayName", ...]
+    values: tuple[Expr | ArrayName, ...]
     is_tuple: bool
     python: tuple[bool, ...] = field(default=(), kw_only=True)
     loc: Loc | None = _loc()

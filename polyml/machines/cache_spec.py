@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -73,7 +74,7 @@ def size_bytes(text: str) -> int:
 def described(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
     """`checked`, of what people write."""
     found = checked(levels)
-    for above, level in zip(found, found[1:]):
+    for above, level in itertools.pairwise(found):
         if level.shared_by and not 0 < above.shared_by <= level.shared_by:
             raise ConfigError(f"level {level.level} is shared by fewer threads than the one above it")
     return found
@@ -92,7 +93,7 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
         raise ConfigError(f"the levels have lines of {', '.join(map(str, sorted(lines)))} bytes; all must be of one length")
     if levels and levels[0].contents != "independent":
         raise ConfigError(f"the nearest cache is {levels[0].contents} of nothing")
-    for above, level in zip(levels, levels[1:]):
+    for above, level in itertools.pairwise(levels):
         if level.contents == "exclusive" and above.writes == "through":
             raise ConfigError(f"level {level.level} is exclusive of a level that writes through")
         if level.size_bytes < above.size_bytes:

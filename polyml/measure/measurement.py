@@ -7,6 +7,7 @@ process may use, through the pool that compiled loops use.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -105,7 +106,7 @@ def _greater(a: Rate, b: Rate) -> Rate:
 
 def plausible(rates: Sequence[Bandwidth]) -> bool:
     """Whether levels are the slower the farther they are, for one thread and for all."""
-    pairs = [(a, b) for near, far in zip(rates, rates[1:]) for a, b in zip(_figures(near), _figures(far))]
+    pairs = [(a, b) for near, far in itertools.pairwise(rates) for a, b in zip(_figures(near), _figures(far))]
     return all(b.value <= a.value * _TOLERANCE for a, b in pairs)
 
 

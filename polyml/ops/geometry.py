@@ -175,7 +175,7 @@ def geometry(
             notes=[f"w is {W_AXES[layout]}: {c_in} / {groups} channels a filter, and c_out a multiple of groups"],
         )
     stride, dilation = _pair("stride", stride, 1), _pair("dilation", dilation, 1)
-    sizes = dict(images=images, c_in=c_in, height=height, width=width, c_out=c_out, kh=kh, kw=kw)
+    sizes = {"images": images, "c_in": c_in, "height": height, "width": width, "c_out": c_out, "kh": kh, "kw": kw}
     made = Geometry(**sizes, stride=stride, dilation=dilation, groups=groups, layout=layout, dtype=dtype)
     made = Geometry(**{**made.__dict__, "padding": _padding(padding, made)})
     if made.out_height < 1 or made.out_width < 1:

@@ -91,7 +91,7 @@ def has_integers(equal: Iterable[LinearRow], least: Iterable[LinearRow]) -> bool
     return not isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join(parts)} }}").is_empty()
 
 
-def is_in(name: "str | int | Quotient", dim: int) -> bool:
+def is_in(name: str | int | Quotient, dim: int) -> bool:
     """Whether a name of rows is the dimension, or a quotient of it."""
     return name == dim or isinstance(name, Quotient) and any(is_in(inner, dim) for inner, _ in name.terms)
 

@@ -193,7 +193,7 @@ def crossed(A):
     n = A.shape[0]
     for k in range(3, n - 2):
         for i in range(k + 1, n):
-            A[i, k - 2] /= A[k, k] 
+            A[i, k - 2] /= A[k, k]
         for i in range(k + 1, n):
             for j in range(k + 1, n):
                 A[i, j] -= A[i, k - 2] * A[k, j]

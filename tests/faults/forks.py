@@ -65,11 +65,9 @@ def _serve() -> None:
     import numpy  # noqa: F401
 
     import polyml  # noqa: F401
-    from polyml import cli
     from polyml.cli.commands import bench, cache, doctor, machine, report, run, schedule, show, simulate  # noqa: F401
     from polyml.pipeline import compile as pipeline  # noqa: F401
     from polyml.systolic.report import comparison  # noqa: F401
-    from polyml.systolic.report import report as systolic
 
     answers = os.fdopen(os.dup(1), "wb")
     for line in sys.stdin.buffer:

@@ -292,7 +292,7 @@ def row_reduction(rng: random.Random) -> Made:
 
 def covariance(rng: random.Random) -> Made:
     e = rng.choice(["f64", "f32"])
-    return f"""
+    return """
 def kernel(data, cov, mean):
     n = data.shape[0]
     for j in range(data.shape[1]):

@@ -65,7 +65,7 @@ class _Writer:
             self.emit(INDENT + "return A, n")
         self.block(rng.randint(2, 6))
         if is_recursive:
-            self.emit(f"before = kernel(A[: n // 2], B, L, n // 2, s)")
+            self.emit("before = kernel(A[: n // 2], B, L, n // 2, s)")
             self.block(rng.randint(1, 2))
         if is_generator:
             self.kinds.append("generator function")

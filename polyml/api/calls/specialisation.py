@@ -112,7 +112,7 @@ def _artifact(cache: Cache, name: str) -> Artifact | None:
         return None
 
 
-class timed:
+class timed:  # noqa: N801 (used as a function, in `with`)
     """Adds the seconds of a block to timings[stage]."""
 
     def __init__(self, timings: dict[str, float], stage: str):

@@ -31,7 +31,7 @@ def on_deep_stack(run: Callable[[], Result]) -> Result:
     def work() -> None:
         try:
             outcome.append((context.run(run), None))
-        except BaseException as problem:  # noqa: BLE001  raised again by the thread that waits
+        except BaseException as problem:
             outcome.append((None, problem))
 
     thread = threading.Thread(target=work, name="polyml-deep")

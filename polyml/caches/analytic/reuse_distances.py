@@ -133,8 +133,8 @@ class Finder:
         return Distances(accesses, cold, tuple(r for s in sources for r in self._from(used, s, before)), self.clock, self._units)
 
     def _from(self, used: Uses, source: Uses, before: isl.Map) -> Iterator[Reuse]:
-        pairs = before.intersect_range(source.times)
-        for carried, pairs in polyhedra.by_first_difference(pairs) if not pairs.is_empty() else ():
+        uses = before.intersect_range(source.times)
+        for carried, pairs in polyhedra.by_first_difference(uses) if not uses.is_empty() else ():
             again = self._used_again(used, carried)
             for same_element, chosen in ((True, pairs.intersect_domain(again)), (False, pairs.subtract_domain(again))):
                 for piece in polyhedra.conjunctions(chosen):

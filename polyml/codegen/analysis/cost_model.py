@@ -251,7 +251,7 @@ class Reach:
     moves: tuple[int | None, ...]  # None: not linear
 
     @staticmethod
-    def of(touch: TouchIn, nest: Nest, unit_dims: dict[str, int | None]) -> "Reach":
+    def of(touch: TouchIn, nest: Nest, unit_dims: dict[str, int | None]) -> Reach:
         unit = unit_dims.get(touch.access.array)
         moves = []
         for loop in nest.chain:

@@ -35,7 +35,7 @@ class Nest:
     shared: tuple[Around, ...]
     chain: tuple[Loop, ...]
     body: tuple[Node, ...]
-    _deltas: list["Delta"] | None = field(default=None, repr=False)
+    _deltas: list[Delta] | None = field(default=None, repr=False)
     _free: dict[tuple, bool] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[tuple[Statement, Instance, tuple[Loop, ...]]]:
@@ -72,13 +72,13 @@ class Nest:
         """Whether only the accumulators of reductions touch what they do of `array`, iterations of `fixed` being equal."""
         return not any(d.may_be(fixed) for d in self.deltas() if d.array == array and not d.reduces)
 
-    def deltas(self) -> list["Delta"]:
+    def deltas(self) -> list[Delta]:
         """How far apart in the chain two touches of one element can be, over all pairs of which one writes."""
         if self._deltas is None:
             self._deltas = self.deltas_but(lambda a, b: False)
         return self._deltas
 
-    def deltas_but(self, skips: Callable[[TouchIn, TouchIn], bool]) -> list["Delta"]:
+    def deltas_but(self, skips: Callable[[TouchIn, TouchIn], bool]) -> list[Delta]:
         """The same without the pairs of touches that `skips` holds for."""
         touches = self.touches()
         chain = [loop_range(loop) for loop in self.chain]

@@ -111,7 +111,7 @@ def _placed(a: _Active, tree: PlainTree, place: Place) -> _Active:
     for band in bands(tree, a.name):
         system &= defined(("loop", loops), band, a.name)
         loops += 1
-    solved, rows = _solved(system, place)
+    _, rows = _solved(system, place)
     own = tuple(rows)
     if not of_loops(rows):
         rows, own = outline(rows) if place.every else _shadow(system, loops), ()
@@ -309,7 +309,7 @@ def _hull(name: Depth, own: Sequence[System], place: Place, active: Sequence[_Ac
             if key not in weakest or weakest[key][1] < constant:
                 weakest[key] = row
     kept = []
-    for key, row in weakest.items():
+    for row in weakest.values():
         constants = [_constant(row, name, rows, a, place) for rows, a in zip(own, active)]
         if None not in constants:
             kept.append((row[0], max(constants)))

@@ -59,7 +59,7 @@ class SlotMap:
     _unaligned: frozenset[str]
 
     @staticmethod
-    def of(program: Program, layouts: tuple[str, ...]) -> "SlotMap":
+    def of(program: Program, layouts: tuple[str, ...]) -> SlotMap:
         """layouts: of each array argument, in order: "C" last stride is one element, "F" the first one, "A" none."""
         scop = program.scop
         data, strides, numbers, shapes, unaligned = {}, {}, {}, {}, set()

@@ -18,10 +18,10 @@ from typing import Union
 class Lin:
     """const + sum(c * atom for atom, c in terms); terms sorted by the atom's text, no zero coefficient."""
 
-    terms: tuple[tuple["Atom", int], ...] = ()
+    terms: tuple[tuple[Atom, int], ...] = ()
     const: int = 0
 
-    def __add__(self, other: "Lin | int") -> "Lin":
+    def __add__(self, other: Lin | int) -> Lin:
         if isinstance(other, int):
             return Lin(self.terms, self.const + other) if other else self
         if not other.terms:
@@ -30,14 +30,14 @@ class Lin:
             return Lin(other.terms, self.const + other.const) if self.const else other
         return linear((*self.terms, *other.terms), self.const + other.const)
 
-    def __sub__(self, other: "Lin | int") -> "Lin":
+    def __sub__(self, other: Lin | int) -> Lin:
         if isinstance(other, int):
             return self + -other
         if self.terms == other.terms:
             return Lin((), self.const - other.const)
         return linear((*self.terms, *[(a, -c) for a, c in other.terms]), self.const - other.const)
 
-    def __mul__(self, factor: int) -> "Lin":
+    def __mul__(self, factor: int) -> Lin:
         if factor == 0:
             return Lin()
         if factor == 1:
@@ -73,7 +73,7 @@ class Lin:
                 return None
         return result
 
-    def substitute(self, values: Mapping[str, "Lin"]) -> "Lin":
+    def substitute(self, values: Mapping[str, Lin]) -> Lin:
         if self.names.isdisjoint(values):
             return self
         terms: list[tuple[Atom, int]] = []
@@ -162,7 +162,7 @@ class Extremum:
 class Choice:
     """then where condition holds, else orelse."""
 
-    condition: "Condition"
+    condition: Condition
     then: Lin
     orelse: Lin
 
@@ -198,7 +198,7 @@ class Compare:
     def names(self) -> frozenset[str]:
         return self.expr.names
 
-    def rebuild(self, f: Callable[[Lin], Lin]) -> "Condition":
+    def rebuild(self, f: Callable[[Lin], Lin]) -> Condition:
         return Compare(self.op, f(self.expr))
 
     def evaluate(self, values: Mapping[str, int]) -> bool:
@@ -219,13 +219,13 @@ class Logic:
     """op: "and" / "or" of the parts; no parts: true for "and", false for "or"."""
 
     op: str
-    parts: tuple["Condition", ...]
+    parts: tuple[Condition, ...]
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset().union(*(p.names for p in self.parts))
 
-    def rebuild(self, f: Callable[[Lin], Lin]) -> "Condition":
+    def rebuild(self, f: Callable[[Lin], Lin]) -> Condition:
         return Logic(self.op, tuple(p.rebuild(f) for p in self.parts))
 
     def evaluate(self, values: Mapping[str, int]) -> bool:
@@ -256,7 +256,7 @@ def linear(terms: Iterable[tuple[Atom, int]], constant: int) -> Lin:
         total[atom] = total.get(atom, 0) + c
     kept = [term for term in total.items() if term[1]]
     if len(kept) > 1:
-        kept.sort(key=None if all([type(a) is str for a, _ in kept]) else _text_of_atom)
+        kept.sort(key=None if all(type(a) is str for a, _ in kept) else _text_of_atom)
     return Lin(tuple(kept), constant)
 
 

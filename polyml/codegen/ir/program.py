@@ -47,7 +47,7 @@ class Loop:
     lower: tuple[Lin, ...]
     upper: tuple[Lin, ...]
     step: int
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
     parallel: bool = False
     role: str = "point"
     private: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Guard:
     """rare: the body seldom runs, so its code is kept small."""
 
     condition: Condition
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
     rare: bool = False
 
 
@@ -83,7 +83,7 @@ class Jam:
     count: int
     lanes: int
     limit: Lin | None
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
     scans: bool = False
 
 
@@ -94,7 +94,7 @@ class Unroll:
     var: str
     base: Lin
     count: int
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
 
 
 Node = Union[Loop, Guard, Instance, Jam, Unroll]

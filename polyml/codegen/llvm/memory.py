@@ -97,7 +97,7 @@ class Memory:
         else:
             self._masked_store(both, address, kind, 2 * lanes, align, mask.doubled())
 
-    def _mask(self, place: Place) -> "Mask | None":
+    def _mask(self, place: Place) -> Mask | None:
         return None if place.last is None else Mask(self._body, place.lanes, place.last)
 
     def load(self, place: Place) -> Val:
@@ -169,7 +169,7 @@ class Memory:
         nearest = self._math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})")
         return Val(nearest, I64, index.lanes)
 
-    def _lane_pointer(self, place: Place, lane: int, mask: "Mask | None") -> str:
+    def _lane_pointer(self, place: Place, lane: int, mask: Mask | None) -> str:
         """The address of one lane; lanes beyond the mask read its last valid one."""
         if mask is None:
             return self._body.pointer(place.array, self._lane(place, lane))
@@ -240,7 +240,7 @@ class Memory:
         else:
             self._scatter(place, wide, kind, ssa, align, mask)
 
-    def _scatter(self, place: Place, wide: str, kind: str, ssa: str, align: int, mask: "Mask") -> None:
+    def _scatter(self, place: Place, wide: str, kind: str, ssa: str, align: int, mask: Mask) -> None:
         lanes = place.lanes
         addresses = "poison"
         for lane in range(lanes):

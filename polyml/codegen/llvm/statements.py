@@ -236,7 +236,7 @@ class Evaluator:
         rows = [_row(places, lanes, loop.step) for (array, _, lanes), places in found.items() if array not in written]
         return [row for row in rows if row is not None]
 
-    def _touched(self, loop: Loop) -> list["_Touching"]:
+    def _touched(self, loop: Loop) -> list[_Touching]:
         """Every copy of every instance in an innermost loop, found once."""
         jams = list(self._body.jams)
         key = id(loop), *map(id, jams)
@@ -244,7 +244,7 @@ class Evaluator:
             self._touches[key] = (loop, jams), [*self._touching(loop.body, jams)]  # kept, so that no others get their numbers
         return self._touches[key][1]
 
-    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator["_Touching"]:
+    def _touching(self, nodes: tuple[Node, ...], jams: list[Jam]) -> Iterator[_Touching]:
         """Every copy of every instance."""
         for node in nodes:
             if isinstance(node, Instance):
@@ -430,7 +430,7 @@ class Evaluator:
 
     # -- expressions ---------------------------------------------------------------------------------------------
 
-    def _value(self, e, context: "_Context") -> Val:
+    def _value(self, e, context: _Context) -> Val:
         math = self._body.math
         if isinstance(e, Load):
             return self._load(e.access, context)
@@ -473,7 +473,7 @@ class Evaluator:
             return math.function(e.function, list(args))
         raise TypeError(f"not a value: {e!r}")
 
-    def _load(self, index: int, context: "_Context") -> Val:
+    def _load(self, index: int, context: _Context) -> Val:
         known = context.loads.get(index)
         if known is None:
             access = context.statement.reads[index]
@@ -485,14 +485,14 @@ class Evaluator:
             context.loads[index] = known
         return known
 
-    def _fetch(self, context: "_Context", index: int) -> None:
+    def _fetch(self, context: _Context, index: int) -> None:
         """Ask for what the read will name in a later iteration."""
         iterator, distance = self._body.module.program.ahead.get(context.statement.name, {}).get(index, ("", 0))
         if iterator:
             later = {**context.iterators, iterator: context.iterators[iterator] + distance}
             self._body.fetch(self.place(context.statement.reads[index], later, context.copy))
 
-    def _index(self, e: Index, context: "_Context") -> Val:
+    def _index(self, e: Index, context: _Context) -> Val:
         """An affine integer: one number, or one per lane."""
         body, copy = self._body, context.copy
         value = body.module.table.affine(e.value).substitute(context.iterators)
@@ -525,7 +525,7 @@ class Evaluator:
             scope.known[key] = word
         return Val(scope.known[key], e.dtype)
 
-    def _cast(self, e: syntax.Cast, context: "_Context") -> Val:
+    def _cast(self, e: syntax.Cast, context: _Context) -> Val:
         value = self._value(e.operand, context)
         math = self._body.math
         if e.operand.dtype == PYINT and e.to.is_integer and e.to != PYINT:

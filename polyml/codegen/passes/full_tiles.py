@@ -76,7 +76,7 @@ def _isolated(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     return tuple(out)
 
 
-def _whole(node: Node, boxes: dict[str, "_Box"], inside: set[str], tests: list[Compare]) -> Node:
+def _whole(node: Node, boxes: dict[str, _Box], inside: set[str], tests: list[Compare]) -> Node:
     """The node as it runs in full tiles, where the tests hold: loops that have a box of constant length run over all of it.
     Other loops, and bounds that follow them, stay.
     """
@@ -95,7 +95,7 @@ def _whole(node: Node, boxes: dict[str, "_Box"], inside: set[str], tests: list[C
 
 
 def _left(
-    bounds: tuple[Lin, ...], end: Lin, boxes: dict[str, "_Box"], inside: set[str], tests: list[Compare], largest: bool
+    bounds: tuple[Lin, ...], end: Lin, boxes: dict[str, _Box], inside: set[str], tests: list[Compare], largest: bool
 ) -> list[Lin]:
     """The bounds beside a box's end that stay. The others get a test that they never cut the box."""
     left = []

@@ -41,7 +41,7 @@ def with_extremes(program: Program) -> Program:
         program,
         scop=replace(scop, arrays={**scop.arrays, **scalars}, statements={**scop.statements, **statements}),
         before=tuple(before),
-        reductions=program.reductions | {n: r for n, r in _reductions(wanted)},
+        reductions=program.reductions | dict(_reductions(wanted)),
     )
 
 

@@ -196,7 +196,7 @@ def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Val
         return [syntax.Assign(result.at(place), array.at(point), whole=True, loc=loc)]
 
     builder.loops(array.shape, inside, loc)
-    for axis, width in enumerate(widths if mode != "constant" else ()):
+    for axis in range(len(widths)) if mode != "constant" else ():
         _pad_axis(builder, result, array.shape, widths, axis, mode, loc)
     return result
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -222,7 +223,7 @@ class _Parser:
         return Loc(loc.source, loc.line, loc.column, len(arg.arg))
 
     def _body(self, stmts: Sequence[ast.stmt]) -> tuple[syntax.Stmt, ...]:
-        for stmt, after in zip(stmts, stmts[1:]):
+        for stmt, after in itertools.pairwise(stmts):
             if isinstance(stmt, ast.Return):
                 raise self.read.error(after, "this never runs: it stands after return", _STATEMENTS)
         return tuple(made for stmt in stmts for made in self._stmt(stmt))

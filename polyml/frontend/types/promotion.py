@@ -7,7 +7,7 @@ type of the result).
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class NoRule(Exception):
     """The operation does not exist for these types; the text says why."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
     """Of an arithmetic or bit operator.
 
@@ -62,7 +62,7 @@ def _python_binary(op: str, left: DType, right: DType) -> tuple[DType, DType]:
     return common, common
 
 
-@lru_cache(maxsize=None)
+@cache
 def unary(op: str, operand: DType) -> tuple[DType, DType]:
     """op: "-" "+" "~", or "abs" for the builtin."""
     if not operand.weak:
@@ -73,7 +73,7 @@ def unary(op: str, operand: DType) -> tuple[DType, DType]:
     return result, PYFLOAT if op == "abs" and operand == PYCOMPLEX else result
 
 
-@lru_cache(maxsize=None)
+@cache
 def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
     """Of a NumPy ufunc by its NumPy name, or one of _TRIED; of Python numbers alone it gives a NumPy scalar."""
     if name in _TRIED:
@@ -81,7 +81,7 @@ def function(name: str, operands: tuple[DType, ...]) -> tuple[DType, DType]:
     return _numpy(getattr(np, {"pow": "power"}.get(name, name)), *operands)
 
 
-@lru_cache(maxsize=None)
+@cache
 def comparison(op: str, left: DType, right: DType) -> tuple[DType | None, DType]:
     """The compared type is None for integers that no type of the language holds both of (i64 or int with u64).
 
@@ -125,7 +125,7 @@ def embeds(inner: DType, outer: DType) -> bool:
     return inner.kind == "u" and outer.kind == "i" and inner.bits < outer.bits
 
 
-@lru_cache(maxsize=None)
+@cache
 def join(dtypes: frozenset[DType]) -> DType | None:
     """The smallest fixed type that holds every value of each of these fixed types, or None."""
     holding = [d for d in FIXED if all(embeds(x, d) for x in dtypes)]

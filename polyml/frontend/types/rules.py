@@ -42,7 +42,18 @@ from polyml.frontend.elementwise_functions import COMPARISONS, OPERATORS
 from polyml.frontend.types import promotion
 from polyml.frontend.types.conversions import UNKNOWN, Value, constant, converted, held, truth
 from polyml.frontend.types.promotion import NoRule, embeds
-from polyml.frontend.types.type_sets import Kinds, exact, holds, integer_range, of_type, representation, rounded, spelled, storage, union
+from polyml.frontend.types.type_sets import (
+    Kinds,
+    exact,
+    holds,
+    integer_range,
+    of_type,
+    representation,
+    rounded,
+    spelled,
+    storage,
+    union,
+)
 from polyml.numpy_dtypes import numpy_dtype
 
 _ANGLES = {"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi}

@@ -23,9 +23,9 @@ class Affine:
     """constant + sum of coefficient * atom. terms: ((atom, coefficient), ...), none zero, in a fixed order."""
 
     constant: int
-    terms: tuple[tuple["Atom", int], ...] = ()
+    terms: tuple[tuple[Atom, int], ...] = ()
 
-    def __add__(self, other: "Affine | int") -> "Affine":
+    def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
             return Affine(self.constant + other, self.terms)
         total = dict(self.terms)
@@ -33,13 +33,13 @@ class Affine:
             total[atom] = total.get(atom, 0) + coefficient
         return _normal(self.constant + other.constant, total)
 
-    def __sub__(self, other: "Affine | int") -> "Affine":
+    def __sub__(self, other: Affine | int) -> Affine:
         return self + (-other)
 
-    def __neg__(self) -> "Affine":
+    def __neg__(self) -> Affine:
         return self.scaled(-1)
 
-    def scaled(self, factor: int) -> "Affine":
+    def scaled(self, factor: int) -> Affine:
         if factor == 0:
             return Affine(0)
         return Affine(self.constant * factor, tuple((atom, c * factor) for atom, c in self.terms))
@@ -76,7 +76,7 @@ class Extreme:
 class Choice:
     """then if condition else orelse."""
 
-    condition: "Formula"
+    condition: Formula
     then: Affine
     orelse: Affine
 
@@ -94,12 +94,12 @@ class Compare:
 
 @dataclass(frozen=True)
 class And:
-    parts: tuple["Formula", ...] = ()
+    parts: tuple[Formula, ...] = ()
 
 
 @dataclass(frozen=True)
 class Or:
-    parts: tuple["Formula", ...] = ()
+    parts: tuple[Formula, ...] = ()
 
 
 Formula = Union[Compare, And, Or]

@@ -116,7 +116,7 @@ class Dependences:
 def dependences(scop: Scop) -> Dependences:
     """The exact dependences of a Scop in its source order."""
     found = Dependences(scop)
-    found._all  # now, and not where somebody asks first
+    found._all  # noqa: B018 (now, and not where somebody asks first)
     return found
 
 

@@ -89,23 +89,23 @@ class Context:
     def is_empty(self) -> bool:
         return self.assumed.is_empty()
 
-    def within(self, formula: Formula) -> "Context":
+    def within(self, formula: Formula) -> Context:
         """The same place under one more condition."""
         if formula not in self._inner:
             self._inner[formula] = self._within(formula)
         return self._inner[formula]
 
-    def loop(self, loop: Loop) -> "Context":
+    def loop(self, loop: Loop) -> Context:
         """The body of a loop."""
         key = (loop.iterator, loop.start, loop.stop, loop.step)
         if key not in self._inner:
             self._inner[key] = self._loop(loop)
         return self._inner[key]
 
-    def _within(self, formula: Formula) -> "Context":
+    def _within(self, formula: Formula) -> Context:
         return replace(self, domain=self.domain.intersect(self.set(formula)), _inner={})
 
-    def _loop(self, loop: Loop) -> "Context":
+    def _loop(self, loop: Loop) -> Context:
         iterators = (*self.iterators, loop.iterator)
         bounds = dict(self.bounds)
         first, last = loop.start, loop.stop - (1 if loop.step > 0 else -1)

@@ -79,14 +79,14 @@ class Loop:
     start: Affine
     stop: Affine
     step: int
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
     loc: Loc | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Guard:
     condition: Formula
-    body: tuple["Node", ...]
+    body: tuple[Node, ...]
 
 
 @dataclass(frozen=True)

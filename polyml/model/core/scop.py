@@ -97,7 +97,7 @@ class Gather:
     """
 
     array: str
-    indices: tuple["Value", ...]
+    indices: tuple[Value, ...]
     dtype: DType
     loc: Loc | None = field(default=None, compare=False)
     inside: bool = field(default=False, compare=False)

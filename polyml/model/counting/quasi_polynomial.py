@@ -22,7 +22,7 @@ class Floor:
     first coefficient is at most half of it.
     """
 
-    terms: tuple[tuple["Atom", int], ...]
+    terms: tuple[tuple[Atom, int], ...]
     constant: int
     divisor: int
 
@@ -59,7 +59,7 @@ class Poly:
     terms: frozenset[tuple[Monomial, Fraction | int]] = frozenset()
 
     @staticmethod
-    def of(terms: Mapping[Monomial, Fraction | int]) -> "Poly":
+    def of(terms: Mapping[Monomial, Fraction | int]) -> Poly:
         return Poly(frozenset([(monomial, c if type(c) is int else _number(c)) for monomial, c in terms.items() if c]))
 
     def __hash__(self) -> int:
@@ -70,33 +70,33 @@ class Poly:
         return hash(self.terms)
 
     @staticmethod
-    def number(value: Fraction | int) -> "Poly":
+    def number(value: Fraction | int) -> Poly:
         return Poly.of({(): value})
 
     @staticmethod
-    def atom(atom: Atom) -> "Poly":
+    def atom(atom: Atom) -> Poly:
         return Poly(frozenset(((((atom, 1),), 1),)))
 
     @staticmethod
-    def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> "Poly":
+    def linear(terms: Iterable[tuple[Atom, int]], constant: int = 0) -> Poly:
         total: dict[Monomial, Fraction | int] = {(): constant}
         for atom, c in terms:
             total[((atom, 1),)] = total.get(((atom, 1),), 0) + c
         return Poly.of(total)
 
-    def __add__(self, other: "Poly") -> "Poly":
+    def __add__(self, other: Poly) -> Poly:
         total = dict(self.terms)
         for monomial, c in other.terms:
             total[monomial] = total.get(monomial, 0) + c
         return Poly.of(total)
 
-    def __neg__(self) -> "Poly":
+    def __neg__(self) -> Poly:
         return self.scaled(-1)
 
-    def __sub__(self, other: "Poly") -> "Poly":
+    def __sub__(self, other: Poly) -> Poly:
         return self + -other
 
-    def __mul__(self, other: "Poly") -> "Poly":
+    def __mul__(self, other: Poly) -> Poly:
         total: dict[Monomial, Fraction | int] = {}
         for a, c in self.terms:
             for b, d in other.terms:
@@ -104,10 +104,10 @@ class Poly:
                 total[product] = total.get(product, 0) + c * d
         return Poly.of(total)
 
-    def scaled(self, factor: Fraction | int) -> "Poly":
+    def scaled(self, factor: Fraction | int) -> Poly:
         return Poly.of({monomial: c * factor for monomial, c in self.terms})
 
-    def power(self, exponent: int) -> "Poly":
+    def power(self, exponent: int) -> Poly:
         result = self if exponent else Poly.number(1)
         for _ in range(exponent - 1):
             result = result * self
@@ -130,7 +130,7 @@ class Poly:
     def constant(self) -> Fraction | int:
         return dict(self.terms).get((), 0)
 
-    def in_powers_of(self, name: str) -> list["Poly"]:
+    def in_powers_of(self, name: str) -> list[Poly]:
         """The coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
         found: list[dict[Monomial, Fraction | int]] = [{}]
         for monomial, c in self.terms:
@@ -149,14 +149,14 @@ class Poly:
                 terms[monomial[0][0]] = int(c)
         return terms, int(self.constant)
 
-    def substitute(self, values: Mapping[str, "Poly"]) -> "Poly":
+    def substitute(self, values: Mapping[str, Poly]) -> Poly:
         """Names replaced; one inside a floor by what is linear."""
         if self.names.isdisjoint(values):
             return self
         changed = {a: _substituted(a, values) for a in self.atoms if not _names(a).isdisjoint(values)}
         return self.with_atoms(changed)
 
-    def with_atoms(self, values: Mapping["Atom", "Poly"]) -> "Poly":
+    def with_atoms(self, values: Mapping[Atom, Poly]) -> Poly:
         """Atoms replaced, not those inside floors."""
         total: dict[Monomial, Fraction | int] = {}
         for monomial, c in self.terms:

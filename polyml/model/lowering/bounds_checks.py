@@ -25,7 +25,7 @@ from polyml.polyhedra import Frame
 def checks(nest: Nest, top: Context) -> tuple[Check, ...]:
     """In source order: shapes, then accesses that some sizes put out of bounds. None is implied by an earlier one."""
     found = _Found()
-    for name, array in nest.arrays.items():
+    for array in nest.arrays.values():
         for dim, extent in enumerate(array.shape):
             if array.loc is not None and not top.is_never_negative(extent):
                 found.add(_shape_check(top, array, dim, extent))

@@ -23,7 +23,7 @@ from polyml.frontend.syntax import ArrayType, Expr, Stmt
 from polyml.model.lowering import complex_arithmetic as arithmetic
 from polyml.model.lowering.complex_arithmetic import Pair
 
-_OF_PARTS = "real imag abs norm isnan isinf isfinite".split()
+_OF_PARTS = ["real", "imag", "abs", "norm", "isnan", "isinf", "isfinite"]
 _LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
 
 

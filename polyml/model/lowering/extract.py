@@ -15,7 +15,7 @@ from polyml.model.core import affine as af
 from polyml.model.core.affine import Affine
 from polyml.model.core.evaluation import operations
 from polyml.model.core.iteration_context import Context, Setting, outermost
-from polyml.model.core.nest import Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
+from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
 from polyml.model.lowering.complex_parts import in_parts

@@ -16,7 +16,7 @@ from polyml.model.core.scop import Statement
 class Band:
     """A loop over dimension `dim` of the statements inside; direction -1 where it runs downwards."""
 
-    body: "Sequence"
+    body: Sequence
     dim: int
     direction: int
 
@@ -25,7 +25,7 @@ class Band:
 class Sequence:
     """Statements (by name) and loops, one after the other."""
 
-    parts: tuple["Order", ...]
+    parts: tuple[Order, ...]
 
 
 Order = Union[str, Band]

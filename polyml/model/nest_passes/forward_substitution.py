@@ -17,7 +17,20 @@ from dataclasses import replace
 from polyml.frontend import syntax
 from polyml.model.core.call_interface import ScalarResult
 from polyml.model.core.evaluation import always_may_raise, may_raise, operations
-from polyml.model.core.nest import Assign, Guard, Nest, Node, Read, ReadNames, Value, children, map_leaves, reads, size, with_children
+from polyml.model.core.nest import (
+    Assign,
+    Guard,
+    Nest,
+    Node,
+    Read,
+    ReadNames,
+    Value,
+    children,
+    map_leaves,
+    reads,
+    size,
+    with_children,
+)
 from polyml.model.core.nest import assigns as all_assigns
 from polyml.model.core.scop import Role
 

@@ -17,7 +17,20 @@ from polyml.dtypes import BOOL, F64, I64, PYINT
 from polyml.frontend import syntax
 from polyml.model.core.affine import Affine
 from polyml.model.core.call_interface import ScalarResult
-from polyml.model.core.nest import Assign, Integer, Nest, Node, Read, Value, assigns, children, map_leaves, reads, subvalues, with_children
+from polyml.model.core.nest import (
+    Assign,
+    Integer,
+    Nest,
+    Node,
+    Read,
+    Value,
+    assigns,
+    children,
+    map_leaves,
+    reads,
+    subvalues,
+    with_children,
+)
 from polyml.model.core.scop import Role
 
 START = 2**40  # magnitude of what such a scalar is set to, at most

@@ -181,7 +181,7 @@ def _new_machine(cpu: str, features: str, level: int):
 
 
 @cache
-class _idle_machines:
+class _idle_machines:  # noqa: N801 (used as a function, cached by its arguments)
     """Those of a kind that no thread uses: to make one takes as long as the code of a small function."""
 
     def __init__(self, cpu: str, features: str, level: int):

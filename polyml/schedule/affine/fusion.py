@@ -166,7 +166,7 @@ def _fused(tree: Tree, facts: _Facts) -> Tree:
     if len(merged) == len(tree["sequence"]) and all(a is b for a, b in zip(merged, tree["sequence"])):
         return tree
     if len(merged) == 1:
-        return merged[0]["child"] if "child" in merged[0] else tree
+        return merged[0].get("child", tree)
     return {**tree, "sequence": merged}
 
 

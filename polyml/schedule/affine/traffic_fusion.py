@@ -111,7 +111,7 @@ class _Group:
     def names(self) -> list[str]:
         return polyhedra.set_names(self.domain)
 
-    def turned(self) -> Iterator["_Group"]:
+    def turned(self) -> Iterator[_Group]:
         """The group with each of the loops outermost that may be."""
         yield self
         if self.given is None or not self.permutable:

@@ -29,7 +29,7 @@ class Loop:
 
     name: str
     member: isl.UnionPwAff
-    body: "Node"
+    body: Node
     asked: Asked = NOTHING
     cut: object = isl.ast_loop_type.default
 
@@ -39,7 +39,7 @@ class Part:
     """instances: { S[i] }, those that run in it."""
 
     instances: isl.UnionSet
-    body: "Node"
+    body: Node
 
 
 @dataclass(frozen=True)

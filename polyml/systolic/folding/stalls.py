@@ -38,7 +38,7 @@ class Repeat:
     """The same steps so many times."""
 
     number: int
-    steps: Sequence["Step | Repeat"]
+    steps: Sequence[Step | Repeat]
 
 
 def nested(numbers: Sequence[Sequence[int]], steps: Sequence[Step]) -> tuple[Step | Repeat, ...]:

@@ -15,6 +15,7 @@ Values come by links and wires in all instances but those where chains begin, so
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,7 +90,7 @@ class Places:
         steps = np.diff(self.units)
         turns = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
         bounds = self.starts.tolist()
-        return [self._index(first, end, steps, turns) for first, end in zip(bounds, bounds[1:])]
+        return [self._index(first, end, steps, turns) for first, end in itertools.pairwise(bounds)]
 
     def _index(self, first: int, end: int, steps: np.ndarray, turns: np.ndarray) -> slice | np.ndarray | None:
         if first == end:

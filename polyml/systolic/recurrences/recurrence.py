@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import prod
 
 import islpy as isl
@@ -503,7 +503,7 @@ def _with_neighbours(place: Place, uses: Mapping[Key, Use], reads: Mapping[Key, 
         if None in at.values():
             continue
         ordered = sorted(group, key=lambda key: at[key])
-        for before, key in zip(ordered, ordered[1:]):
+        for before, key in pairwise(ordered):
             distance = tuple(a - b for a, b in zip(at[key], at[before]))
             if any(distance):
                 steps = place.steps(distance)

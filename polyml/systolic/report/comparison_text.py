@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -98,9 +98,9 @@ def picture(active: Sequence[int], units: int) -> Iterator[str]:
     counts = np.asarray(active, dtype=np.float64)
     columns = min(COLUMNS, len(counts))
     edges = np.linspace(0, len(counts), columns + 1).astype(int)
-    means = [counts[first:last].mean() for first, last in zip(edges, edges[1:])]
+    means = [counts[first:last].mean() for first, last in pairwise(edges)]
     top = len(_BARS) - 1
-    bars = "".join(_BARS[max(int(round(top * mean / units)), int(mean > 0))] for mean in means)
+    bars = "".join(_BARS[max(round(top * mean / units), int(mean > 0))] for mean in means)
     each = "a cycle" if columns == len(counts) else f"{len(counts) / columns:.3g} cycles"
     yield f"  units at work, █ for all {units:,}; a column for {each}"
     yield f"  {bars}"

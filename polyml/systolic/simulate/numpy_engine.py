@@ -7,13 +7,26 @@ Sums that are added up along rows or columns in no time take as many steps in a 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.program import RESULT, Broadcast, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
+from polyml.systolic.program.program import (
+    RESULT,
+    Broadcast,
+    Cell,
+    Events,
+    FoldProgram,
+    Memory,
+    NestProgram,
+    Operand,
+    Register,
+    Runs,
+    Wire,
+)
 from polyml.systolic.simulate.numpy_values import Vector, evaluator
 
 ROOM = 64  # steps of a value before its vector is moved back
@@ -298,7 +311,7 @@ class _Store:
         else:
             self._slices = events.places.slices
             starts = events.places.starts.tolist()
-            self._elements = [events.elements[first:end] for first, end in zip(starts, starts[1:])]
+            self._elements = [events.elements[first:end] for first, end in itertools.pairwise(starts)]
 
     def at(self, cycle: int) -> None:
         where = self._slices[cycle]

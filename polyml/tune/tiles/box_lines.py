@@ -59,7 +59,7 @@ def united(array: str, place: Placed, moves: tuple[tuple[float, ...], ...], firs
     """firsts: the indices of each reference in the middle iteration."""
     low, high = list(map(min, zip(*firsts))), list(map(max, zip(*firsts)))
     start = place.address + sum(int(index) * stride for index, stride in zip(low, place.strides))
-    wide = tuple(h - l for h, l in zip(high, low))
+    wide = tuple(upper - lower for upper, lower in zip(high, low))
     return Moving(array, place, start, wide, tuple(_unit(dim, moves, firsts) for dim in range(len(low))), moves, len({*firsts}))
 
 

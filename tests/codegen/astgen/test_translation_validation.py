@@ -150,7 +150,7 @@ def test_every_change_that_matters_is_found(schedule):
 
 def test_statements_whose_strides_differ_by_a_shift_share_a_loop():
     """isl runs S at i and T at i + 1 in one iteration where neither has other times in between."""
-    schedule = schedule_of("S[i] : i mod 4 = 1 and 0 < i < N; T[i] : i mod 4 = 1 and 0 < i < N", 
+    schedule = schedule_of("S[i] : i mod 4 = 1 and 0 < i < N; T[i] : i mod 4 = 1 and 0 < i < N",
                            band("S[i] -> [(i)]; T[i] -> [(i + 1)]", child=sequence(("S[i]", ""), ("T[i]", ""))))  # fmt: skip
     (loop,) = made = of_isl(schedule, CONTEXT)
     assert loop.step == 4 and len(loop.body) == 2

@@ -18,7 +18,7 @@ from polyml.errors import BoundsError, PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
-from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
+from polyml.model.core.call_interface import ArrayResult, ScalarResult
 from polyml.model.core.scop import Access, Check, Index, Role, ScalarArg
 from polyml.polyhedra import points
 from tests.codegen import handmade

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 import polyml
-from tests.codegen.native import WIDE, assert_as_defined, compiled, defined, in_lanes, layouts_of, native, presets, program_of  # fmt: skip
+from tests.codegen.native import (  # fmt: skip
+    WIDE,
+    assert_as_defined,
+    compiled,
+    defined,
+    in_lanes,
+    layouts_of,
+    native,
+    presets,
+    program_of,
+)
 
 pytestmark = pytest.mark.skipif(not presets(), reason="the presets that run are those of x86-64")
 

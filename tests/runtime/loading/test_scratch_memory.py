@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.errors import PolymlValueError
 from polyml.runtime.loading import scratch_memory
 
 PLACES = 8

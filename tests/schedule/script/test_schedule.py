@@ -6,7 +6,21 @@ import pytest
 import polyml
 from polyml.errors import IllegalSchedule, NotAffineError, PolymlError, ScheduleError
 from polyml.schedule.script.file import tree_from
-from tests.schedule.scripts import agrees, in_place, kernel, loops, prefix, product, ring, schedule, stencil, total, triangle, two, upwards
+from tests.schedule.scripts import (
+    agrees,
+    in_place,
+    kernel,
+    loops,
+    prefix,
+    product,
+    ring,
+    schedule,
+    stencil,
+    total,
+    triangle,
+    two,
+    upwards,
+)
 
 
 def test_the_source_order_is_printed_with_its_statements():

@@ -43,7 +43,7 @@ def test_as_many_wait_as_are_written_again(function, shape):
         assert {order: _counted(plan.folds, order) for order in orders} == waiting
         found = partial(plan.folds)
         assert found.waiting == min(waiting.values()) == waiting[found.order]
-    
+
         per_fold = sum(len({run.trace[n][2] for _, _, n in f}) for f in run.folds.values())
         assert found.moved == per_fold - len({write for _, _, write in run.trace})
 

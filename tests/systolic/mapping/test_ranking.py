@@ -8,7 +8,21 @@ from polyml.errors import ConfigError
 from polyml.systolic.folding.folds import preloaded, stays
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.mapping.ranking import RANKS, ranked, registers, wires
-from tests.systolic.designs import CALLS, Run, channels, fir, history, layer, matmul, matvec, nests_of, picture, strided, triangular, zeros
+from tests.systolic.designs import (
+    CALLS,
+    Run,
+    channels,
+    fir,
+    history,
+    layer,
+    matmul,
+    matvec,
+    nests_of,
+    picture,
+    strided,
+    triangular,
+    zeros,
+)
 
 
 def unit(run, fold, place):
