@@ -81,7 +81,13 @@ def types_asked_for(A, x, i, F):
 
 @program(floats(5, 5), floats(7), integers(7))
 def norms(A, x, i):
-    return np.linalg.norm(x), np.linalg.norm(A), np.linalg.norm(A, axis=1), np.linalg.norm(i), np.linalg.norm(A, axis=0, keepdims=True)
+    return (
+        np.linalg.norm(x),
+        np.linalg.norm(A),
+        np.linalg.norm(A, axis=1),
+        np.linalg.norm(i),
+        np.linalg.norm(A, axis=0, keepdims=True),
+    )
 
 
 @program(floats(5, 6), floats(4))
@@ -112,3 +118,20 @@ def positional_options(a):
 @program(np.array([200, 300, 5]))
 def sums_in_small_integers(a):
     return np.sum(a, dtype=np.int8), np.prod(a, dtype=np.int16), np.mean(a, dtype=np.float32), np.cumsum(a, dtype="i1")
+
+
+@program(floats(9), np.array([1 + 2j, 3, -4j]), 4)
+def without_dimensions(x, z, n):
+    """Of an array without dimensions: some functions make a number of it, some keep the array, one gives it a dimension."""
+    a, b = np.real(np.where(n > 2, z[0], z[1])), np.imag(np.where(n > 2, z[0], z[1]))
+    c, d = np.where(n > 2, z[0], z[1]).imag, np.where(n > 2, x[0], x[1]).real
+    e, f = np.flip(np.where(n > 2, z[0], z[1])), np.flip(np.where(n > 2, x[0], x[1]))
+    g, h = np.ascontiguousarray(np.where(n > 2, z[0], z[1])), np.conj(np.where(n > 2, z[0], z[1]))
+    return a, b, c, d, e, f, g, h, np.where(n > 2, x[0], x[1]) + 1, np.real(z[0])
+
+
+@program(np.array([True, False, True, True, False, False, True, True, False, True, True]), floats(11, dtype="f2"))
+def decided_by_the_type(b, x):
+    """`b[0] > 1` is known where the lanes of the loop are not: LLVM aborts where it finds that out itself."""
+    y = (b[::-1] * np.where(x > 0, b, b[::-1])) / ((b[0] > 1) + 1.5)
+    return y, np.sqrt(np.abs(x)), (b >= 0) * 1.5, np.where(b[3] < 0, 1.5, x)

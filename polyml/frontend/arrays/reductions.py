@@ -537,6 +537,9 @@ def _conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> V
     is_complex = builder.complex.get(storage)  # None: not known
     if is_complex is False:
         return args[0]
+    if is_complex is None and isinstance(args[0], Elements) and not args[0].rank:
+        known = "polyml compiles: np.conj, which makes a number of it"
+        raise NotAffineError("conj of an array without dimensions, which is that array if it is real", loc=loc, notes=[known])
     made = _mapped(builder, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
     return dataclasses.replace(made, perhaps=None if is_complex else storage) if isinstance(made, Elements) else made
 
@@ -557,7 +560,8 @@ def _part(name: str):
         value = args[0]
         stored = isinstance(value, Elements) and value.storage is not None and not value.sample.part
         if not stored:
-            return _mapped(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
+            made = _mapped(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
+            return _array(made, loc) if isinstance(value, Elements) else made  # of an array it is one, without dimensions too
         return Elements(value.shape, lambda point: dataclasses.replace(value.at(point), part=name), value.storage)
 
     return part
@@ -600,9 +604,7 @@ def _transpose(builder: LoopBuilder, args: list, options: dict, loc: Loc | None)
     axes = options.get("axes")
     order = range(array.rank)[::-1] if axes is None else [checked_axis(axis, array.rank, loc) for axis in axes]
     if sorted(order) != list(range(array.rank)):
-        raise PolymlTypeError(
-            "the axes of a transpose are not those of the array", loc=loc, notes=["accepted: each axis once"]
-        )
+        raise PolymlTypeError("the axes of a transpose are not those of the array", loc=loc, notes=["accepted: each axis once"])
     return views.permuted(array, list(order))
 
 
@@ -616,6 +618,10 @@ def _swapaxes(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) 
 
 def _flip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     array, axes = _array(args[0], loc), _axes(args[0], options, loc)
+    if not array.rank and options.get("axis") is None:
+        return array.at(())  # NumPy's m[()], a number
+    if not array.rank:
+        raise NotAffineError("an array without dimensions is flipped along one", loc=loc, notes=["polyml compiles: an axis it has"])
     back = [syntax.Slice(None, None, -1 if axis in axes else 1) for axis in range(array.rank)]
     return views.subscripted(array, back, builder.need, loc)
 
@@ -651,7 +657,9 @@ def _asarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 def _ascontiguousarray(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """A view where the rows lie one after the other, else a copy."""
     array = _array(args[0], loc)
-    return builder.view_or_copy(array, Elements(array.shape, array.at)) if array.rank else array
+    if not array.rank:
+        return views.with_axis(array, 0)  # NumPy's result has at least one dimension
+    return builder.view_or_copy(array, Elements(array.shape, array.at))
 
 
 def _expand_dims(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:

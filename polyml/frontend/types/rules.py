@@ -95,9 +95,7 @@ def binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
     if op == "**":
         results = {pair: _power(expr, result, right) for pair, result in results.items()}
     if op in ("<<", ">>") and right.is_weak_constant and right.expr.value < 0 and PYINT in results.values():
-        raise PolymlOverflowError(
-            "a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"]
-        )
+        raise PolymlOverflowError("a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"])
     kinds = _result(expr, (left, right), results, _EVALUATED.get(op))
     dtype = storage(kinds)
     op = _BOOL_FORMS.get(op, op) if dtype == BOOL else op
@@ -125,9 +123,7 @@ def _power(expr: syntax.Expr, result: DType, exponent: Value) -> DType:
     )
 
 
-def extremum(
-    expr: syntax.Binary, left: Value, right: Value, typed: tuple[syntax.Expr, syntax.Expr], kinds: Kinds
-) -> Value:
+def extremum(expr: syntax.Binary, left: Value, right: Value, typed: tuple[syntax.Expr, syntax.Expr], kinds: Kinds) -> Value:
     """min or max of two numbers; `typed` holds them in the type of the result."""
     dtype = typed[0].dtype
     if dtype == BOOL:
@@ -172,17 +168,33 @@ def _compare_integers(expr: syntax.Compare, left: Value, right: Value) -> syntax
 
 
 def _compare_with_constant(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
-    """In the type of `left`; the answer is known where that cannot hold the constant."""
+    """In the type of `left`; the answer is known where all or none of the numbers it holds fulfil the comparison.
+
+    LLVM must not be left to find that out: it keeps a choice between two floats as a table, and fails where it later folds the
+    index of one (LLVM 22, an assertion of its x86 back end).
+    """
     number, limits = right.expr.value, integer_range(left.dtype)
-    if number in limits:
-        return _compared(expr, left.expr, converted(right, left.dtype))
     if left.dtype == BOOL and not left.is_weak and number not in integer_range(I64):
         raise PolymlOverflowError(
             "NumPy's bool is compared with an int beyond 64 bits", loc=expr.loc, notes=["accepted: -2**63 to 2**63 - 1"]
         )
-    above = number > limits[-1]
-    answer = expr.op == "!=" or expr.op in (("<", "<=") if above else (">", ">="))
+    answer = _decided(expr.op, limits, number)
+    if answer is None:
+        return _compared(expr, left.expr, converted(right, left.dtype))
     return syntax.Const(answer, dtype=BOOL, loc=expr.loc)
+
+
+def _decided(op: str, limits: range, number: int) -> bool | None:
+    """`x op number` for every x of the range alike; None: it depends on x."""
+    least, greatest = limits[0], limits[-1]
+    if op in ("==", "!="):
+        return None if number in limits else op == "!="
+    if op in (">", ">="):
+        answer = _decided("<=" if op == ">" else "<", limits, number)
+        return None if answer is None else not answer
+    if greatest < number or op == "<=" and greatest == number:
+        return True
+    return False if least > number or op == "<" and least == number else None
 
 
 def _compare_signed_with_u64(expr: syntax.Compare, left: Value, right: Value) -> syntax.Expr:
@@ -222,7 +234,13 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
         return Value(made, args[0].kinds) if args[0].dtype.is_complex else args[0]
     if expr.function == "round":
         whole = args[0].dtype.is_integer
-        return Value(converted(args[0], I64), of_type(I64)) if args[0].dtype == PYINT else args[0] if whole else _numpy_call(dataclasses.replace(expr, function="rint"), args)
+        return (
+            Value(converted(args[0], I64), of_type(I64))
+            if args[0].dtype == PYINT
+            else args[0]
+            if whole
+            else _numpy_call(dataclasses.replace(expr, function="rint"), args)
+        )
     if expr.function == "inexact":
         is_inexact = args[0].dtype.kind in "cf" and args[0].dtype != BF16  # which NumPy's rules do not know
         return args[0] if is_inexact else Value(converted(args[0], F64), of_type(F64))
@@ -490,7 +508,12 @@ def _same_arithmetic(evaluated: Callable | None, dtype: DType, main: DType) -> b
 
 def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DType, main: DType) -> tuple | None:
     """The results for constants of Python, if computing in type `main` gives the same; else None."""
-    if evaluated is operator.mul and dtype.is_float == main.is_float and not main.is_complex and any(k and not any(k) for k in known):
+    if (
+        evaluated is operator.mul
+        and dtype.is_float == main.is_float
+        and not main.is_complex
+        and any(k and not any(k) for k in known)
+    ):
         return next(k for k in known if k and not any(k))  # zero times anything, where that is in the range of `main`
     if evaluated is None or any(k is None for k in known):
         return None

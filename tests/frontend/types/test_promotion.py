@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from polyml.dtypes import FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT
+from polyml.dtypes import BOOL, FIXED, PYBOOL, PYCOMPLEX, PYFLOAT, PYINT, U8
 from polyml.errors import PolymlOverflowError, PolymlTypeError
-from polyml.frontend import elementwise_functions
+from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
@@ -422,10 +422,12 @@ def test_a_constant_beside_a_numpy_number_must_fit_as_in_numpy(value):
         assert same(result, OverflowError if refused else expected), (kind, value)
 
 
-@pytest.mark.parametrize("value", [300, -1, 0, 2**63, 2**64, -(2**70)])
+@pytest.mark.parametrize(
+    "value", [300, -1, 0, 1, 127, 255, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64, -(2**70)]
+)
 def test_a_constant_is_compared_by_its_value(value):
     def compared(a):
-        return a < value, value <= a, a == value, a != value, value > a, a >= value
+        return a < value, value <= a, a == value, a != value, value > a, a >= value, a > value, a <= value
 
     kernel = parse(compared)
     for kind in (k for k in FIXED if k.kind in "iub"):
@@ -441,6 +443,20 @@ def test_a_constant_is_compared_by_its_value(value):
                 kind,
                 number_,
             )
+
+
+def test_a_comparison_that_the_type_decides_is_a_constant():
+    """LLVM 22 aborts where it finds the answer itself, in a loop with lanes."""
+
+    def compared(a):
+        return a > 1, a >= 0, 1 < a, a <= 1, a < 0, a > 255, a <= 255, a >= 1
+
+    def constants(kind):
+        values = infer(parse(compared), [ScalarType(kind)]).body[-1].values
+        return [value.value if isinstance(value, syntax.Const) else None for value in values]
+
+    assert constants(BOOL) == [False, True, False, True, False, False, True, None]
+    assert constants(U8) == [None, True, None, None, False, False, True, None]
 
 
 def test_a_join_holds_every_value_of_both():
