@@ -1,6 +1,6 @@
 """How many accesses a second the simulation of caches runs: a product of matrices, in the order of its source.
 
-    python -m benchmarks.caches [N]
+python -m benchmarks.caches [N]
 """
 
 from __future__ import annotations

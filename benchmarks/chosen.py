@@ -37,7 +37,19 @@ LIBRARIES = {
 _OPENBLAS_BITS = {
     512: ("SkylakeX", "Cooperlake", "SapphireRapids"),
     256: ("Sandybridge", "Haswell", "Bulldozer", "Piledriver", "Steamroller", "Excavator", "Zen"),
-    128: ("Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Atom", "Katmai", "Opteron", "Opteron_SSE3", "Barcelona", "Bobcat"),
+    128: (
+        "Prescott",
+        "Core2",
+        "Penryn",
+        "Dunnington",
+        "Nehalem",
+        "Atom",
+        "Katmai",
+        "Opteron",
+        "Opteron_SSE3",
+        "Barcelona",
+        "Bobcat",
+    ),
 }
 """Vectors of the cores that OpenBLAS's dynamic builds know (its driver/others/dynamic.c and kernel/x86_64)."""
 
@@ -155,7 +167,13 @@ def of_compiler(name: str) -> Choice:
         command = ["gcc", "-march=native", "-Q", "--help=target"]
         found = _run(command) if which("gcc") else ""
         cpu = re.search(r"-march=\s+(\S+)", found)
-        wide = "avx512f" if re.search(r"-mavx512f\s+\[enabled\]", found) else "avx2" if re.search(r"-mavx2\s+\[enabled\]", found) else ""
+        wide = (
+            "avx512f"
+            if re.search(r"-mavx512f\s+\[enabled\]", found)
+            else "avx2"
+            if re.search(r"-mavx2\s+\[enabled\]", found)
+            else ""
+        )
     else:
         from benchmarks.c_peers import clang_with_polly
 
@@ -185,7 +203,9 @@ def _said(program: str) -> str:
 def _run(command: Sequence[str], **variables: str) -> str:
     with unhindered():
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables}, timeout=_MOST_S)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env={**os.environ, **variables}, timeout=_MOST_S
+            )
         except subprocess.TimeoutExpired:
             return ""
     return done.stdout + (done.stderr if command[0] != sys.executable else "") if done.returncode == 0 else ""
@@ -193,7 +213,9 @@ def _run(command: Sequence[str], **variables: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chosen", description=__doc__.split("\n")[0].split(":")[0])
-    parser.add_argument("peers", nargs="*", default=list(LIBRARIES), metavar="PEER", help=f"of {' '.join(LIBRARIES)} (default: all)")
+    parser.add_argument(
+        "peers", nargs="*", default=list(LIBRARIES), metavar="PEER", help=f"of {' '.join(LIBRARIES)} (default: all)"
+    )
     options = parser.parse_args()
     print(*lines(options.peers), sep="\n")
     return 0

@@ -303,9 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.kind == "vectors":
                 rows.append(vector_row(name, options.preset, threads, options.repeat, options.budget))
             else:
-                rows.append(
-                    stencil_row(name, options.preset, threads, options.steps, options.peer, options.repeat, options.budget)
-                )
+                rows.append(stencil_row(name, options.preset, threads, options.steps, options.peer, options.repeat, options.budget))
             write_rows(options.json, rows)
     (show_vectors if options.kind == "vectors" else show_stencils)(rows)
     if options.kind == "stencils":

@@ -1,6 +1,6 @@
 """How long the models behind a report take: footprints, symbolic misses, Haystack's example, whole reports.
 
-    python -m benchmarks.models [footprints] [symbolic] [haystack] [reports]
+python -m benchmarks.models [footprints] [symbolic] [haystack] [reports]
 """
 
 from __future__ import annotations

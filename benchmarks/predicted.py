@@ -1,6 +1,6 @@
 """Whether predicted times put tiles in the order in which they run: the source's loops of each kernel, in tiles of many sizes.
 
-    python -m benchmarks.predicted [KERNEL ...] [--preset MEDIUM] [--sizes 8,16,32,64,128] [--most 24]
+python -m benchmarks.predicted [KERNEL ...] [--preset MEDIUM] [--sizes 8,16,32,64,128] [--most 24]
 """
 
 from __future__ import annotations
@@ -153,7 +153,10 @@ def _swept(
 
 def _tiles(extents_: Sequence[int], tried: Sequence[int], most: int) -> list[tuple[int, ...]]:
     """Combinations of sizes of the last three loops, spread evenly where there are more than `most`."""
-    sizes = [[extent] if len(extents_) - k > 3 else sorted({*(s for s in tried if s < extent), extent}) for k, extent in enumerate(extents_)]
+    sizes = [
+        [extent] if len(extents_) - k > 3 else sorted({*(s for s in tried if s < extent), extent})
+        for k, extent in enumerate(extents_)
+    ]
     every = list(product(*sizes))
     step = max(1.0, len(every) / most)
     return [every[int(k * step)] for k in range(int(len(every) / step))]

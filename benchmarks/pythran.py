@@ -87,7 +87,10 @@ def type_name(argument: object, dtype: str | None = None) -> str:
 def _has_blas() -> bool:
     """Whether the compiler finds cblas.h, which Pythran's products include."""
     command = ["gcc", "-E", "-x", "c", "-", "-o", os.devnull]
-    return bool(shutil.which("gcc")) and subprocess.run(command, input=b"#include <cblas.h>", capture_output=True, check=False).returncode == 0
+    return (
+        bool(shutil.which("gcc"))
+        and subprocess.run(command, input=b"#include <cblas.h>", capture_output=True, check=False).returncode == 0
+    )
 
 
 def compiled(text: str, name: str) -> Callable:

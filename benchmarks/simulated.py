@@ -51,7 +51,11 @@ def print_speed() -> None:
 
 def _row(kernel, side: int, dataflow: str, shape: tuple[int, int, int], engines: Sequence[str]) -> str:
     args = arguments(kernel, *shape)
-    plan = next(p for p in kernel.report(*args, target="systolic", array=(side, side), dataflow=dataflow).nests[0].plans if len(p.folds.shape) == 2)
+    plan = next(
+        p
+        for p in kernel.report(*args, target="systolic", array=(side, side), dataflow=dataflow).nests[0].plans
+        if len(p.folds.shape) == 2
+    )
     expected = args[0].astype(np.float64) @ args[1].astype(np.float64)  # of whole numbers, exact
     speeds: dict[str, list[float]] = {engine: [] for engine in engines}
     for _ in range(ROUNDS):

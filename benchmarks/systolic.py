@@ -1,6 +1,6 @@
 """What models of systolic arrays say, and how fast: ResNet-50 by closed forms, TPU v1's applications beside its paper; simulations.
 
-    python -m benchmarks.systolic [--resnet] [--tpu] [--speed]
+python -m benchmarks.systolic [--resnet] [--tpu] [--speed]
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ def print_resnet() -> None:
     done = time.perf_counter()
     print("ResNet-50, batch 1, each convolution as its nest: cycles, utilisation, elements from and to the buffer")
     for shape in ARRAYS:
-        print(f"\n{'x'.join(map(str, shape)):24} times" + "".join(f"{name:>12} cycles   util.        reads      writes" for name in DATAFLOWS))
+        print(
+            f"\n{'x'.join(map(str, shape)):24} times"
+            + "".join(f"{name:>12} cycles   util.        reads      writes" for name in DATAFLOWS)
+        )
         rows = {(layer, dataflow): counts for s, layer, dataflow, *counts in counted if s == shape}
         totals = {name: [0, 0.0, 0, 0] for name in DATAFLOWS}
         for layer in layers():
@@ -95,7 +98,10 @@ def print_resnet() -> None:
                 for k, value in enumerate((cycles, share * cycles, reads, writes)):
                     totals[name][k] += layer.count * value
         cells = [(c, busy / c, r, w) for c, busy, r, w in totals.values()]
-        print(f"{'all':24} {sum(layer.count for layer in layers()):5}" + "".join(f"{c:19,} {u:7.1%} {r:12,} {w:11,}" for c, u, r, w in cells))
+        print(
+            f"{'all':24} {sum(layer.count for layer in layers()):5}"
+            + "".join(f"{c:19,} {u:7.1%} {r:12,} {w:11,}" for c, u, r, w in cells)
+        )
     print(f"\n{done - ready:.3f} s, and {ready - start:.3f} s for the nests from their source")
 
 

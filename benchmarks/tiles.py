@@ -1,6 +1,6 @@
 """How good the tiles are that a report chooses: against all tiles of a grid, in simulated misses and in run time.
 
-    python -m benchmarks.tiles [CASE ...] [--run] [--grid 8,16,32,...]
+python -m benchmarks.tiles [CASE ...] [--run] [--grid 8,16,32,...]
 """
 
 from __future__ import annotations

@@ -90,9 +90,7 @@ def thread_environment(threads: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def taking_turns(
-    jobs: Sequence[object], repeat: int, budget_s: float, serve: Callable[..., None]
-) -> list[Process]:
+def taking_turns(jobs: Sequence[object], repeat: int, budget_s: float, serve: Callable[..., None]) -> list[Process]:
     """A process for each job, closed again, with the seconds of its turns."""
     processes: list[Process] = []
     with ExitStack() as stack:

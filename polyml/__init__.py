@@ -1,7 +1,7 @@
 """A polyhedral loop-nest optimizer for Python.
 
-    @polyml.kernel
-    def f(A, B): ...
+@polyml.kernel
+def f(A, B): ...
 """
 
 from polyml.interrupts import deferred

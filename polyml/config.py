@@ -65,7 +65,9 @@ class Options:
     @cached_property
     def _compile_key(self) -> Options:
         """Made once: to count the cores that this process may use is to read several files."""
-        kept = {name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")}
+        kept = {
+            name: getattr(self, name) for name in ("fp", "schedule", "fusion", "parallel", "vectorize", "tile", "compile_budget_s")
+        }
         return Options(**kept, threads=int(self.runs_alone))
 
     @property
@@ -133,7 +135,9 @@ def _folder(*, is_absolute: bool) -> _Setting:
             raise ValueError
         return path
 
-    accepts = "the absolute path of a folder (/home/me/polyml, not ~/polyml), or None" if is_absolute else "the path of a folder, or None"
+    accepts = (
+        "the absolute path of a folder (/home/me/polyml, not ~/polyml), or None" if is_absolute else "the path of a folder, or None"
+    )
     return _Setting(accepts, check, str)
 
 

@@ -36,4 +36,6 @@ def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> 
             file.write(content)
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or "this is no name of a folder"
-        raise ConfigError(f"the setting `debug_dir` leads to no folder that can be written, {shown(options.debug_dir)}: {why}") from None
+        raise ConfigError(
+            f"the setting `debug_dir` leads to no folder that can be written, {shown(options.debug_dir)}: {why}"
+        ) from None

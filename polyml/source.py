@@ -45,8 +45,8 @@ class Loc:
     def excerpt(self) -> str:
         """The source line with a caret under every covered character.
 
-              A[i * i] = B[i]
-                ^^^^^
+        A[i * i] = B[i]
+          ^^^^^
         """
         line = self.source.line(self.line).rstrip("\n")
         start = 0 if len(line) <= _LONGEST else max(0, self.column - 1 - _LONGEST // 2)  # of lines that no one can read

@@ -60,7 +60,9 @@ def main() -> int:
         position, count = turn
         _, module, more = SHARES[position]
         start = time.monotonic()
-        state.total += _run(module, ("--programs", count, "--seed", options.seed + state.done[position], "--jobs", options.jobs, *more))
+        state.total += _run(
+            module, ("--programs", count, "--seed", options.seed + state.done[position], "--jobs", options.jobs, *more)
+        )
         state.done[position] += count
         state.seconds += time.monotonic() - start
         if options.state:

@@ -19,7 +19,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps")
+    config.addinivalue_line(
+        "markers",
+        "sweep(*each, keep=1, long=()): for each value of these parameters `keep` cases are run, of those without these words; all with --sweeps",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

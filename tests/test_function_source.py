@@ -25,7 +25,9 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("after", ["", "\n\n", "x = 1\n", "# end\n\ndef g():\n    pass\n", "    # a comment of its own\n\n@property\ndef g(A): 2\n"])
+@pytest.mark.parametrize(
+    "after", ["", "\n\n", "x = 1\n", "# end\n\ndef g():\n    pass\n", "    # a comment of its own\n\n@property\ndef g(A): 2\n"]
+)
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_the_text_is_the_whole_function_and_nothing_else(text, after):
     function = define(text + after)

@@ -40,8 +40,18 @@ def test_operations_are_imported_by_name_and_load_no_compiler():
     assert loaded_by("import polyml.ops") & HEAVY == set()
 
 
-@pytest.mark.parametrize("command", [["--help"], ["--version"], ["bench", "--help"], ["cache", "--help"], ["simulate", "--help"],
-                                     ["machine", "--help"], ["machine", "zen4", "--json"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["--help"],
+        ["--version"],
+        ["bench", "--help"],
+        ["cache", "--help"],
+        ["simulate", "--help"],
+        ["machine", "--help"],
+        ["machine", "zen4", "--json"],
+    ],
+)
 def test_help_loads_no_compiler(command):
     code = f"from polyml.cli import main\ntry:\n    main({command!r})\nexcept SystemExit:\n    pass"
     assert loaded_by(code) & {"islpy", "llvmlite", "sympy", "numba"} == set()

@@ -8,7 +8,29 @@ from polyml.input_limits import excess, shown, whole_number, whole_numbers
 from polyml.source import Loc, Source
 
 
-@pytest.mark.parametrize("text", ["", " ", "-", "1__0", "_1", "1_", "+1", "1.0", "1e3", "²", "٣", "１", "0x10", "1 2", "9" * 5000, "0" * 5000 + "1", "\0", "1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "-",
+        "1__0",
+        "_1",
+        "1_",
+        "+1",
+        "1.0",
+        "1e3",
+        "²",
+        "٣",
+        "１",
+        "0x10",
+        "1 2",
+        "9" * 5000,
+        "0" * 5000 + "1",
+        "\0",
+        "1\n",
+    ],
+)
 def test_what_is_no_whole_number_is_none(text):
     assert whole_number(text, -(2**70), 2**70) is None
 
@@ -19,7 +41,11 @@ def test_limits_belong_to_the_numbers():
     assert whole_numbers(",".join("1" * 10**6), ",", 64, 9) is None
 
 
-@pytest.mark.parametrize("value", ["9" * 10**6, 10**5000, -(10**5000), ["x"] * 10**5, type("Evil", (), {"__repr__": lambda self: 1 // 0})()], ids=range(5))
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 10**6, 10**5000, -(10**5000), ["x"] * 10**5, type("Evil", (), {"__repr__": lambda self: 1 // 0})()],
+    ids=range(5),
+)
 def test_what_is_shown_is_short_whatever_it_is(value):
     assert len(shown(value)) < 100
 
@@ -72,6 +98,7 @@ def test_steps_of_schedules_name_what_they_are_given_whatever_it_is():
     import numpy as np
 
     import polyml
+
     found = polyml.kernel(scaled).schedule("source", np.ones(8))
     for value in (Evil(), 10**5000, "9" * 10**5, "(" * 10**5, None, 2**63):
         for step in ("tile", "reverse", "fuse", "vectorize", "plain", "isolate"):

@@ -10,7 +10,18 @@ import polyml
 ROOT = Path(polyml.__file__).parent
 # folders, and modules of the uppermost one; those of one line may import from one another
 LAYERS = (
-    ("source", "files", "input_limits", "userfiles", "function_source", "interrupts", "errors", "reasons", "dtypes", "numpy_dtypes"),
+    (
+        "source",
+        "files",
+        "input_limits",
+        "userfiles",
+        "function_source",
+        "interrupts",
+        "errors",
+        "reasons",
+        "dtypes",
+        "numpy_dtypes",
+    ),
     ("polyhedra",),
     ("machines",),
     ("config", "debug"),
@@ -134,7 +145,9 @@ def test_an_import_of_a_later_layer_would_be_found():
     assert upward(ROOT / "model" / "core" / "scop.py", inside) == ["polyml.codegen.llvm.emit"]
     assert upward(ROOT / "model" / "core" / "scop.py", "from ...schedule.tree import bands") == ["polyml.schedule.tree.bands"]
     assert upward(ROOT / "errors.py", "import polyml.frontend.syntax") == ["polyml.frontend.syntax"]
-    assert upward(ROOT / "codegen" / "passes" / "vectorize.py", "from polyml.codegen.llvm.emit import emit") == ["polyml.codegen.llvm.emit.emit"]
+    assert upward(ROOT / "codegen" / "passes" / "vectorize.py", "from polyml.codegen.llvm.emit import emit") == [
+        "polyml.codegen.llvm.emit.emit"
+    ]
     assert upward(ROOT / "codegen" / "llvm" / "emit.py", "from polyml.model.core.scop import Scop\nimport numpy") == []
 
 

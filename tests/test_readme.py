@@ -42,8 +42,7 @@ def test_the_script_of_a_schedule_runs_and_computes_the_same(tmp_path):
 def test_the_two_commands_stand_on_lines_of_their_own():
     commands = [block.strip() for block in blocks("") if "pip install" in block]
     assert commands == [
-        "python3 -m venv .venv && .venv/bin/pip install . && "
-        ".venv/bin/polyml bench gemm jacobi_2d cholesky --preset LARGE",
+        "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/polyml bench gemm jacobi_2d cholesky --preset LARGE",
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest -n 2 --dist worksteal",
     ]
 

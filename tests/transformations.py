@@ -1,6 +1,6 @@
 """Which transformations the compiler applied to random programs, so that a fuzzer says what it tried and not only how often.
 
-    with recording() as seen: kernel(*arguments)     seen: what fired in each compilation
+with recording() as seen: kernel(*arguments)     seen: what fired in each compilation
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def _of_loops(made: pipeline.Compiled) -> set[str]:
 
 def _is_skewed(piece: isl.PwAff) -> bool:
     affs = [aff for _, aff in piece.get_pieces()]
-    return any(sum(not aff.get_coefficient_val(isl.dim_type.in_, d).is_zero() for d in range(aff.dim(isl.dim_type.in_))) > 1 for aff in affs)
+    return any(
+        sum(not aff.get_coefficient_val(isl.dim_type.in_, d).is_zero() for d in range(aff.dim(isl.dim_type.in_))) > 1
+        for aff in affs
+    )
 
 
 def _shared(node: Node, depth: int = 0) -> Counter:

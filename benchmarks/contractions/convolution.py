@@ -37,10 +37,7 @@ class Layer:
     padding: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.layout} {self.batch}x{self.channels}x{self.size} {self.filters}x{self.kernel} s{self.stride} "
-            f"p{self.padding}"
-        )
+        return f"{self.layout} {self.batch}x{self.channels}x{self.size} {self.filters}x{self.kernel} s{self.stride} p{self.padding}"
 
     @property
     def result_size(self) -> int:
@@ -126,6 +123,7 @@ def problem(case: str, dtype: str) -> Problem:
         from polyml import config
 
         config.scope(threads=threads).__enter__()
+
         def call():
             return ops.conv2d(x_here, w_here, stride=own.stride, padding=own.padding, layout=own.layout)
 
@@ -142,6 +140,7 @@ def problem(case: str, dtype: str) -> Problem:
         memory = torch.channels_last if own.layout == "NHWC" else torch.contiguous_format
         x_there, w_there = (torch.from_numpy(a).contiguous(memory_format=memory) for a in (x, w))
         convolve, stride, padding = torch.nn.functional.conv2d, own.stride, own.padding
+
         def call():
             return convolve(x_there, w_there, stride=stride, padding=padding)
 
@@ -149,6 +148,7 @@ def problem(case: str, dtype: str) -> Problem:
 
     def of_numpy(threads: int) -> dict[str, Form]:
         """A product for each element of the filters, in the arrays' own type."""
+
         def call():
             return _sum_of_products(x, w, own)
 

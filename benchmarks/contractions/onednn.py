@@ -77,9 +77,7 @@ def _engine() -> tuple[c_void_p, c_void_p]:
 def _description(array: np.ndarray) -> c_void_p:
     numbers = c_int64 * array.ndim
     strides = numbers(*(stride // array.itemsize for stride in array.strides))
-    return _make(
-        "dnnl_memory_desc_create_with_strides", array.ndim, numbers(*array.shape), _TYPES[array.dtype.name], strides
-    )
+    return _make("dnnl_memory_desc_create_with_strides", array.ndim, numbers(*array.shape), _TYPES[array.dtype.name], strides)
 
 
 def matmul(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Callable[[], None]:
@@ -98,8 +96,7 @@ def matmul(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Callable[[], None]:
         _make("dnnl_matmul_primitive_desc_create", engine, source, weights, None, result, None),
     )
     memories = [
-        _make("dnnl_memory_create", description, engine, array.ctypes.data)
-        for description, array in zip(descriptions, (A, B, C))
+        _make("dnnl_memory_create", description, engine, array.ctypes.data) for description, array in zip(descriptions, (A, B, C))
     ]
     arguments = (_Argument * 3)(*zip((_SOURCE, _WEIGHTS, _RESULT), memories))
     execute, wait = library.dnnl_primitive_execute, library.dnnl_stream_wait

@@ -56,6 +56,7 @@ def problem(case: str, dtype: str) -> Problem:
     def of_polyml(threads: int) -> dict[str, Form]:
         fresh, used = arguments(), copy.deepcopy(arguments())
         call = compiled(benchmark.kernel.py_func, threads)
+
         def error():
             return compare(benchmark, size, fresh, used).ratio
 
@@ -109,6 +110,7 @@ def _factored(A: np.ndarray, factor: Callable, again: Callable, terms: int) -> F
 
 def _cholesky(A: np.ndarray, terms: int) -> Form:
     linalg = _linalg()
+
     def factor(used):
         return linalg.cholesky(used, lower=True, overwrite_a=True, check_finite=False)
 

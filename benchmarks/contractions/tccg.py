@@ -60,9 +60,9 @@ def problem(case: str, dtype: str) -> Problem:
     C = np.zeros(tuple(extent[i] for i in result), dtype)
     depth = math.prod(extent[i] for i in set(left + right) - set(result))
     reference = cache(lambda: np.einsum(einsum, A.astype("f8"), B.astype("f8"), optimize=True))
+
     def error():
         return product_error(C, reference(), depth)
-
 
     def of_loops(threads: int) -> dict[str, Form]:
         call = compiled(loops(einsum), threads)
@@ -79,6 +79,7 @@ def problem(case: str, dtype: str) -> Problem:
     def of_torch(threads: int) -> dict[str, Form]:
         torch = torch_library(threads)
         a, b = torch.from_numpy(A), torch.from_numpy(B)
+
         def got():
             return product_error(torch.einsum(einsum, a, b).numpy(), reference(), depth)
 

@@ -1,6 +1,6 @@
 """Array programs as NumPy users write them: PolyBench's kernels, neural networks, simulation and images.
 
-    workloads()["softmax"].kernel(*workloads()["softmax"].arguments("LARGE"))
+workloads()["softmax"].kernel(*workloads()["softmax"].arguments("LARGE"))
 """
 
 from __future__ import annotations

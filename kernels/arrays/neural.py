@@ -104,9 +104,7 @@ def _batchnorm_inputs(size, rng):
     sizes={"SMALL": {"N": 2, "C": 3, "H": 5}, "LARGE": {"N": 16, "C": 64, "H": 56}},
     inputs=_batchnorm_inputs,
     reference=lambda x, mean, var, gamma, beta: {
-        "result": np.stack(
-            [(x[:, c] - mean[c]) * (gamma[c] / (var[c] + 1e-5) ** 0.5) + beta[c] for c in range(x.shape[1])], axis=1
-        )
+        "result": np.stack([(x[:, c] - mean[c]) * (gamma[c] / (var[c] + 1e-5) ** 0.5) + beta[c] for c in range(x.shape[1])], axis=1)
     },
 )
 def batchnorm(x, mean, var, gamma, beta):
@@ -117,9 +115,7 @@ def batchnorm(x, mean, var, gamma, beta):
 @workload(
     sizes={"SMALL": {"N": 5, "D": 6, "H": 8}, "LARGE": {"N": 512, "D": 256, "H": 1024}},
     inputs=uniform("x", "w1", "b1", "w2", "b2", x=("N", "D"), w1=("D", "H"), b1=("H",), w2=("H", "D"), b2=("D",)),
-    reference=lambda x, w1, b1, w2, b2: {
-        "result": np.einsum("nh,hd->nd", _gelu(np.einsum("nd,dh->nh", x, w1) + b1), w2) + b2
-    },
+    reference=lambda x, w1, b1, w2, b2: {"result": np.einsum("nh,hd->nd", _gelu(np.einsum("nd,dh->nh", x, w1) + b1), w2) + b2},
 )
 def gelu_mlp(x, w1, b1, w2, b2):
     return gelu(x @ w1 + b1) @ w2 + b2
@@ -176,9 +172,7 @@ def transformer_block(heads, x, w, out, g1, b1, w1, c1, w2, c2, g2, b2):
 @workload(
     sizes={"SMALL": {"C": 3, "K": 4, "H": 7}, "LARGE": {"C": 64, "K": 64, "H": 58}},
     inputs=uniform("x", "depth", "point", x=("C", "H", "H"), depth=("C", 3, 3), point=("K", "C")),
-    reference=lambda x, depth, point: {
-        "result": np.tensordot(point, np.einsum("chwij,cij->chw", _windows(x, 3), depth), 1)
-    },
+    reference=lambda x, depth, point: {"result": np.tensordot(point, np.einsum("chwij,cij->chw", _windows(x, 3), depth), 1)},
 )
 def depthwise_separable_convolution(x, depth, point):
     h, w = x.shape[1] - 2, x.shape[2] - 2
@@ -221,9 +215,7 @@ def _vgg(x, weights, bias):
 )
 def vgg_block(x, weights, bias):
     y = np.maximum(convolved(x, weights) + bias[:, None, None], 0)
-    return np.maximum(
-        np.maximum(y[:, ::2, ::2], y[:, 1::2, ::2]), np.maximum(y[:, ::2, 1::2], y[:, 1::2, 1::2])
-    )
+    return np.maximum(np.maximum(y[:, ::2, ::2], y[:, 1::2, ::2]), np.maximum(y[:, ::2, 1::2], y[:, 1::2, 1::2]))
 
 
 def _lstm(x, h, c, wx, wh, b):
@@ -256,9 +248,7 @@ def _cross_entropy_inputs(size, rng):
 @workload(
     sizes={"SMALL": {"N": 7, "M": 9}, "LARGE": {"N": 4000, "M": 1000}},
     inputs=_cross_entropy_inputs,
-    reference=lambda logits, labels: {
-        "result": -np.log(_softmax(logits)[labels.astype(bool)]).sum() / logits.shape[0]
-    },
+    reference=lambda logits, labels: {"result": -np.log(_softmax(logits)[labels.astype(bool)]).sum() / logits.shape[0]},
 )
 def cross_entropy(logits, labels):
     shifted = logits - logits.max(axis=1, keepdims=True)

@@ -203,10 +203,7 @@ def _dct_matrix():
     inputs=lambda size, rng: (rng.uniform(-128, 127, (size["N"], size["N"])), _dct_matrix()),
     reference=lambda image, c: {
         "result": np.block(
-            [
-                [c @ image[i : i + 8, j : j + 8] @ c.T for j in range(0, image.shape[1], 8)]
-                for i in range(0, image.shape[0], 8)
-            ]
+            [[c @ image[i : i + 8, j : j + 8] @ c.T for j in range(0, image.shape[1], 8)] for i in range(0, image.shape[0], 8)]
         )
     },
 )

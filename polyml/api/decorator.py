@@ -1,9 +1,9 @@
 """The decorator: a function that compiles itself for the arguments it is called with.
 
-    call -> native entry of the last specialisation -> the kernel
-              | MISS
-              v
-            those used before -> convert, bind, compile or load from the cache, test overlap -> the kernel
+call -> native entry of the last specialisation -> the kernel
+          | MISS
+          v
+        those used before -> convert, bind, compile or load from the cache, test overlap -> the kernel
 """
 
 from __future__ import annotations
@@ -163,7 +163,9 @@ class Kernel(Scheduled, Reported):
     def status(self) -> KernelStatus:
         """The kernel's form, the reasons for it, and what ran as plain Python so far."""
         parts = tuple(dict.fromkeys(self.compiled_parts()))
-        signatures = tuple(dict.fromkeys(explain.signature(s.types, s.layouts) for s in list(self._specialisations.values()) if s.artifact))
+        signatures = tuple(
+            dict.fromkeys(explain.signature(s.types, s.layouts) for s in list(self._specialisations.values()) if s.artifact)
+        )
         ran = self._as_python.calls > 0
         form = "in parts" if parts else "compiled" if signatures else "plain Python" if ran else "not called"
         code, reasons = self.py_func.__code__, tuple((r.code, str(r).partition("\n")[0]) for r in self._reasons.values())
@@ -235,9 +237,7 @@ class Kernel(Scheduled, Reported):
         positional = self.py_func.__code__.co_argcount
         return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
 
-    def _call_specialised(
-        self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[Argument, ...]
-    ) -> object:
+    def _call_specialised(self, types: tuple[ArgType, ...], layouts: tuple[str, ...], given: tuple[Argument, ...]) -> object:
         """What the specialisation for these types returns, or the Outcome of a call that it is not made for."""
         options = config.resolve(self.settings)
         found = captures(self.py_func)
@@ -570,7 +570,7 @@ class _Reference:
 def status() -> Status:
     """What all kernels of the process are compiled to, why not, and how much time went to plain Python.
 
-        print(polyml.status())
+    print(polyml.status())
     """
     return status_of(k.status() for k in list(_kernels) if not k._is_part)
 

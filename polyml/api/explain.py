@@ -59,7 +59,9 @@ def reason(problem: PolymlError) -> str:
 
 def simulated(target: str, runs: Sequence[tuple[str, str, int]], where: str) -> str:
     """The same for a call that was simulated. runs: (nest, mapping, cycles)."""
-    return "\n".join([f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)])
+    return "\n".join(
+        [f"{where}: simulated on {target}", *(f"  {nest}: {mapping}; {cycles:,} cycles" for nest, mapping, cycles in runs)]
+    )
 
 
 def _indented(text: str) -> list[str]:

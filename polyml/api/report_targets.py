@@ -22,7 +22,9 @@ class Target:
     make: Callable[..., object]
 
 
-def _of_cpu(call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate, coherent, addresses):
+def _of_cpu(
+    call: Call, arguments: Mapping[str, object], where: str, machine: Cpu, *, caches, tile, threads, simulate, coherent, addresses
+):
     from polyml.report.report import report
 
     return report(call, arguments, where, machine, caches, tile, threads, simulate, coherent, dict(addresses))
@@ -34,7 +36,9 @@ def _of_gpu(call: Call, arguments: Mapping[str, object], where: str, machine: Gp
     return report(call, arguments, where, machine, block)
 
 
-def _of_array(call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, mapping, rank):
+def _of_array(
+    call: Call, arguments: Mapping[str, object], where: str, machine: Systolic | None, *, array, dataflow, links, mapping, rank
+):
     from polyml.systolic.report.report import report
 
     return report(call, arguments, where, machine, array, dataflow, links, mapping, rank)
@@ -55,8 +59,7 @@ OPTIONS = {"caches": "--cache", "simulate": "--no-simulation", "addresses": "--a
 def report(
     call: Call, arguments: Mapping[str, object], where: str, target: str, machine: Described | None, asked: Mapping[str, object]
 ):
-    """asked: what only some targets take, by the names of DEFAULTS. Raises ConfigError for what does not fit together.
-    """
+    """asked: what only some targets take, by the names of DEFAULTS. Raises ConfigError for what does not fit together."""
     check(target, machine, asked)
     made = TARGETS[target]
     found = machine or (lookup.find(made.machine, measure=made.machine == "host") if made.machine else None)

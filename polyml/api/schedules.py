@@ -77,9 +77,7 @@ class Scheduled(Inspected):
         self._from_saved(schedule.saved, schedule.problem.types, schedule.problem.layouts, with_code=False)
         return type(self)(self.py_func, self.settings, schedule.saved)
 
-    def _from_saved(
-        self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True
-    ) -> Schedule:
+    def _from_saved(self, saved: Saved, types: tuple[ArgType, ...], layouts: tuple[str, ...], with_code: bool = True) -> Schedule:
         def made() -> Schedule:
             from polyml.pipeline import compile as pipeline
 

@@ -107,7 +107,12 @@ class Bundle:
 
     def text(self) -> str:
         """Of its file."""
-        head = [f"A defect of polyml in `{self.function}`: this file alone repeats it.", "", f"    {self.error}: {self.message}", ""]
+        head = [
+            f"A defect of polyml in `{self.function}`: this file alone repeats it.",
+            "",
+            f"    {self.error}: {self.message}",
+            "",
+        ]
         head += [f"    {each}" for each in self.versions]
         known = asdict(self)
         del known["source"], known["stages"]
@@ -177,4 +182,3 @@ def dtype_of(name: str) -> np.dtype:
     if dtype.kind not in "biufc":
         raise TypeError(f"{name} is no type of numbers")
     return dtype
-

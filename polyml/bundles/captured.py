@@ -63,4 +63,3 @@ def _bound(name: str, value: object) -> Iterator[str]:
         yield f"{name} = {type(value).__name__}({str(value)!r})"
     elif value is None or type(value) in (bool, int, str, bytes):
         yield f"{name} = {value!r}"
-

@@ -196,7 +196,9 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @_preset
 @click.option("--target", type=click.Choice(["cpu", "cuda", "systolic"]), default="cpu", show_default=True,
               help="cuda: what threads of a GPU do; systolic: what an array of units does.")  # fmt: skip
-@click.option("--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda.")
+@click.option(
+    "--machine", metavar="NAME|FILE", help="Of `polyml machine --list`, or a TOML file; if left out, host, or h100 for cuda."
+)
 @click.option("--block", metavar="SIZES", help="Of a GPU's blocks, threads along x, y and z, as in 32,8; else the best of some.")
 @click.option("--cache", metavar="LEVELS", help="In place of the machine's caches, as in 32K:8:64,1M:16:64:shared.")
 @click.option("--tile", metavar="SIZES", help="Also the source's loops in tiles of these sizes, as in 32,32,32.")
@@ -211,7 +213,9 @@ def schedule(target, save, load, start, define, args, preset, fp) -> None:
 @_mapping
 @click.option("--rank", type=click.Choice(["cycles", "utilisation", "ports", "registers", "traffic", "energy"]), default="cycles",
               show_default=True, help="By what the best mapping onto a systolic array is.")  # fmt: skip
-@click.option("--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array.")
+@click.option(
+    "--svg", metavar="FOLDER", help="Also write the pictures there: roofline.svg, tiles.svg; array.svg of a systolic array."
+)
 @click.option("--html", metavar="FILE", help="Also write a page; of a systolic array, one that steps through its cycles.")
 @click.option("--save", metavar="FILE", help="Also write the source's loops in the tiles chosen, which `polyml run --load` takes.")
 @_fp
@@ -221,7 +225,14 @@ def report(spec, define, args, preset, target, machine, block, cache, tile, thre
     """Say where a kernel's data come from, what bounds it, and why."""
     from polyml.cli.commands.report import report
 
-    asked = {"caches": cache, "tile": tile, "threads": threads, "simulate": not no_simulation, "block": block, "addresses": addresses}
+    asked = {
+        "caches": cache,
+        "tile": tile,
+        "threads": threads,
+        "simulate": not no_simulation,
+        "block": block,
+        "addresses": addresses,
+    }
     asked |= {"coherent": coherent, "array": array, "dataflow": dataflow, "links": links, "mapping": mapping, "rank": rank}
     files = {"svg": svg, "html": html, "save": save}
     sys.exit(report(spec, define, args, preset, target, machine, asked, files, _given(fp=fp), as_json))
@@ -237,7 +248,9 @@ def report(spec, define, args, preset, target, machine, block, cache, tile, thre
 @_dataflow
 @_links
 @_mapping
-@click.option("--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it.")
+@click.option(
+    "--engine", type=click.Choice(["compiled", "numpy"]), default="compiled", show_default=True, help="That simulates it."
+)
 @click.option("--trace", is_flag=True, help="Also the units at work in each cycle.")
 @click.option("--listing", is_flag=True, help="Also what single units do in the first fold: load, compute, forward, drain.")
 @click.option("--unit", "units", multiple=True, metavar="ROW,COLUMN", help="Of the listing, this one alone; several may be given.")

@@ -152,7 +152,7 @@ def _difference(names: Sequence[str], got: Sequence[object], right: Sequence[obj
 
 
 def _element(mine: np.ndarray, right: np.ndarray) -> str:
-    """"" where all are equal but for rounding."""
+    """ "" where all are equal but for rounding."""
     if mine.shape != right.shape:
         return f" has the shape {mine.shape}, not {right.shape}"
     if right.dtype.kind in "biu":

@@ -105,7 +105,5 @@ class _Splitter:
             case syntax.For():
                 return dataclasses.replace(changed, body=self._renamed(stmt.body, self._flow.inside(stmt, state)))
             case syntax.If():
-                return dataclasses.replace(
-                    changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state)
-                )
+                return dataclasses.replace(changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state))
         return changed

@@ -24,7 +24,11 @@ def resolved(params: Sequence[syntax.Param], body: Sequence[Stmt]) -> tuple[Stmt
 
 def _held(body: Sequence[Stmt], parameters: set[str]) -> tuple[Stmt, ...]:
     """`T = zeros(N)` as `T.new = zeros(N); T = T.new` where other arrays are bound to T too: T is then a name like others."""
-    bound = {s.target.name for s in statements(body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and not s.in_place}
+    bound = {
+        s.target.name
+        for s in statements(body)
+        if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name) and not s.in_place
+    }
     taken = {s.name for s in statements(body) if isinstance(s, syntax.Alloc)} | bound | parameters
 
     def held(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -130,16 +134,15 @@ class _Resolver:
             raise NotAffineError(
                 f"`{name}` may be one of {len(definitions)} arrays here",
                 loc=node.loc,
-                notes=["polyml compiles: a name for each array"], code="PML-F023"
+                notes=["polyml compiles: a name for each array"],
+                code="PML-F023",
             )
         return self._array_names[arrays[0]]
 
 
 def _check_loop_variable(loop: syntax.For, parameters: set[str]) -> None:
     if loop.var in parameters:
-        raise LanguageError(
-            f"the loop variable `{loop.var}` is also a parameter", loc=loop.loc, notes=["accepted: another name"]
-        )
+        raise LanguageError(f"the loop variable `{loop.var}` is also a parameter", loc=loop.loc, notes=["accepted: another name"])
 
 
 def _check_defined(name: str, node, definitions: frozenset[reaching_definitions.Definition]) -> None:

@@ -339,9 +339,7 @@ class _Counting:
 
     def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
         """[warp, lane]: the loops' values."""
-        return {
-            dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()
-        }
+        return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
 
     # requests
 
@@ -442,4 +440,3 @@ def _column(name: Hashable, columns: Mapping[int, np.ndarray]) -> np.ndarray:
     if isinstance(name, int):
         return columns[name]
     return _value((dict(name.terms), name.constant), columns) // name.divisor
-

@@ -129,7 +129,9 @@ class Kernel:
             elements = use.elements.intersect_domain(when).range()
             key = use.array, use.is_write
             found[key] = found[key].union(elements) if key in found else elements
-        return sum(line_runs.lines([(polyhedra.joined(e), self.places[a])], self.machine.sector_bytes) for (a, _), e in found.items())
+        return sum(
+            line_runs.lines([(polyhedra.joined(e), self.places[a])], self.machine.sector_bytes) for (a, _), e in found.items()
+        )
 
 
 @dataclass(frozen=True)

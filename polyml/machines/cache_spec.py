@@ -1,11 +1,11 @@
 """A hierarchy of caches from text, nearest first: `32K:8:64,1M:16:64:plru,32M:16:64:shared`.
 
-    SIZE:WAYS:LINE[:WORD...]    bytes, with K, M, G; ways, or `full`; bytes
-    lru, plru                   what gives way: the line used longest ago (if left out), or what a tree of bits leads to
-    back, through               when writes go on: with the line that is let go (if left out), or at once
-    independent, inclusive, exclusive
-                                of the levels above (if left out; what it lets go, they let go too; it has what they let go)
-    shared, shared=4            by all threads; by so many that follow one another. If left out, each thread has one of its own
+SIZE:WAYS:LINE[:WORD...]    bytes, with K, M, G; ways, or `full`; bytes
+lru, plru                   what gives way: the line used longest ago (if left out), or what a tree of bits leads to
+back, through               when writes go on: with the line that is let go (if left out), or at once
+independent, inclusive, exclusive
+                            of the levels above (if left out; what it lets go, they let go too; it has what they let go)
+shared, shared=4            by all threads; by so many that follow one another. If left out, each thread has one of its own
 """
 
 from __future__ import annotations

@@ -128,9 +128,7 @@ _TYPICAL_CACHES = (
 )
 
 
-def _preset(
-    name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = ""
-) -> CpuMachine:
+def _preset(name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = "") -> CpuMachine:
     triple = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}[isa]
     return CpuMachine(name, isa, vector_bytes, registers, fma, 2, _TYPICAL_CACHES, Target(triple, cpu, features))
 

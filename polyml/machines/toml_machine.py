@@ -1,29 +1,29 @@
 """Descriptions of machines as TOML files, the format of the presets.
 
-    kind = "cpu"                            or "gpu", "systolic"; the presets show all keys
-    name = "AMD EPYC 9654"
-    isa = "x86-64"
-    llvm_cpu = "znver4"
-    vector = "64 B"
-    cores = 96                              with one thread on each
-    origin = "manual"                       of all figures that do not say it: measured, manual or estimate (if left out)
-    source = "AMD, publication 57647"
-    frequency = { one = "3.7 GHz", all = "3.55 GHz" }
+kind = "cpu"                            or "gpu", "systolic"; the presets show all keys
+name = "AMD EPYC 9654"
+isa = "x86-64"
+llvm_cpu = "znver4"
+vector = "64 B"
+cores = 96                              with one thread on each
+origin = "manual"                       of all figures that do not say it: measured, manual or estimate (if left out)
+source = "AMD, publication 57647"
+frequency = { one = "3.7 GHz", all = "3.55 GHz" }
 
-    [peak]                                  a text: of one core; FLOP/cycle needs the frequency
-    f64 = "16 FLOP/cycle"
-    f32 = { one = "118 GFLOP/s", all = "10 TFLOP/s", origin = "measured", source = "..." }
+[peak]                                  a text: of one core; FLOP/cycle needs the frequency
+f64 = "16 FLOP/cycle"
+f32 = { one = "118 GFLOP/s", all = "10 TFLOP/s", origin = "measured", source = "..." }
 
-    [[cache]]                               nearest first
-    size = "32 KiB"
-    ways = 8                                or "full"
-    line = "64 B"
-    shared_by = 1                           cores
-    read = "64 B/cycle"
-    update = "..."                          bytes read and written back, together
+[[cache]]                               nearest first
+size = "32 KiB"
+ways = 8                                or "full"
+line = "64 B"
+shared_by = 1                           cores
+read = "64 B/cycle"
+update = "..."                          bytes read and written back, together
 
-    [memory]
-    read = { all = "460.8 GB/s" }
+[memory]
+read = { all = "460.8 GB/s" }
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _systolic(table: Table) -> Systolic:
     rows, columns, number = array.count("rows"), array.count("columns"), array.choice("number", NUMBERS)
     bits = int(number.lstrip("tbfi"))
     if 8 * array.size("operand") != bits:
-        raise array.error("operand", f"an operand of {array.size('operand')} bytes is no {number}", f"expected \"{bits // 8} B\"")
+        raise array.error("operand", f"an operand of {array.size('operand')} bytes is no {number}", f'expected "{bits // 8} B"')
     rate = figures.frequency.all
     each = Figure(2 * rows * columns * rate.value, rate.origin, f"a multiply-add per unit and cycle; {rate.source}")
     row_bytes, accumulator_bytes = columns * accumulators.size("word"), accumulators.size("size")

@@ -86,7 +86,7 @@ class Table:
     def choice(self, key: str, allowed: Sequence[str], default: str | None = None) -> str:
         value = self.text(key, default)
         if value not in allowed:
-            raise self.error(key, f"`{key}` does not take \"{value}\"", "expected " + ", ".join(f'"{a}"' for a in allowed))
+            raise self.error(key, f'`{key}` does not take "{value}"', "expected " + ", ".join(f'"{a}"' for a in allowed))
         return value
 
     def quantity(self, key: str, kind: str) -> Quantity:

@@ -105,7 +105,9 @@ def _kept(store: Cache | None) -> Measured | None:
 
 
 def _read(content: dict) -> Measured:
-    if not all(isinstance(text, str) for text in (*(p["number"] for p in content["peaks"]), *(b["place"] for b in content["bandwidths"]))):
+    if not all(
+        isinstance(text, str) for text in (*(p["number"] for p in content["peaks"]), *(b["place"] for b in content["bandwidths"]))
+    ):
         raise ValueError("numbers and places have names")
     peaks = tuple(Peak(p["number"], _rate(p["flop_per_s"])) for p in content["peaks"])
     places = tuple(Bandwidth(b["place"], _rate(b["read_bytes_per_s"]), _rate(b["update_bytes_per_s"]))

@@ -83,7 +83,7 @@ def plan(g: Geometry, algorithm: str, threads: int, strict: bool) -> Plan:
         fitting = [f'"{name}"' for name in ALGORITHMS if name not in refused]
         raise PolymlValueError(
             f'algorithm="{algorithm}" does not apply: {refused[algorithm]}',
-            notes=[f"this convolution takes {', '.join(fitting)} or \"auto\"", str(g)],
+            notes=[f'this convolution takes {", ".join(fitting)} or "auto"', str(g)],
         )
     costs, weighed = Costs.of(g.element_bytes, threads), replace(g, images=max(1, g.images))
     terms = {name: each.terms(weighed, costs) for name, each in ALGORITHMS.items() if name not in refused}

@@ -60,9 +60,7 @@ def conv2d(
         )
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    chosen = _plan(
-        x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout, algorithm, threads, options.fp
-    )
+    chosen = _plan(x.shape, w.shape, DTYPES[x.dtype], stride, padding, dilation, groups, layout, algorithm, threads, options.fp)
     g = chosen.geometry
     if bias is None:
         bias = np.zeros(g.c_out, x.dtype)
@@ -115,9 +113,7 @@ def conv2d_plan(
         raise PolymlTypeError(f"`dtype` is {dtype!r}", notes=["float32 and float64 are accepted"])
     options = config.resolve()
     threads = options.threads if threads is None else _threads(threads)
-    return _plan(
-        tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout, algorithm, threads, options.fp
-    )
+    return _plan(tuple(x_shape), tuple(w_shape), name, stride, padding, dilation, groups, layout, algorithm, threads, options.fp)
 
 
 def _plan(*asked: object) -> Plan:
@@ -142,9 +138,7 @@ def _made(
     threads: int,
     fp: str,
 ) -> Plan:
-    g = geometry(
-        x_shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout
-    )
+    g = geometry(x_shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
     return plan(g, algorithm, threads, fp == "strict")
 
 

@@ -66,9 +66,7 @@ def terms(g: Geometry, costs: Costs) -> tuple[Term, ...]:
     if g.is_pointwise:
         if g.layout == "NHWC":
             return (costs.product("product", g.groups, g.images * g.height * g.width, g.group_out, g.depth),)
-        return (
-            costs.product("product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups),
-        )
+        return (costs.product("product", g.images * g.groups, g.group_out, g.height * g.width, g.depth, a_count=g.groups),)
     found = []
     if g.is_padded or g.layout == "NCHW":
         found.append(costs.copy("image with its zeros", 2 * g.x_bytes))

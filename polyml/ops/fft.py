@@ -117,9 +117,7 @@ def _images_at_once(g: Geometry, t: Tiling, threads: int) -> int:
 def _image(g: Geometry, x: np.ndarray, t: Tiling, threads: int) -> np.ndarray:
     """(n, h, w, c) with the zeros that tiles need; without the pixels that none reads."""
     borders = []
-    for axis, ((first, _), size, count, step) in enumerate(
-        zip(g.padding, (g.height, g.width), (t.down, t.across), t.step)
-    ):
+    for axis, ((first, _), size, count, step) in enumerate(zip(g.padding, (g.height, g.width), (t.down, t.across), t.step)):
         whole = (count - 1) * step + t.side
         kept = min(size, whole - first)
         axis += 1 if g.layout == "NHWC" else 2

@@ -239,9 +239,7 @@ class Winograd:
         m, side, (down, across) = self.m, self.side, self._tiles(g)
         (top, _), (left, _) = g.padding
         whole = (down * m + 2, across * m + 2)
-        borders = tuple(
-            (first, size - first - image) for first, size, image in zip((top, left), whole, (g.height, g.width))
-        )
+        borders = tuple((first, size - first - image) for first, size, image in zip((top, left), whole, (g.height, g.width)))
         x = self._image(g, x, borders, threads)
         w = kernels.filter_last(w, g.layout, threads)
         pixels = y if self._is_exact(g) else piece("pixels", (g.images, down * m, across * m, g.c_out), y.dtype)

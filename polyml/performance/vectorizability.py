@@ -103,6 +103,7 @@ def _move(reference: Reference, access: Access, place: Placed, counted: tuple[in
 
 def _rows(access: Access) -> Iterator[tuple[tuple[int, ...], ...]]:
     """The iterators' coefficients in all subscripts, in each combination of their pieces."""
+
     def extend(done: tuple[tuple[int, ...], ...], left) -> Iterator[tuple[tuple[int, ...], ...]]:
         if not left:
             yield done

@@ -1,6 +1,6 @@
 """The compiler as the list of its stages.
 
-    kernel -> typed -> scop -> dependences -> schedule -> program -> llvm -> object code
+kernel -> typed -> scop -> dependences -> schedule -> program -> llvm -> object code
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ def compile(
     notes = made.notes + made.program.notes
     artifact = _artifact(made.program.scop, model.typed, layouts, code, aliased, notes, made)
     model = made.model
-    compiled = Compiled(model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, timings)
+    compiled = Compiled(
+        model.typed, model.scop, model.dependences, made.tree, made.program, builder.text(made.units), artifact, timings
+    )
     for name, text in compiled.stages.items():
         if name in options.debug:
             debug.dump(name, text, name=kernel.name)
@@ -246,9 +248,7 @@ def _divided(model: _Model, options: Options) -> list[_Model]:
             forms = [] if plain is None else [form for form in (with_versions(plain), plain) if form is not None]
             free = [reductions(f.scop, options.fp) for f in forms]
             return [
-                replace(
-                    model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain
-                )
+                replace(model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain)
                 for f, r in zip(forms, free)
             ]
     except BudgetExceeded:
@@ -458,7 +458,12 @@ class _Search:
             return Scheduled(form.scop.schedule, (_reason(options, self.aliased, self.model),))
         if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
             return None
-        choices = {"tile": options.tile and not way.is_small, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion}
+        choices = {
+            "tile": options.tile and not way.is_small,
+            "parallel": options.parallel,
+            "cut": way.cut,
+            "fusion": options.fusion,
+        }
         choices |= {"alone": options.runs_alone, "pieces": form.pieces, "free": len(_sizes_used(form.scop)) - len(self._related)}
         known = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
         found = self.stage(
@@ -595,7 +600,9 @@ def _related(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
     if sizes is None or sizes.extents is None or not sizes.alike:
         return ()
     used = _sizes_used(scop)
-    return alike([(array, dim, extent) for array, shape in sizes.extents for dim, extent in enumerate(shape) if (array, dim) in used])
+    return alike(
+        [(array, dim, extent) for array, shape in sizes.extents for dim, extent in enumerate(shape) if (array, dim) in used]
+    )
 
 
 def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:

@@ -13,9 +13,7 @@ class Svg(str):
         return str(self)
 
 
-def document(
-    parts: Iterable[str], width: float, height: float, *, attributes: str = "", label: str = "", role: str = "img"
-) -> Svg:
+def document(parts: Iterable[str], width: float, height: float, *, attributes: str = "", label: str = "", role: str = "img") -> Svg:
     """label: the accessible name."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     named = f' role="{role}" aria-label="{escape(label)}"' if label else ""

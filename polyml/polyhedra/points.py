@@ -120,7 +120,7 @@ def _least(flat: isl.Set) -> isl.Point:
 def text(value) -> str:
     """A set or relation for people: one line per pair of names, the common parameters left out.
 
-        S0[i] -> S1[j] : 0 <= i < N and j = i
+    S0[i] -> S1[j] : 0 <= i < N and j = i
     """
     lines = []
     for piece in pieces(value):

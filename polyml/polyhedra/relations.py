@@ -49,9 +49,7 @@ def flat(relation: isl.Map) -> isl.Set:
     return relation.wrap().flatten()
 
 
-def last_of(
-    writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]
-) -> tuple[isl.Set, list[isl.PwAff]] | None:
+def last_of(writes: Sequence[tuple[isl.Map, int]], name: str, iterators: Sequence[str]) -> tuple[isl.Set, list[isl.PwAff]] | None:
     """Of { S[i] -> A[e] }, each with a number of outer dimensions: the elements { name[iterators] } and, for each, the greatest of
     these dimensions over all that write it. None where that is not one expression.
     """

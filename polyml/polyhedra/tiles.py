@@ -55,7 +55,9 @@ def _same_tile(domain: isl.Set, dim: int, step: int, origin: str) -> isl.Map:
     name = domain.get_tuple_name()
     same = f"floor((i{dim} - ({origin}))/{step}) = floor((o - ({origin}))/{step})"
     parameters = f"[{', '.join(parameter_names(domain))}] -> " if origin != "0" else ""
-    return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(domain.get_space())
+    return isl.Map(f"{parameters}{{ {name}[{', '.join(names)}] -> {name}[{', '.join(moved)}] : {same} }}").align_params(
+        domain.get_space()
+    )
 
 
 def half_way(times: isl.Set, sizes: Mapping[str, int], width: int) -> isl.Set:

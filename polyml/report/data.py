@@ -118,7 +118,13 @@ def _form(each: FormReport) -> dict[str, object]:
     found: dict[str, object] = {"name": each.form.name, "notes": list(each.form.notes)}
     if each.misses is None or each.roofline is None:
         return {**found, "problem": each.problem}
-    return {**found, "misses": _misses(each), "roofline": roofline_data(each.roofline), "prediction": _prediction(each), "excess": list(each.excess)}
+    return {
+        **found,
+        "misses": _misses(each),
+        "roofline": roofline_data(each.roofline),
+        "prediction": _prediction(each),
+        "excess": list(each.excess),
+    }
 
 
 def _prediction(each: FormReport) -> dict[str, object] | None:
@@ -137,7 +143,11 @@ def _misses(each: FormReport) -> dict[str, object]:
         "seconds": found.seconds,
         "accesses": found.accesses,
         "levels": [
-            {"level": found.levels[k].level, "total": asdict(found.total(k)), "arrays": {a: asdict(found.of_array(a, k)) for a in found.arrays}}
+            {
+                "level": found.levels[k].level,
+                "total": asdict(found.total(k)),
+                "arrays": {a: asdict(found.of_array(a, k)) for a in found.arrays},
+            }
             for k in levels
         ],
         "references": [_reference(each, reference, levels) for reference in found.counts],

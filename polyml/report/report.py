@@ -98,13 +98,18 @@ def report(
         check_addresses(addresses, placed(form.program, sizes, addresses=addresses, threads=used), form.scop)
     work, used_of = operations(scop, sizes), footprints(scop, None, sizes, line_bytes=caches[0].line_bytes)
     bound = lower_bound(scop)
-    simulated = (_of(form, sizes, caches, machine, used, coherent, bound, addresses) if simulate else _not_simulated(form) for form in compared)
+    simulated = (
+        _of(form, sizes, caches, machine, used, coherent, bound, addresses) if simulate else _not_simulated(form)
+        for form in compared
+    )
     found = tuple(simulated)
     source = source_schedule(call)
     best = tiles(source, sizes, caches, rates(caches, machine, 1), TILE_SECONDS if simulate else 0.0, addresses)
     places = placed(compared[0].program, sizes, addresses=addresses)
     reuses, crowded = _reuse(found[0], sizes, places, caches)
-    together = lanes(source, {**places, **placed(Program(source.problem.scop, ()), sizes, addresses=addresses)}, machine.machine.vector_bytes)
+    together = lanes(
+        source, {**places, **placed(Program(source.problem.scop, ()), sizes, addresses=addresses)}, machine.machine.vector_bytes
+    )
     seconds = time.perf_counter() - start
     return Report(
         call.kernel.name, where, sizes, machine, caches, used, work, used_of, bound, reuses, together, crowded, best, found, seconds

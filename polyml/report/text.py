@@ -90,7 +90,9 @@ def _footprints(report: ReportValues) -> Iterator[str | Table]:
         for each in level.footprints:
             inside = f"one {', '.join(level.loops)}" if level.loops else "all"
             shares = (_percent(each.share(cache)) for cache in report.levels)
-            rows.append((inside, each.array, _amount(report, each.elements), _amount(report, each.lines), *shares, each.lines.accuracy))
+            rows.append(
+                (inside, each.array, _amount(report, each.elements), _amount(report, each.lines), *shares, each.lines.accuracy)
+            )
     yield Table(("of", "array", "elements", "lines", *(f"of L{c.level}" for c in report.levels), "accuracy"), tuple(rows), left=2)
     yield ""
     yield "least that any order of the instances moves, in elements (S: of the fast memory):"
@@ -113,13 +115,19 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
             rows.append((name, found.problem, "", "", "", "", ""))
         for each in found.classes:
             carried = each.carried or "the same iteration"
-            distance = f"{formula_text.text(each.distance)}" + (f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}")
-            hits = [f"L{level.level}" for level, hit in zip(report.levels, each.hits) if hit] + (["memory"] if each.hits[-1] else [])
+            distance = f"{formula_text.text(each.distance)}" + (
+                f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}"
+            )
+            hits = [f"L{level.level}" for level, hit in zip(report.levels, each.hits) if hit] + (
+                ["memory"] if each.hits[-1] else []
+            )
             rows.append((name, reference_text(form, each.source), each.kind, carried, f"{each.uses:,}", distance, ", ".join(hits)))
     heads = ("reference", "used last by", "kind", "carried by", "uses", "lines between", "found in")
     yield Table(heads, tuple(rows), left=4)
     estimated = any(found.in_the_middle for found in report.reuses.references.values())
-    yield "  exact for fully associative caches with LRU" + (", of iterations in the middle; counts are estimates" if estimated else "")
+    yield "  exact for fully associative caches with LRU" + (
+        ", of iterations in the middle; counts are estimates" if estimated else ""
+    )
     yield from (f"  {reference_text(form, each.reference)}: {each}" for each in report.advice)
     yield ""
 
@@ -155,7 +163,12 @@ def _tiles(report: ReportValues) -> Iterator[str | Table]:
     if found.best is None:
         yield f"none: {found.problem}"
         return
-    heads = (f"sizes of {', '.join(found.loops)}", "lines", *(f"L{c.level} misses per instance" for c in report.levels), "predicted")
+    heads = (
+        f"sizes of {', '.join(found.loops)}",
+        "lines",
+        *(f"L{c.level} misses per instance" for c in report.levels),
+        "predicted",
+    )
     if not found.simulated:
         best = found.best
         misses = (f"{estimate / found.instances:.3g}" for estimate in best.estimates)

@@ -1,11 +1,11 @@
 """Scop and Dependences -> Schedule: isl's scheduler for the affine part, our own choices on the tree.
 
-    components   each strongly connected part of the dependence graph gets its own bands
-    forms        the parallel one (outer loops carry nothing) or the permutable one (for tiling by wavefronts)
-    slabs        a component that must run in the order of a loop is cut into parts, each scheduled like a kernel
-    contractions loops for caches and registers
-    mapping      tiles, the loop that goes to threads
-    check        every result against the exact dependences
+components   each strongly connected part of the dependence graph gets its own bands
+forms        the parallel one (outer loops carry nothing) or the permutable one (for tiling by wavefronts)
+slabs        a component that must run in the order of a loop is cut into parts, each scheduled like a kernel
+contractions loops for caches and registers
+mapping      tiles, the loop that goes to threads
+check        every result against the exact dependences
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def compute(
         return Scheduled(scop.schedule, ("nothing to schedule",))
     try:
         with budget(OPERATIONS + PIECE_OPERATIONS * len(pieces)):
-            return _Planner(machine, tile, parallel, alone, cut, fusion, pieces, reductions, free).scheduled(scop, dependences, sizes)
+            return _Planner(machine, tile, parallel, alone, cut, fusion, pieces, reductions, free).scheduled(
+                scop, dependences, sizes
+            )
     except isl.Error as problem:
         return Scheduled(scop.schedule, (f"isl's scheduler failed ({problem}): source order",))
     except BudgetExceeded as problem:
@@ -107,9 +109,7 @@ def _moved(fusion: str, schedule: isl.Schedule, scop: Scop, sizes: Mapping[str, 
     return f"fusion {fusion}: {len(parts)} nest{'s' if len(parts) > 1 else ''}, {moved}"
 
 
-def _one_by_one(
-    scop: Scop, dependences: Dependences, why: BudgetExceeded
-) -> tuple[isl.Schedule, tuple[str, ...]]:
+def _one_by_one(scop: Scop, dependences: Dependences, why: BudgetExceeded) -> tuple[isl.Schedule, tuple[str, ...]]:
     """The components each on its own, with the source's loops where isl takes too long for one alone."""
     parts, notes = [], (f"components are scheduled one by one ({why})",)
     for instances in connected(scop, dependences):
@@ -178,9 +178,7 @@ class _Planner:
             return Scheduled(chunked.tree or tree, notes + chunked.notes, sized or chunked.sized, chunked.tree is not None)
         return Scheduled(tree, notes, sized)
 
-    def _in_chunks(
-        self, tree: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None
-    ) -> Chunked:
+    def _in_chunks(self, tree: isl.Schedule, scop: Scop, dependences: Dependences, sizes: Mapping[str, int] | None) -> Chunked:
         """The schedule with chunks for what nests hand on, where that is legal; and what was decided."""
         try:
             with budget(CHUNK_OPERATIONS):

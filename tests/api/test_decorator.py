@@ -297,9 +297,7 @@ def test_the_kernel_gets_the_number_of_threads(monkeypatch):
     made = handmade("int", status=0)
     spied = []
     bind = specialisation.bind
-    monkeypatch.setattr(
-        specialisation, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options)
-    )
+    monkeypatch.setattr(specialisation, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options))
     chosen = specialisation.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
     monkeypatch.setattr(specialisation.thread_pool, "usable_cores", lambda: 7)
     for count in (0, 3, 0):
@@ -319,9 +317,7 @@ def test_a_setting_that_does_not_exist_is_refused_when_decorating():
 def test_only_functions_become_kernels(wrong, name):
     with pytest.raises(PolymlTypeError) as caught:
         polyml.kernel(wrong)
-    assert (
-        str(caught.value) == f"error: polyml.kernel takes a function, not a {name}\n  note: write the kernel with `def`"
-    )
+    assert str(caught.value) == f"error: polyml.kernel takes a function, not a {name}\n  note: write the kernel with `def`"
 
 
 def test_a_kernel_decorated_again_takes_more_settings():
@@ -446,9 +442,7 @@ def test_what_is_not_affine_runs_as_python_with_one_warning():
     assert lines[0].startswith(f"search ({FILE}:{line_of(search)}) runs as plain Python (PML-F001): {place}: error: a while loop")
     assert lines[1].strip() == "while A[n] != 0.0:"
     assert k.compiled is False
-    assert k.explain().startswith(
-        f"search ({FILE}:{line_of(search)}): runs as plain Python for (f64[:])\n  {place}: error: "
-    )
+    assert k.explain().startswith(f"search ({FILE}:{line_of(search)}): runs as plain Python for (f64[:])\n  {place}: error: ")
 
 
 def test_what_is_not_affine_is_an_error_where_that_is_asked():
@@ -580,8 +574,7 @@ def test_a_type_that_is_none_is_refused_when_lowering(compiler):
     with pytest.raises(PolymlTypeError) as caught:
         k.inspect_llvm()
     assert str(caught.value) == (
-        "error: summed has not been called, so its argument types are not known\n"
-        '  note: pass arguments or types, as in "f64[:, :]"'
+        'error: summed has not been called, so its argument types are not known\n  note: pass arguments or types, as in "f64[:, :]"'
     )
 
 

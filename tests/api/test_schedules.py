@@ -208,7 +208,14 @@ def test_a_kernel_with_a_schedule_is_pickled_with_it():
 @pytest.fixture
 def saved(tmp_path):
     k = polyml.kernel(cache=False, threads=2)(triangle)
-    schedule = k.schedule("source", integers(1, 9, 9), integers(2, 9, 9)).tile(i=4, j=4).parallel("i_t").vectorize("j").pack("A", "j_t").isolate("j_t")
+    schedule = (
+        k.schedule("source", integers(1, 9, 9), integers(2, 9, 9))
+        .tile(i=4, j=4)
+        .parallel("i_t")
+        .vectorize("j")
+        .pack("A", "j_t")
+        .isolate("j_t")
+    )
     path = tmp_path / "triangle.txt"
     schedule.save(path)
     return k, schedule, path
@@ -340,7 +347,9 @@ def test_a_file_that_breaks_a_dependence_is_refused_with_a_witness(tmp_path):
         k.load_schedule(path)
     assert refused.value.message == "S0[2] must run after S0[1]"
     assert refused.value.notes[0] == "flow dependence through A, with A_0 = 3"
-    path.write_text(path.read_text().replace("S0[i] -> [(-i)]", "S0[i] -> [(i)]").replace('mark: "loop i"', 'mark: "loop i: parallel"'))
+    path.write_text(
+        path.read_text().replace("S0[i] -> [(-i)]", "S0[i] -> [(i)]").replace('mark: "loop i"', 'mark: "loop i: parallel"')
+    )
     with pytest.raises(IllegalSchedule, match="S0\\[2\\] depends on S0\\[1\\], so their loop cannot be parallel"):
         k.load_schedule(path)
 

@@ -129,7 +129,9 @@ def test_the_first_line_names_the_number_and_the_text_the_remedy(function):
 
 
 def test_numbers_of_the_code_are_those_of_the_table():
-    used = {code for path in SOURCES.rglob("*.py") if path.name != "reasons.py" for code in re.findall(r"PML-F\d+", path.read_text())}
+    used = {
+        code for path in SOURCES.rglob("*.py") if path.name != "reasons.py" for code in re.findall(r"PML-F\d+", path.read_text())
+    }
     assert used == set(REASONS)
     assert all(title and instead for title, instead in REASONS.values())
 
@@ -183,5 +185,3 @@ def test_the_status_counts_calls_and_seconds():
 
 def viewed_not(A):
     return A[1:] * 2.0
-
-

@@ -69,8 +69,16 @@ def with_a_python_integer(x, h, n, y):
 @pytest.mark.parametrize(
     "function, args, message",
     [
-        (scalar, (integers(9, dtype=np.int32), integers(9, dtype=np.int32), 2), "S1 converts numbers to integers that they may not fit"),
-        (with_a_python_integer, (np.ones(9), np.ones(3), 3, np.ones(7)), "S0 computes with Python integers, which may leave 64 bits"),
+        (
+            scalar,
+            (integers(9, dtype=np.int32), integers(9, dtype=np.int32), 2),
+            "S1 converts numbers to integers that they may not fit",
+        ),
+        (
+            with_a_python_integer,
+            (np.ones(9), np.ones(3), 3, np.ones(7)),
+            "S0 computes with Python integers, which may leave 64 bits",
+        ),
     ],
 )
 def test_what_units_do_not_test_is_refused(function, args, message):

@@ -24,9 +24,7 @@ from polyml.frontend.parsing import array_signatures
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 
-TYPES = (
-    "complex128 complex64 float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool"
-).split()
+TYPES = ("complex128 complex64 float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool").split()
 
 
 @dataclass(frozen=True)
@@ -110,9 +108,14 @@ _CALLS = {
     "roll": ["np.roll(x, 1) + 0", "np.roll(A, -1, axis=1) + 0"],
     "tile": ["np.tile(x, 2) + 0", "np.tile(A, (2, 3)) + 0", "np.tile(x, (2, 1)) + 0"],
     "pad": [
-        "np.pad(x, 1)", "np.pad(A, ((1, 0), (2, 3)))", "np.pad(A, 1, constant_values=1)", "np.pad(A, 2, mode=\"edge\")",
-        "np.pad(A, (2, 1), mode=\"reflect\")", "np.pad(A, 2, mode=\"symmetric\")", "np.pad(A, (1, 3), \"wrap\")",
-        "np.pad(A, 1, mode=\"mean\")",
+        "np.pad(x, 1)",
+        "np.pad(A, ((1, 0), (2, 3)))",
+        "np.pad(A, 1, constant_values=1)",
+        'np.pad(A, 2, mode="edge")',
+        'np.pad(A, (2, 1), mode="reflect")',
+        'np.pad(A, 2, mode="symmetric")',
+        'np.pad(A, (1, 3), "wrap")',
+        'np.pad(A, 1, mode="mean")',
     ],
     "repeat": ["np.repeat(x, 2) + 0", "np.repeat(A, 2, axis=0) + 0"],
     "concatenate": ["np.concatenate((A, B))", "np.concatenate((A, B), axis=1)"],

@@ -16,7 +16,21 @@ def conversions(a, b, x, i, f, h):
     a[1:] += b[1:] * 0.1
     a[:3] = i[:3]
     b[5:9] = x[5:9]
-    return a + b, a * 2.5, a * 2j, a * x, a + i, a * f, f * 1j, h * 1j, i * 1j, a.astype(np.complex128), b.astype("c8"), a != 0, b.astype(bool)
+    return (
+        a + b,
+        a * 2.5,
+        a * 2j,
+        a * x,
+        a + i,
+        a * f,
+        f * 1j,
+        h * 1j,
+        i * 1j,
+        a.astype(np.complex128),
+        b.astype("c8"),
+        a != 0,
+        b.astype(bool),
+    )
 
 
 @program(complexes(33), complexes(33, dtype="c8"))
@@ -26,7 +40,19 @@ def parts(a, b):
     x = b.real
     b.imag[0] = x[1] + x[2]
     x *= 2
-    return a[0].real, a[1].imag, a.real.copy(), a.imag * 1, np.real(b) + np.imag(a), abs(a), np.abs(b), np.angle(a), a.conj(), np.conj(b) * b, (a * b).imag
+    return (
+        a[0].real,
+        a[1].imag,
+        a.real.copy(),
+        a.imag * 1,
+        np.real(b) + np.imag(a),
+        abs(a),
+        np.abs(b),
+        np.angle(a),
+        a.conj(),
+        np.conj(b) * b,
+        (a * b).imag,
+    )
 
 
 @program(complexes(33), complexes(9, dtype="c8"))
@@ -48,7 +74,22 @@ def choices(a, b):
 
 @program(complexes(6, 30), complexes(6, 30, dtype="c8"))
 def reductions(A, B):
-    return A.sum(axis=1), A.mean(axis=0), A.prod(axis=1), B.sum(), B.mean(axis=1), A.std(axis=1), B.var(), A.max(), A.argmin(axis=0), A.any(), np.all(A), np.cumsum(A[0]), np.vdot(A, B), np.vdot(A[0], A[1])
+    return (
+        A.sum(axis=1),
+        A.mean(axis=0),
+        A.prod(axis=1),
+        B.sum(),
+        B.mean(axis=1),
+        A.std(axis=1),
+        B.var(),
+        A.max(),
+        A.argmin(axis=0),
+        A.any(),
+        np.all(A),
+        np.cumsum(A[0]),
+        np.vdot(A, B),
+        np.vdot(A[0], A[1]),
+    )
 
 
 @program(complexes(12, 20), complexes(20, 9), floats(20, 9), complexes(12, 20, dtype="c8"))
@@ -86,9 +127,26 @@ def made_inside(n, a, s, c):
     return Z, O, F, G, E, Y, H, complex(n, 2), complex(3), np.complex64(c), s, s * c, c
 
 
-@program(np.array([0, -0.0, 1, np.inf, np.nan, -np.inf, 3]) + 0j, np.array([1j, complex(0, np.inf), complex(np.nan, 0), 2, 0, 1, complex(-3, -0.0)]))
+@program(
+    np.array([0, -0.0, 1, np.inf, np.nan, -np.inf, 3]) + 0j,
+    np.array([1j, complex(0, np.inf), complex(np.nan, 0), 2, 0, 1, complex(-3, -0.0)]),
+)
 def special_values(a, b):
-    return a + b, a - b, a > b, a <= b, np.maximum(a, b), np.fmin(a, b), np.isinf(a), abs(a), np.sign(b), -a, b.conj(), a == 0, a / 2
+    return (
+        a + b,
+        a - b,
+        a > b,
+        a <= b,
+        np.maximum(a, b),
+        np.fmin(a, b),
+        np.isinf(a),
+        abs(a),
+        np.sign(b),
+        -a,
+        b.conj(),
+        a == 0,
+        a / 2,
+    )
 
 
 @program(complexes(8, 8))

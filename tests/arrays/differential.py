@@ -112,7 +112,10 @@ def check(program: ArrayProgram, **options: object) -> tuple[str, str]:
         if problem and not _same_error(wanted, got) and not _is_unstable(program, run, wanted, wanted_arguments):
             return "failed", f"run {run} {program.sizes[run]}: {problem}"
         if kernel.compiled is False and not isinstance(wanted, Exception):
-            outcome, reason = "python", reason or kernel.explain().splitlines()[1 if kernel._python_reason == "" else -1].strip()[:150]
+            outcome, reason = (
+                "python",
+                reason or kernel.explain().splitlines()[1 if kernel._python_reason == "" else -1].strip()[:150],
+            )
     return outcome, reason
 
 
@@ -217,7 +220,9 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.programs)
     for batch in range(0, len(seeds), BATCH):  # in fresh processes: what LLVM and isl keep does not pile up
         with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-            for seed, (outcome, what, fired, hidden) in zip(seeds[batch:], pool.map(checked, seeds[batch : batch + BATCH], chunksize=10)):
+            for seed, (outcome, what, fired, hidden) in zip(
+                seeds[batch:], pool.map(checked, seeds[batch : batch + BATCH], chunksize=10)
+            ):
                 outcomes[outcome] += 1
                 tally.add(fired, is_wrong=outcome == "failed", is_hidden=hidden)
                 if outcome == "failed":

@@ -6,7 +6,16 @@ import pytest
 import polyml
 from polyml.frontend.arrays.reductions import PLACE_BLOCK
 
-SHAPES = [(1,), (5,), (PLACE_BLOCK - 1,), (PLACE_BLOCK,), (PLACE_BLOCK + 1,), (5 * PLACE_BLOCK,), (7, 2 * PLACE_BLOCK + 3), (4, 1, 3)]
+SHAPES = [
+    (1,),
+    (5,),
+    (PLACE_BLOCK - 1,),
+    (PLACE_BLOCK,),
+    (PLACE_BLOCK + 1,),
+    (5 * PLACE_BLOCK,),
+    (7, 2 * PLACE_BLOCK + 3),
+    (4, 1, 3),
+]
 
 
 def places(A):

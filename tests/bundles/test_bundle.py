@@ -79,7 +79,9 @@ def test_what_is_no_bundle_is_refused(tmp_path, old, new):
 def test_arguments_are_the_same_each_time():
     for element in ("float64", "float32", "float16", "bfloat16", "int8", "uint64", "bool", "complex64"):
         for layout in ("C", "F", "A"):
-            bundle = replace(BUNDLE, values=(Value("A", element, (3, 4), layout), Value("B", element, (3, 4)), Value("c", element, None)))
+            bundle = replace(
+                BUNDLE, values=(Value("A", element, (3, 4), layout), Value("B", element, (3, 4)), Value("c", element, None))
+            )
             A, B, c = bundle.arguments()
             again, _, _ = bundle.arguments()
             assert A.shape == (3, 4) and A.dtype == B.dtype == c.dtype and A is not again and A.tobytes() == again.tobytes()

@@ -9,14 +9,14 @@ from polyml.errors import ConfigError
 from polyml.measure import lookup
 from tests.cli.running import run
 
-PRODUCT = '''
+PRODUCT = """
 def product(A, B, C):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
             for k in range(A.shape[1]):
                 C[i, j] += A[i, k] * B[k, j]
-'''
-SIZED = '''
+"""
+SIZED = """
 SIZES = {"SMALL": {"N": 4}}
 
 def scale(A):
@@ -25,7 +25,7 @@ def scale(A):
 
 def inputs(size, rng):
     return {"A": rng.random(size["N"])}
-'''
+"""
 MANY = "9" * 5000
 
 
@@ -40,54 +40,68 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("words, message", [
-    (["run", "k.py", "-D", "N=1__0"], "-D does not take 'N=1__0'"),
-    (["run", "k.py", "-D", "N=²"], "-D does not take 'N=²'"),
-    (["run", "k.py", "-D", f"N={MANY}"], "(5,002 characters)"),
-    (["run", "k.py", "--arg", "A=f64[N//0]", "-D", "N=3"], "it divides by zero"),
-    (["run", "k.py", "--arg", f"A=f64[{'(' * 150}N{')' * 150}]"], "has no value"),
-    (["run", "k.py", "--arg", f"A=f64[{MANY},2]"], "has no value"),
-    (["run", "k.py", "--arg", f"A=f64[{'9' * 100},2]"], "at most 64 bits"),
-    (["run", "k.py", "--arg", "A=f64[" + "1," * 65 + "]"], "A has 65 dimensions"),
-    (["run", "k.py", "--arg", "A=f64[1000000,1000000]"], "the arrays take 8e+03 GB, which is more memory than there is"),
-    (["run", "k.py", "--arg", f"A={'-' * 100_000}1"], "describes no argument"),
-    (["run", "sized.py", "-D", "N=-3"], "sized.py makes no inputs of N=-3: ValueError"),
-    (["run", "k.py", "--seed", "-1"], "'-1' is no whole number from 0"),
-    (["run", "k.py", "--seed", "٣"], "is no whole number from 0"),
-    (["run", "k.py", "--repeat", MANY], "is no whole number from 0"),
-    (["run", "k.py", "--threads", "257"], "from 0 to 256"),
-    (["run", "x" * 300], "there is no file"),
-    (["run", "fifo"], "fifo is a FIFO, not a regular file"),
-    (["run", "folder"], "folder is a folder, not a regular file"),
-    (["run", "/dev/zero"], "/dev/zero is a device, not a regular file"),
-    (["run", "k.py", "--load", "fifo"], "fifo is a FIFO, not a regular file"),
-    (["run", "k.py", "--load", "/dev/zero"], "/dev/zero is a device, not a regular file"),
-    (["report", "k.py", "--cache", "32K:²:64"], "'32K:²:64' is no cache"),
-    (["report", "k.py", "--cache", f"{MANY}:8:64"], "is no size"),
-    (["report", "k.py", "--cache", ",".join(["32K:8:64"] * 5000)], "there are 5,000 levels of caches"),
-    (["report", "k.py", "--no-simulation", "--tile", ",".join(["4"] * 30)], "there are 30 tile sizes and 3 loops"),
-    (["report", "k.py", "--tile", ",".join(["4"] * 5000)], "--tile does not take"),
-    (["report", "k.py", "--tile", MANY], "--tile does not take"),
-    (["report", "k.py", "--target", "cuda", "--block", "4,²"], "--block does not take '4,²'"),
-    (["report", "k.py", "--target", "systolic", "--array", f"4x{MANY}"], "--array does not take"),
-    (["report", "k.py", "--target", "systolic", "--array", "4x4", "--mapping", f"t = {'9' * 100}*{'9' * 100}*i, x = j"], "has coefficients beyond"),
-    (["report", "k.py", "--target", "systolic", "--array", "4x4", "--mapping", "t = " + "(" * 100_000], "is no mapping"),
-    (["machine", "x" * 5000], "there is no machine"),
-    (["machine", "fifo"], "fifo is a FIFO"),
-    (["machine", "/dev/zero"], "/dev/zero is a device"),
-    (["cache", "x" * 100_000], "characters) ..."),
-])
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["run", "k.py", "-D", "N=1__0"], "-D does not take 'N=1__0'"),
+        (["run", "k.py", "-D", "N=²"], "-D does not take 'N=²'"),
+        (["run", "k.py", "-D", f"N={MANY}"], "(5,002 characters)"),
+        (["run", "k.py", "--arg", "A=f64[N//0]", "-D", "N=3"], "it divides by zero"),
+        (["run", "k.py", "--arg", f"A=f64[{'(' * 150}N{')' * 150}]"], "has no value"),
+        (["run", "k.py", "--arg", f"A=f64[{MANY},2]"], "has no value"),
+        (["run", "k.py", "--arg", f"A=f64[{'9' * 100},2]"], "at most 64 bits"),
+        (["run", "k.py", "--arg", "A=f64[" + "1," * 65 + "]"], "A has 65 dimensions"),
+        (["run", "k.py", "--arg", "A=f64[1000000,1000000]"], "the arrays take 8e+03 GB, which is more memory than there is"),
+        (["run", "k.py", "--arg", f"A={'-' * 100_000}1"], "describes no argument"),
+        (["run", "sized.py", "-D", "N=-3"], "sized.py makes no inputs of N=-3: ValueError"),
+        (["run", "k.py", "--seed", "-1"], "'-1' is no whole number from 0"),
+        (["run", "k.py", "--seed", "٣"], "is no whole number from 0"),
+        (["run", "k.py", "--repeat", MANY], "is no whole number from 0"),
+        (["run", "k.py", "--threads", "257"], "from 0 to 256"),
+        (["run", "x" * 300], "there is no file"),
+        (["run", "fifo"], "fifo is a FIFO, not a regular file"),
+        (["run", "folder"], "folder is a folder, not a regular file"),
+        (["run", "/dev/zero"], "/dev/zero is a device, not a regular file"),
+        (["run", "k.py", "--load", "fifo"], "fifo is a FIFO, not a regular file"),
+        (["run", "k.py", "--load", "/dev/zero"], "/dev/zero is a device, not a regular file"),
+        (["report", "k.py", "--cache", "32K:²:64"], "'32K:²:64' is no cache"),
+        (["report", "k.py", "--cache", f"{MANY}:8:64"], "is no size"),
+        (["report", "k.py", "--cache", ",".join(["32K:8:64"] * 5000)], "there are 5,000 levels of caches"),
+        (["report", "k.py", "--no-simulation", "--tile", ",".join(["4"] * 30)], "there are 30 tile sizes and 3 loops"),
+        (["report", "k.py", "--tile", ",".join(["4"] * 5000)], "--tile does not take"),
+        (["report", "k.py", "--tile", MANY], "--tile does not take"),
+        (["report", "k.py", "--target", "cuda", "--block", "4,²"], "--block does not take '4,²'"),
+        (["report", "k.py", "--target", "systolic", "--array", f"4x{MANY}"], "--array does not take"),
+        (
+            ["report", "k.py", "--target", "systolic", "--array", "4x4", "--mapping", f"t = {'9' * 100}*{'9' * 100}*i, x = j"],
+            "has coefficients beyond",
+        ),
+        (["report", "k.py", "--target", "systolic", "--array", "4x4", "--mapping", "t = " + "(" * 100_000], "is no mapping"),
+        (["machine", "x" * 5000], "there is no machine"),
+        (["machine", "fifo"], "fifo is a FIFO"),
+        (["machine", "/dev/zero"], "/dev/zero is a device"),
+        (["cache", "x" * 100_000], "characters) ..."),
+    ],
+)
 def test_bad_words_are_one_error_and_status_2(words, message):
     _, err = run(*words, code=2)
     assert message in err and "defect" not in err and max(map(len, err.splitlines())) < 2_000
 
 
-@pytest.mark.parametrize("statement, message", [
-    ("raise SystemExit(0)", "SystemExit: 0"), ("def f(): f()\nf()", "RecursionError"), ("1 / 0", "ZeroDivisionError"),
-    ("raise type('E', (Exception,), {'__str__': lambda e: 1 / 0})", "bad.py cannot be imported: E"),
-    ("x = (", "SyntaxError"), ("SIZES = {1: {}}", "has no sizes by name"), ("SIZES = {'A': {'N': 'x'}}", "has no sizes by name"),
-    ("inputs = lambda size, rng: exit(3)", "makes no inputs of N=4: SystemExit: 3"), ("inputs = lambda size, rng: {1: 2}", "it gives 1"),
-])
+@pytest.mark.parametrize(
+    "statement, message",
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("def f(): f()\nf()", "RecursionError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("raise type('E', (Exception,), {'__str__': lambda e: 1 / 0})", "bad.py cannot be imported: E"),
+        ("x = (", "SyntaxError"),
+        ("SIZES = {1: {}}", "has no sizes by name"),
+        ("SIZES = {'A': {'N': 'x'}}", "has no sizes by name"),
+        ("inputs = lambda size, rng: exit(3)", "makes no inputs of N=4: SystemExit: 3"),
+        ("inputs = lambda size, rng: {1: 2}", "it gives 1"),
+    ],
+)
 def test_what_a_kernels_file_does_is_told_with_its_name(folder, statement, message):
     (folder / "bad.py").write_text(f"{SIZED}\n{statement}\n")
     _, err = run("run", "bad.py:scale", code=2)
@@ -113,11 +127,19 @@ def test_a_domain_of_which_isl_would_make_more_pieces_than_memory_holds_is_refus
     assert "takes too long to read" in err
 
 
-@pytest.mark.parametrize("text, message", [
-    ("kind = " + "[" * 1_000, "nested deeper than 20 levels"), ("kind = \n" + "[\n" * 5_000, "bad.toml"), (f"cores = {MANY}", "bad.toml"),
-    ("a." * 5_000 + "a = 1", "longer than"), ("a." * 500 + "a = 1", "501 keys in one"), (f'vector = "{MANY} B"', "bad.toml"), ("\0", "this is no TOML"),
-    ('kind = "cpu"\n' * 2, "this is no TOML"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("kind = " + "[" * 1_000, "nested deeper than 20 levels"),
+        ("kind = \n" + "[\n" * 5_000, "bad.toml"),
+        (f"cores = {MANY}", "bad.toml"),
+        ("a." * 5_000 + "a = 1", "longer than"),
+        ("a." * 500 + "a = 1", "501 keys in one"),
+        (f'vector = "{MANY} B"', "bad.toml"),
+        ("\0", "this is no TOML"),
+        ('kind = "cpu"\n' * 2, "this is no TOML"),
+    ],
+)
 def test_bad_machine_files_are_one_error(folder, text, message):
     (folder / "bad.toml").write_text(text)
     _, err = run("machine", "bad.toml", code=2)
@@ -145,7 +167,17 @@ def test_files_are_written_whole_or_stay_as_they_are(folder, monkeypatch):
         assert "the schedule cannot be written to " in err
 
 
-@pytest.mark.parametrize("given", [{"rows": 10**30}, {"rows": 2**31 + 1}, {"rows": 4, "cols": "4"}, {"rows": 4, "dataflow": ["os"]}, {"machine": 7}, {"machine": b"x"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rows": 10**30},
+        {"rows": 2**31 + 1},
+        {"rows": 4, "cols": "4"},
+        {"rows": 4, "dataflow": ["os"]},
+        {"machine": 7},
+        {"machine": b"x"},
+    ],
+)
 def test_targets_of_impossible_arrays_are_refused(given):
     with pytest.raises(ConfigError):
         Target.systolic(**given)

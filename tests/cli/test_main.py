@@ -11,7 +11,7 @@ import polyml
 from polyml.cli import main
 from tests.cli.running import run
 
-LOOPS = '''
+LOOPS = """
 import numpy as np
 
 def smooth(A, B, n):
@@ -33,8 +33,8 @@ def broken(A):
 
 def fails(A):
     raise ValueError("as its author wrote it")
-'''
-WITH_INPUTS = '''
+"""
+WITH_INPUTS = """
 SIZES = {"SMALL": {"N": 4, "M": 6}, "BIG": {"N": 40, "M": 60}}
 
 def scale(x, A):
@@ -44,7 +44,7 @@ def scale(x, A):
 
 def inputs(size, rng):
     return {"x": 2.0, "A": rng.random((size["N"], size["M"]))}
-'''
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -84,29 +84,33 @@ def test_run_takes_sizes_and_inputs_from_the_file():
 
 
 def test_a_wrong_size_preset_or_argument_is_named_with_what_exists():
-    assert run("run", "sized.py:scale", "-D", "K=5", code=2)[1] == (
-        "error: scale has no size 'K'\n  note: sizes: N, M\n")
+    assert run("run", "sized.py:scale", "-D", "K=5", code=2)[1] == ("error: scale has no size 'K'\n  note: sizes: N, M\n")
     assert run("run", "sized.py:scale", "--preset", "HUGE", code=2)[1] == (
-        "error: sized.py has no size 'HUGE'\n  note: it has SMALL, BIG\n")
+        "error: sized.py has no size 'HUGE'\n  note: it has SMALL, BIG\n"
+    )
     assert run("run", "loops.py:smooth", "--preset", "BIG", code=2)[1] == (
         "error: --preset BIG needs SIZES and inputs(size, rng) in loops.py, and no --arg\n"
-        "  note: without them: --arg 'A=f64[N,M]' -D N=100 -D M=200\n")
+        "  note: without them: --arg 'A=f64[N,M]' -D N=100 -D M=200\n"
+    )
     assert run("run", "loops.py:smooth", "--arg", "C=f64[3]", code=2)[1] == (
-        "error: smooth has no parameter 'C'\n  note: it has A, B, n\n")
+        "error: smooth has no parameter 'C'\n  note: it has A, B, n\n"
+    )
 
 
 def test_sizes_without_presets_are_refused(folder):
-    (folder / "flat.py").write_text(WITH_INPUTS.replace('{"SMALL": {"N": 4, "M": 6}, "BIG": {"N": 40, "M": 60}}', '{"N": 4, "M": 6}'))
+    (folder / "flat.py").write_text(
+        WITH_INPUTS.replace('{"SMALL": {"N": 4, "M": 6}, "BIG": {"N": 40, "M": 60}}', '{"N": 4, "M": 6}')
+    )
     assert run("run", "flat.py:scale", code=2)[1] == (
-        "error: SIZES of flat.py has no sizes by name\n"
-        '  note: expected presets, as in SIZES = {"LARGE": {"N": 1000}}\n')
+        'error: SIZES of flat.py has no sizes by name\n  note: expected presets, as in SIZES = {"LARGE": {"N": 1000}}\n'
+    )
 
 
 def test_inputs_that_do_not_fit_the_kernel_are_refused(folder):
     (folder / "wrong.py").write_text(WITH_INPUTS.replace('"x": 2.0, ', ""))
     assert run("run", "wrong.py:scale", code=2)[1] == (
-        "error: inputs(size, rng) of wrong.py does not fit scale\n"
-        "  note: it gives A\n  note: expected a dict with x, A\n")
+        "error: inputs(size, rng) of wrong.py does not fit scale\n  note: it gives A\n  note: expected a dict with x, A\n"
+    )
 
 
 def test_an_index_error_has_the_line_and_a_caret():
@@ -129,17 +133,24 @@ def test_what_is_not_affine_runs_as_python_and_says_so():
 
 
 def test_what_a_kernel_raises_as_python_is_reported_without_a_traceback(folder):
-    (folder / "raising.py").write_text(
-        "def f(A, B):\n    for i in range(A.shape[0]):\n        B[i * i] = A[i]\n")
+    (folder / "raising.py").write_text("def f(A, B):\n    for i in range(A.shape[0]):\n        B[i * i] = A[i]\n")
     with pytest.warns(UserWarning, match="runs as plain Python"):
         _, err = run("run", "raising.py", "--arg", "A=f64[9]", "--arg", "B=f64[10]", code=1)
     assert err.splitlines()[-1] == "error: f raised IndexError: index 16 is out of bounds for axis 0 with size 10"
 
 
-@pytest.mark.parametrize("stage, text", [
-    ("kernel", "smooth"), ("domain", "{ S0[i] :"), ("deps", "flow"), ("schedule", "S0[i]"), ("ast", "for c0 in range("),
-    ("llvm", "define i64"), ("asm", ".text"),
-])
+@pytest.mark.parametrize(
+    "stage, text",
+    [
+        ("kernel", "smooth"),
+        ("domain", "{ S0[i] :"),
+        ("deps", "flow"),
+        ("schedule", "S0[i]"),
+        ("ast", "for c0 in range("),
+        ("llvm", "define i64"),
+        ("asm", ".text"),
+    ],
+)
 def test_show_prints_every_stage(stage, text):
     out, _ = run("show", "loops.py:smooth", "--stage", stage)
     assert text in out
@@ -168,8 +179,23 @@ def test_explain_says_what_was_compiled():
 def test_doctor_reports_every_part_and_passes():
     found = json.loads(run("doctor", "--json")[0])
     assert list(found) == [
-        "polyml", "python", "islpy", "llvmlite", "numpy", "ml_dtypes", "cpu", "vectors", "caches", "cores", "threads", "openmp",
-        "cache", "defects", "settings", "self-test"]
+        "polyml",
+        "python",
+        "islpy",
+        "llvmlite",
+        "numpy",
+        "ml_dtypes",
+        "cpu",
+        "vectors",
+        "caches",
+        "cores",
+        "threads",
+        "openmp",
+        "cache",
+        "defects",
+        "settings",
+        "self-test",
+    ]
     assert found["self-test"] == "ok" and found["numpy"] == np.__version__ and found["cache"]["writable"]
     out, _ = run("doctor")
     assert "in a pool of its own" in out and "a kernel compiles and is right" in out
@@ -185,13 +211,15 @@ def test_doctor_names_a_cache_folder_that_cannot_be_written(folder, monkeypatch)
 def test_doctor_finds_openmp_runtimes_in_the_memory_map():
     from polyml.cli.commands.doctor import loaded_openmp
 
-    maps = "\n".join([
-        "7f00 r-xp 0 00:00 1 /usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0",
-        "7f01 r-xp 0 00:00 1 /venv/lib/torch/lib/libgomp-a34b3233.so.1",
-        "7f02 r-xp 0 00:00 1 /opt/intel/libiomp5.so",
-        "7f03 r-xp 0 00:00 1 /usr/lib/libompute.so",
-        "7f04 r-xp 0 00:00 1 [heap]",
-    ])
+    maps = "\n".join(
+        [
+            "7f00 r-xp 0 00:00 1 /usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0",
+            "7f01 r-xp 0 00:00 1 /venv/lib/torch/lib/libgomp-a34b3233.so.1",
+            "7f02 r-xp 0 00:00 1 /opt/intel/libiomp5.so",
+            "7f03 r-xp 0 00:00 1 /usr/lib/libompute.so",
+            "7f04 r-xp 0 00:00 1 [heap]",
+        ]
+    )
     assert loaded_openmp(maps) == ["libgomp-a34b3233.so.1", "libgomp.so.1.0.0", "libiomp5.so"]
 
 
@@ -206,8 +234,7 @@ def test_cache_counts_verifies_and_clears():
 
 def test_cache_switched_off_is_an_error(monkeypatch):
     monkeypatch.setenv("POLYML_CACHE", "0")
-    assert run("cache", "info", code=2)[1] == (
-        "error: the cache is switched off\n  note: POLYML_CACHE=1 switches it on\n")
+    assert run("cache", "info", code=2)[1] == ("error: the cache is switched off\n  note: POLYML_CACHE=1 switches it on\n")
 
 
 def test_a_cache_that_others_can_write_is_not_looked_into(folder):
@@ -216,7 +243,8 @@ def test_a_cache_that_others_can_write_is_not_looked_into(folder):
     for command in ("info", "verify", "clear"):
         assert run("cache", command, code=2)[1] == (
             f"error: the cache is not used: {folder}/cache can be written by other users (its mode is 0777), who could put code "
-            "there that this process would run\n  note: a folder of your own that only you may write to is (mode 0700)\n")
+            "there that this process would run\n  note: a folder of your own that only you may write to is (mode 0700)\n"
+        )
     assert "not used: " in run("doctor", code=1)[0]
 
 
@@ -224,7 +252,8 @@ def test_a_cache_folder_is_named_from_the_root(monkeypatch):
     monkeypatch.setenv("POLYML_CACHE_DIR", "~/polyml")
     assert run("cache", "info", code=2)[1] == (
         "error: the setting `POLYML_CACHE_DIR` does not take '~/polyml'\n"
-        "  note: it takes the absolute path of a folder (/home/me/polyml, not ~/polyml), or None\n")
+        "  note: it takes the absolute path of a folder (/home/me/polyml, not ~/polyml), or None\n"
+    )
 
 
 def test_bench_checks_a_kernel():

@@ -128,7 +128,9 @@ def convolution_nchw(Y, X, W):
                                 Y[n, o, h, w] += X[n, c, 2 * h + r, w + s] * W[o, c, r, s]
 
 
-@pytest.mark.parametrize("n, h, w, o, c, r, s", [(1, 5, 7, 9, 4, 3, 3), (3, 2, 18, 5, 6, 1, 2), (2, 4, 9, 17, 3, 3, 1), (6, 7, 7, 40, 8, 3, 3)])
+@pytest.mark.parametrize(
+    "n, h, w, o, c, r, s", [(1, 5, 7, 9, 4, 3, 3), (3, 2, 18, 5, 6, 1, 2), (2, 4, 9, 17, 3, 3, 1), (6, 7, 7, 40, 8, 3, 3)]
+)
 def test_convolutions(n, h, w, o, c, r, s):
     random = np.random.default_rng(0)
     X = random.integers(-9, 9, (n, 2 * h + r, w + s, c)).astype("f4")

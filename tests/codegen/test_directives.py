@@ -89,7 +89,11 @@ def test_the_order_of_the_loops_is_kept():
     inside = distributed().interchange("S1.j", "k").unroll_jam("S1.i", 2).vectorize("S1.j")
     *_, last = program(product, inside).body
     (k,) = last.body
-    assert k.name == "k" and all(loop.step > 1 for loop in k.body) and not any(n.name == "k" for n in every(k.body) if isinstance(n, Loop))
+    assert (
+        k.name == "k"
+        and all(loop.step > 1 for loop in k.body)
+        and not any(n.name == "k" for n in every(k.body) if isinstance(n, Loop))
+    )
     agrees(product, inside)
 
 
@@ -170,7 +174,10 @@ def test_lanes_and_jams_that_cannot_be_are_refused():
     assert refusal(lambda: tiled.vectorize("i")) == (
         "vectorize(i): loop `i` cannot be run as asked (vectorize): there are loops over tiles inside it"
     )
-    assert refusal(lambda: tiled.vectorize("j_t")) == "vectorize(j_t): loop `j_t` goes over tiles, so its iterations do not run together"
+    assert (
+        refusal(lambda: tiled.vectorize("j_t"))
+        == "vectorize(j_t): loop `j_t` goes over tiles, so its iterations do not run together"
+    )
     assert refusal(lambda: schedule(product).vectorize("j").vectorize("i")) == (
         "vectorize(i): loop `j` cannot be run as asked (vectorize): the lanes are those of `i`"
     )
@@ -239,4 +246,6 @@ def test_python_integers_are_not_lanes():
             B[i] = (n + i) * n
 
     made = kernel(counted).schedule("source", 3, integers(1, 9), integers(2, 9))
-    assert refusal(lambda: made.vectorize("i")).endswith("a subscript is not linear in it, or an operation is for numbers one by one")
+    assert refusal(lambda: made.vectorize("i")).endswith(
+        "a subscript is not linear in it, or an operation is for numbers one by one"
+    )

@@ -16,6 +16,7 @@ CUT = {
     "inverse_of_a_triangle", "shortest_paths", "lu", "cholesky",
 }  # fmt: skip
 
+
 def lu_by_outer_products(A):
     n = A.shape[0]
     for k in range(n):
@@ -27,8 +28,8 @@ def lu_by_outer_products(A):
 
 def lu_of_slices(A):
     for k in range(A.shape[0]):
-        A[k + 1:, k] /= A[k, k]
-        A[k + 1:, k + 1:] -= A[k + 1:, k][:, None] * A[k, k + 1:][None, :]
+        A[k + 1 :, k] /= A[k, k]
+        A[k + 1 :, k + 1 :] -= A[k + 1 :, k][:, None] * A[k, k + 1 :][None, :]
 
 
 def lu_by_columns(A):

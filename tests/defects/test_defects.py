@@ -30,7 +30,12 @@ def f(A, B, C, alpha):
         for j in range(1, C.shape[1]):
             C[i, j] = C[i, j - 1] * 0.5 + T[i, j]
 """
-VALUES = (Value("A", "float64", (40, 50)), Value("B", "float64", (50, 45)), Value("C", "float64", (40, 45)), Value("alpha", "float", None))
+VALUES = (
+    Value("A", "float64", (40, 50)),
+    Value("B", "float64", (50, 45)),
+    Value("C", "float64", (40, 45)),
+    Value("alpha", "float", None),
+)
 BUNDLE = Bundle("f", SOURCE.strip() + "\n", VALUES, {}, "CompileError", "stage vectorize failed: KeyError: 'injected'")
 PASSES = (
     "build", "with_extremes", "with_partial_results", "with_fetches", "with_even_shares", "pack", "separate_full_tiles", "with_private_arrays",
@@ -56,9 +61,16 @@ def test_the_file_alone_ends_with_the_error(tmp_path):
     assert end.returncode == 0 and "compiles and runs" in end.stdout
     broken = f"import polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
     end = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, check=False)
-    assert end.returncode == 1 and end.stderr.splitlines()[-2].endswith("CompileError: error: stage pack failed: KeyError: 'injected'")
+    assert end.returncode == 1 and end.stderr.splitlines()[-2].endswith(
+        "CompileError: error: stage pack failed: KeyError: 'injected'"
+    )
     file.write_text("x = 1\n")
-    end = subprocess.run([sys.executable, "-c", f"from polyml.defects.repeat import main; main({str(file)!r})"], capture_output=True, text=True, check=False)
+    end = subprocess.run(
+        [sys.executable, "-c", f"from polyml.defects.repeat import main; main({str(file)!r})"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert end.returncode == 2 and "is no bundle" in end.stderr
 
 
@@ -82,7 +94,10 @@ def test_a_reduced_bundle_has_only_what_fails(monkeypatch):
 
 def test_a_failure_is_told_by_its_process(monkeypatch):
     assert reducing.failure(BUNDLE) == ""
-    child = reducing._CHILD.replace("\nimport sys\n", "\nimport sys, polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {}['k%d' % id(given)]\n")
+    child = reducing._CHILD.replace(
+        "\nimport sys\n",
+        "\nimport sys, polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {}['k%d' % id(given)]\n",
+    )
     monkeypatch.setattr(reducing, "_CHILD", child)
     assert reducing.failure(BUNDLE) == "CompileError stage pack failed: KeyError: .."
     monkeypatch.setattr(reducing, "_CHILD", "import os; os.abort()")
@@ -139,7 +154,9 @@ def test_code_that_differs_from_a_right_program(monkeypatch):
     true = pipeline.emit
 
     def wrong(program, *, finished, **named):
-        return true(program, finished=lambda unit: finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition))), **named)
+        return true(
+            program, finished=lambda unit: finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition))), **named
+        )
 
     monkeypatch.setattr(pipeline, "emit", wrong)
     found = bisect(BUNDLE)

@@ -41,7 +41,7 @@ from polyml.runtime.storage.disk_cache import Cache
 from polyml.schedule.tree.text import parse_tree, print_tree
 from tests.faults.campaign import HANG_SECONDS, Fault, Tally
 
-TEXT = '''
+TEXT = """
 import numpy as np
 
 def scaled(A, x):
@@ -93,7 +93,7 @@ def greatest(A, x):
     for i in range(1, A.shape[0]):
         best = max(best, A[i] * x)
     return best
-'''
+"""
 NAMES = ("scaled", "summed", "longer", "both", "smoothed", "product", "turned", "greatest")
 SECRET = "polyml_faults_ran_it"  # what foreign code would set in `builtins`
 
@@ -478,7 +478,9 @@ def places(count: int, seed: int, folder: Path) -> Tally:
 def owners(count: int, seed: int, folder: Path) -> Tally:
     """Folders and entries that other users own or may write. Without root only modes are changed."""
     tally, place = Tally(), world(folder)
-    changes: list[Callable[[Path], None]] = [lambda p, bits=bits: p.chmod(stat.S_IMODE(p.stat().st_mode) | bits) for bits in (0o2, 0o20, 0o77)]
+    changes: list[Callable[[Path], None]] = [
+        lambda p, bits=bits: p.chmod(stat.S_IMODE(p.stat().st_mode) | bits) for bits in (0o2, 0o20, 0o77)
+    ]
     if os.geteuid() == 0:
         changes += [lambda p: os.chown(p, 12345, -1), lambda p: os.chown(p, 12345, 12345)]
     name = place.kernels["longer"]
@@ -522,7 +524,9 @@ def disks(count: int, seed: int, folder: Path) -> Tally:
             place.cache.remove(name)
         function = place.functions[draw.choice(NAMES)]
         with _failing(call, code, after, lasts):
-            _trial(tally, f"{os.strerror(code)} at {call} {after} lasts={lasts}", "as Python", lambda: _problem(function, place.cache))
+            _trial(
+                tally, f"{os.strerror(code)} at {call} {after} lasts={lasts}", "as Python", lambda: _problem(function, place.cache)
+            )
         parts = [each.path for each in place.cache._files(".tmp")]
         if parts and call != "unlink":
             tally.fail(f"{os.strerror(code)} at {call}: {parts} is left")

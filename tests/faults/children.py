@@ -47,7 +47,11 @@ def environment(cache: Path | str, **more: str) -> dict[str, str]:
 
 
 def run(
-    arguments: Sequence[str], variables: Mapping[str, str], *, folder: Path | None = None, seconds: float = HANG_SECONDS,
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    seconds: float = HANG_SECONDS,
     interrupts: Sequence[float] = (),
 ) -> End:
     """Python with these arguments, in a process group of its own that is ended after `seconds`. interrupts: seconds from its start,

@@ -1,8 +1,8 @@
 """Trials in forks of one process that has imported everything: a few milliseconds each instead of the start of an interpreter.
 
-    with Forks(folder) as forks:
-        forks.command(["report", "k.py:f", "--tile", "0"])     # as `polyml report k.py:f --tile 0` in that folder
-        forks.code("k.report(A, tile=(0,))", prepared)         # Python; an error of polyml's own is status 2
+with Forks(folder) as forks:
+    forks.command(["report", "k.py:f", "--tile", "0"])     # as `polyml report k.py:f --tile 0` in that folder
+    forks.code("k.report(A, tile=(0,))", prepared)         # Python; an error of polyml's own is status 2
 """
 
 from __future__ import annotations

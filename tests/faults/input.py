@@ -12,7 +12,7 @@ from tests.faults.forks import REFUSED, Forks
 from tests.faults.hostile import BITS, NUMBERS, in_bytes, mutated
 from tests.faults.objects import CLASSES, OBJECTS
 
-KERNELS = '''
+KERNELS = """
 def product(A, B, C):
     for i in range(C.shape[0]):
         for j in range(C.shape[1]):
@@ -23,8 +23,8 @@ def product(A, B, C):
 def smooth(A, B, n, x):
     for i in range(1, n - 1):
         B[i] = x * (A[i - 1] + A[i] + A[i + 1])
-'''
-SIZED = '''
+"""
+SIZED = """
 SIZES = {"SMALL": {"N": 8, "M": 6}, "BIG": {"N": 12, "M": 9}}
 
 
@@ -44,7 +44,7 @@ def terms(size):
 
 def magnitude(x, A):
     return {"A": abs(x * A)}
-'''
+"""
 _TYPES = ["--arg", "A=f64[N,M]", "--arg", "B=f64[M,N]", "--arg", "C=f64[N,N]", "-D", "N=8", "-D", "M=6"]
 _PRESETS = Path(__file__).parents[2] / "polyml" / "machines" / "presets"
 _INTEGERS = [word.replace("f64", "i32") for word in _TYPES]
@@ -171,7 +171,9 @@ _STATEMENTS = (
 
 def _instead(rng: Random) -> str:
     """A file of one statement, or of bytes."""
-    return rng.choice(("", "\0", "\ufeff" + KERNELS, "# -*- coding: none -*-\n" + KERNELS, rng.choice(_STATEMENTS) + "\n" + KERNELS, KERNELS * 50))
+    return rng.choice(
+        ("", "\0", "\ufeff" + KERNELS, "# -*- coding: none -*-\n" + KERNELS, rng.choice(_STATEMENTS) + "\n" + KERNELS, KERNELS * 50)
+    )
 
 
 def _settings(count: int, seed: int, folder: Path) -> Tally:
@@ -182,10 +184,20 @@ def _settings(count: int, seed: int, folder: Path) -> Tally:
             rng = Random(f"setting {seed} {number}")
             name = rng.choice((*_VARIABLES, *_VARIABLES, mutated(rng.choice([*_VARIABLES]), rng)))
             value = rng.choice((rng.choice(NUMBERS), rng.choice(BITS), rng.choice(_PATHS), mutated(_VARIABLES.get(name, "1"), rng)))
-            if not name.startswith("POLYML_") or set(name + value) & {"\0", "="} or any("\ud800" <= c < "\udc80" for c in name + value):
+            if (
+                not name.startswith("POLYML_")
+                or set(name + value) & {"\0", "="}
+                or any("\ud800" <= c < "\udc80" for c in name + value)
+            ):
                 continue  # no environment has these
-            command = rng.choice((["run", _PRODUCT, *_TYPES, "--repeat", "0"], ["cache", "info"], ["doctor"], ["explain", _PRODUCT]))
-            _note(tally, forks.command(command, {name: value}), f"seed {seed}, trial {number}: {name}={_short(value)} polyml {command[0]}")
+            command = rng.choice(
+                (["run", _PRODUCT, *_TYPES, "--repeat", "0"], ["cache", "info"], ["doctor"], ["explain", _PRODUCT])
+            )
+            _note(
+                tally,
+                forks.command(command, {name: value}),
+                f"seed {seed}, trial {number}: {name}={_short(value)} polyml {command[0]}",
+            )
     return tally
 
 
@@ -203,7 +215,9 @@ def _calls(count: int, seed: int, folder: Path) -> Tally:
         (folder / "prepared.py").write_text(_PREPARED)
         for number in range(count):
             rng = Random(f"call {seed} {number}")
-            text = rng.choice(_CALLS).replace("?", f"({rng.choice(rng.choice((_VALUES, _VALUES[:43])))})")  # numbers and words as often as all else
+            text = rng.choice(_CALLS).replace(
+                "?", f"({rng.choice(rng.choice((_VALUES, _VALUES[:43])))})"
+            )  # numbers and words as often as all else
             _note(tally, forks.code(text, "from prepared import *"), f"seed {seed}, trial {number}: {_short(text)}")
     return tally
 
@@ -272,7 +286,9 @@ def _hostile_words(rng: Random) -> list[str]:
     """A command with one or two of its words mutated, dropped or doubled. No trial measures or runs all of the benchmarks."""
     words = list(rng.choice(COMMANDS))
     for _ in range(rng.choice((1, 1, 2))):
-        places = [*range(len(words))] if rng.random() < 0.1 else [k for k, word in enumerate(words) if k and not word.startswith("-")]
+        places = (
+            [*range(len(words))] if rng.random() < 0.1 else [k for k, word in enumerate(words) if k and not word.startswith("-")]
+        )
         place = rng.choice(places or [0])
         word, option = words[place], words[place].startswith("-")
         do = rng.random()
@@ -285,7 +301,9 @@ def _hostile_words(rng: Random) -> list[str]:
         elif do < 0.34 and not option:
             words[place] = rng.choice(NUMBERS)
         elif do < 0.38:
-            words.insert(place, rng.choice((*BITS, "--threads", "--tile", "--array", "--machine", "-D", "--arg", "--traceback", "-h")))
+            words.insert(
+                place, rng.choice((*BITS, "--threads", "--tile", "--array", "--machine", "-D", "--arg", "--traceback", "-h"))
+            )
         else:
             words[place] = mutated(word, rng, tuple(rng.choice(COMMANDS)))
         if not words:

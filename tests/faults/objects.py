@@ -94,7 +94,26 @@ def k(A, B):
         B[i] = 2.0 * A[i]
 '''
 
-_SIZES = ("10**12", "2**31", "2**40", "2**59", "2**60", "2**62", "2**63 - 1", "2**63", "2**64", "10**30", "-1", "-2**62", "0", "1", "8", "9", "4096", "True")
+_SIZES = (
+    "10**12",
+    "2**31",
+    "2**40",
+    "2**59",
+    "2**60",
+    "2**62",
+    "2**63 - 1",
+    "2**63",
+    "2**64",
+    "10**30",
+    "-1",
+    "-2**62",
+    "0",
+    "1",
+    "8",
+    "9",
+    "4096",
+    "True",
+)
 _TYPES = (
     "<f8", ">f8", "=f8", "|f8", "f8", "<f4", "<f2", "<f16", "<f0", "<f-8", "<i8", "|b1", "<c16", "|O8", "|V8", "|S8", "<U2", "<M8[ns]", "<m8", "",
     "<", "x", "<f9999999999999999999", "<z8", "\\x00", "<f8" * 50,
@@ -111,8 +130,33 @@ _STRIDES = (
 )  # fmt: skip
 _ERRORS = ("RuntimeError('no')", "AttributeError('no')", "MemoryError()", "RecursionError()", "KeyError(1)", "OSError(5, 'no')", "ZeroDivisionError()",
            "StopIteration()", "BufferError()", "OverflowError()", "UnicodeError()", "ValueError('x' * 10**6)", "type('E', (Exception,), {'__str__': lambda s: 1 // 0})()")  # fmt: skip
-_ATTRIBUTES = ("__array_interface__", "__array__", "__dlpack__", "__dlpack_device__", "__array_struct__", "__buffer__", "__len__", "__getitem__", "__cuda_array_interface__")
-_RESULTS = ("None", "1", "'x'", "object()", "self", "[self]", "real", "real[::2]", "real.astype('>f8')", "np.ma.array(real)", "np.matrix([[1.0]])", "circle", "b'x'", "lambda: 0")
+_ATTRIBUTES = (
+    "__array_interface__",
+    "__array__",
+    "__dlpack__",
+    "__dlpack_device__",
+    "__array_struct__",
+    "__buffer__",
+    "__len__",
+    "__getitem__",
+    "__cuda_array_interface__",
+)
+_RESULTS = (
+    "None",
+    "1",
+    "'x'",
+    "object()",
+    "self",
+    "[self]",
+    "real",
+    "real[::2]",
+    "real.astype('>f8')",
+    "np.ma.array(real)",
+    "np.matrix([[1.0]])",
+    "circle",
+    "b'x'",
+    "lambda: 0",
+)
 _OTHERS = (
     "Recursive()", "Lying()", "Number(3)", "Real(3.0)", "nested(100)", "nested(100_000)", "circle", "[1.0, circle]", "[[1.0], [1.0, 2.0]]", "{}", "set()", "None",
     "'x' * 10**6", "b'12345678'", "bytearray(64)", "memoryview(b'12345678')", "memoryview(bytearray(64)).cast('d')", "memoryview(bytearray(64))[::2]",

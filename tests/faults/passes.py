@@ -62,7 +62,9 @@ def passes_that_fail(count: int, seed: int, folder: Path) -> Tally:
         arguments = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(seed), np.dtype(benchmark.dtype))
         name = rng.choice(_passes(benchmark.kernel.py_func, arguments))
         error, times = rng.choice(_ERRORS), rng.choice((1, 2, _ALWAYS))
-        where = f"trial {number} of seed {seed}: {name} of {benchmark.name} raises {error.__name__} {'always' if times < 0 else times}"
+        where = (
+            f"trial {number} of seed {seed}: {name} of {benchmark.name} raises {error.__name__} {'always' if times < 0 else times}"
+        )
         try:
             tally.add(_trial(benchmark, arguments, name, error, times, folder / str(number)))
         except Exception as problem:

@@ -98,7 +98,9 @@ def programs_out_of_proportion(count: int, seed: int, folder: Path) -> Tally:
         if end.status == 0:
             tally.add(end.out.strip())
         else:
-            tally.fail(f"seed {seed}, trial {number} ({make.__name__[1:]}, {len(text)} characters): {end.problem or end.error[-300:]}")
+            tally.fail(
+                f"seed {seed}, trial {number} ({make.__name__[1:]}, {len(text)} characters): {end.problem or end.error[-300:]}"
+            )
     return tally
 
 

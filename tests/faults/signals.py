@@ -78,7 +78,9 @@ def _interrupted(count: int, seed: int, folder: Path) -> Tally:
     longest = _usual_seconds(folder / "usual")
     for number in range(count):
         at, again = draw.uniform(0.0, longest), draw.choice([0.0, draw.uniform(0.0, longest / 4)])
-        end = children.run([_FIRST_CALL], children.environment(folder / f"cache{number}"), interrupts=(at, again) if again else (at,))
+        end = children.run(
+            [_FIRST_CALL], children.environment(folder / f"cache{number}"), interrupts=(at, again) if again else (at,)
+        )
         where = f"interrupted after {at:.3f} s{f' and {again:.3f} s' if again else ''}, number {number} of seed {seed}"
         if "begun" not in end.out:  # Python's own start, or NumPy's import
             tally.add("before polyml")

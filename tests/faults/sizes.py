@@ -103,12 +103,14 @@ def _subscript(rng: random.Random, *names: str) -> str:
 
 
 def _loop(rng: random.Random, name: str) -> tuple[str, str]:
-    condition = f"if {_affine(rng, 'i', 'n')} {rng.choice(('<', '>=', '==', '!='))} {_number(rng)}:" if rng.random() < 0.4 else "if i == i:"
+    condition = (
+        f"if {_affine(rng, 'i', 'n')} {rng.choice(('<', '>=', '==', '!='))} {_number(rng)}:" if rng.random() < 0.4 else "if i == i:"
+    )
     text = f"""
 def {name}(A, n):
-    for i in {_short_range(rng, 'n')}:
+    for i in {_short_range(rng, "n")}:
         {condition}
-            A[{_subscript(rng, 'i', 'n')}] {rng.choice(('=', '+='))} {rng.choice(('1', 'i % 7', 'i', _affine(rng, 'i', 'n')))}
+            A[{_subscript(rng, "i", "n")}] {rng.choice(("=", "+="))} {rng.choice(("1", "i % 7", "i", _affine(rng, "i", "n")))}
 """
     return text, f"({_array(rng)}, {_number(rng)})"
 
@@ -117,33 +119,44 @@ def _nest(rng: random.Random, name: str) -> tuple[str, str]:
     inner = _short_range(rng, rng.choice(("i", "i", "n", "")))
     text = f"""
 def {name}(A, n, m):
-    for i in {_short_range(rng, 'n')}:
+    for i in {_short_range(rng, "n")}:
         for j in {inner}:
-            A[{_subscript(rng, 'i', 'j')}] += {rng.choice(('1', 'j % 5', 'i - j', 'm'))}
+            A[{_subscript(rng, "i", "j")}] += {rng.choice(("1", "j % 5", "i - j", "m"))}
 """
     return text, f"({_array(rng)}, {_number(rng)}, {_number(rng)})"
 
 
 def _local(rng: random.Random, name: str) -> tuple[str, str]:
     ranks = rng.choice((1, 2, 2, 2, 3))
-    extents = [rng.choice(("n", "m", "n + 1", "2 * n", "n - m", "m // 2", "4", "0", str(_size(rng)), "A.shape[0]", "min(n, 4)")) for _ in range(ranks)]
+    extents = [
+        rng.choice(("n", "m", "n + 1", "2 * n", "n - m", "m // 2", "4", "0", str(_size(rng)), "A.shape[0]", "min(n, 4)"))
+        for _ in range(ranks)
+    ]
     make = rng.choice(("np.zeros", "np.empty", "np.zeros", "np.ones"))
     kind = rng.choice(("", "", ", dtype=np.int8", ", dtype=np.float32", ", dtype=np.complex128"))
     here = ", ".join(rng.choice(("0", "i", "-1", "i % 2")) for _ in range(ranks))
     there = ", ".join(rng.choice(("0", "i", "i")) for _ in range(ranks))
-    last = "return A[0]" if kind.endswith("complex128") else rng.choice(("return A[0]", "return B" if make != "np.empty" else "return A[1]"))
+    last = (
+        "return A[0]"
+        if kind.endswith("complex128")
+        else rng.choice(("return A[0]", "return B" if make != "np.empty" else "return A[1]"))
+    )
     text = f"""
 def {name}(A, n, m):
-    B = {make}(({', '.join(extents)},){kind})
+    B = {make}(({", ".join(extents)},){kind})
     for t in range(2):
-        for i in range({rng.choice(('2', '3', 'min(n, 3)', 'min(B.shape[0], 3)'))}):
+        for i in range({rng.choice(("2", "3", "min(n, 3)", "min(B.shape[0], 3)"))}):
             B[{here}] = i + t
-        for i in range({rng.choice(('0', '1', '2'))}):
+        for i in range({rng.choice(("0", "1", "2"))}):
             A[i] += B[{here}]{".real" if kind.endswith("complex128") else ""}
     {last}
 """
     if make == "np.empty":  # nothing is read that was not written
-        text = text.replace(f"B[{here}]", f"B[{there}]").replace("range(min(n, 3))", "range(3)").replace("range(min(B.shape[0], 3))", "range(3)")
+        text = (
+            text.replace(f"B[{here}]", f"B[{there}]")
+            .replace("range(min(n, 3))", "range(3)")
+            .replace("range(min(B.shape[0], 3))", "range(3)")
+        )
     return text, f"({_array(rng)}, {_size(rng)}, {rng.choice((_size(rng), -1, 3))})"
 
 
@@ -151,7 +164,9 @@ def _wrapping(rng: random.Random, name: str) -> tuple[str, str]:
     """Products of sizes that are little modulo 2**64, and elements far behind that."""
     power = rng.randint(0, 9)
     long, short = 2 ** (61 - power) + rng.randint(-1, 3), 2**power
-    pair = rng.choice(((long, short), (short, long), (2**31, 2**31), (2**32, 2**31), (2**33, 2**33), (2**32 + 1, 2**32 - 1), (300, 40)))
+    pair = rng.choice(
+        ((long, short), (short, long), (2**31, 2**31), (2**32, 2**31), (2**33, 2**33), (2**32 + 1, 2**32 - 1), (300, 40))
+    )
     text = f"""
 def {name}(A, n, m):
     B = {rng.choice(("np.empty", "np.zeros", "np.empty"))}((n, m))
@@ -171,9 +186,9 @@ def _whole(rng: random.Random, name: str) -> tuple[str, str]:
     step = str(_number(rng) or 2) if step not in ("",) else ""
     text = f"""
 def {name}(A, n):
-    B = np.zeros({rng.choice(('n', '(n, 2)', '(3, n)', '7'))})
+    B = np.zeros({rng.choice(("n", "(n, 2)", "(3, n)", "7"))})
     B[{low}:{high}] = 2.0
-    A[{low}:{high}:{step}] {rng.choice(('=', '+='))} {rng.choice(('3.0', 'n'))}
+    A[{low}:{high}:{step}] {rng.choice(("=", "+="))} {rng.choice(("3.0", "n"))}
     return B.sum()
 """
     return text, f"({_array(rng)}, {_size(rng)})"
@@ -182,11 +197,11 @@ def {name}(A, n):
 def _values(rng: random.Random, name: str) -> tuple[str, str]:
     text = f"""
 def {name}(A, n, m):
-    s = {rng.choice(('0', '1', 'n'))}
+    s = {rng.choice(("0", "1", "n"))}
     for i in range(4):
-        s = {rng.choice(('s + n', 's * 3 + m', 's - i * n', 's + (i * m) // 3', 'max(s, i * m)'))}
-        A[i] = {rng.choice(('s', 's % 1000', 'i * n + m', '(n - m) // 2', 'abs(n) % 9', '-n', 'n // (m * m + 1)'))}
-    return {rng.choice(('s', 'n - m', 'A[0]', 's > n'))}
+        s = {rng.choice(("s + n", "s * 3 + m", "s - i * n", "s + (i * m) // 3", "max(s, i * m)"))}
+        A[i] = {rng.choice(("s", "s % 1000", "i * n + m", "(n - m) // 2", "abs(n) % 9", "-n", "n // (m * m + 1)"))}
+    return {rng.choice(("s", "n - m", "A[0]", "s > n"))}
 """
     return text, f"({_array(rng)}, {_number(rng)}, {_number(rng)})"
 
@@ -202,16 +217,21 @@ def _shapes(rng: random.Random, name: str) -> tuple[str, str]:
     text = f"""
 def {name}(A, E):
     for i in range({extent} - 3, {extent}):
-        A[{_subscript(rng, 'i')}] += {read}
+        A[{_subscript(rng, "i")}] += {read}
     for i in range(3):
-        A[{_subscript(rng, 'i', extent)}] += {rng.choice((extent, 'i'))} % 11
+        A[{_subscript(rng, "i", extent)}] += {rng.choice((extent, "i"))} % 11
 """
     return text, f"({_array(rng)}, {array})"
 
 
 def _gather(rng: random.Random, name: str) -> tuple[str, str]:
     kind = rng.choice(("uint64", "int64", "int64", "int32", "uint32"))
-    low, high = {"uint64": (0, 2**64 - 1), "int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1)}[kind]
+    low, high = {
+        "uint64": (0, 2**64 - 1),
+        "int64": (-(2**63), 2**63 - 1),
+        "int32": (-(2**31), 2**31 - 1),
+        "uint32": (0, 2**32 - 1),
+    }[kind]
     values = [rng.choice((0, 1, 2, 3, -1, -2)) for _ in range(4)]
     if rng.random() < 0.6:
         values[rng.randrange(4)] = rng.choice((low, high, high - 1, low + 1, 2**63, 2**32, 4, -5))
@@ -229,7 +249,7 @@ def _floats(rng: random.Random, name: str) -> tuple[str, str]:
     text = f"""
 def {name}(A, X):
     for i in range(X.shape[0]):
-        A[i] = {rng.choice(('X[i]', 'X[i] * 2', 'int(X[i])'))}
+        A[i] = {rng.choice(("X[i]", "X[i] * 2", "int(X[i])"))}
 """
     kind = rng.choice(("int8", "int16", "int32", "int64"))
     numbers = ", ".join(f"float('{value}')" for value in values)

@@ -99,7 +99,12 @@ def compared(plain, kernel, given: tuple, guarded: Guarded) -> str:
 def _same(a: object, b: object) -> bool:
     if not isinstance(a, np.ndarray):
         return type(a) is type(b) and (a == b or a != a and b != b)
-    return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and (a.size == 0 or np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    return (
+        isinstance(b, np.ndarray)
+        and a.dtype == b.dtype
+        and a.shape == b.shape
+        and (a.size == 0 or np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    )
 
 
 def main(file: str, *programs: str) -> None:

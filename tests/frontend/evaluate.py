@@ -45,9 +45,7 @@ class _Evaluation:
                 assert stmt.value.dtype == stmt.target.dtype == self.kinds[name], stmt
                 self.values[name] = self.expr(stmt.value)
             case syntax.Assign(target=target):
-                assert (
-                    stmt.value.dtype == target.dtype and self.values[target.array].dtype.name == target.dtype.numpy_name
-                )
+                assert stmt.value.dtype == target.dtype and self.values[target.array].dtype.name == target.dtype.numpy_name
                 self.values[target.array][self.index(target)] = self.expr(stmt.value)
             case syntax.Alloc():
                 shape = tuple(map(self.integer, stmt.shape))

@@ -21,11 +21,7 @@ from tests.frontend.define import define
 
 def written(kernel):
     """The names of the local numbers and arrays, in order of assignment."""
-    names = [
-        s.target.name
-        for s in statements(kernel.body)
-        if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)
-    ]
+    names = [s.target.name for s in statements(kernel.body) if isinstance(s, syntax.Assign) and isinstance(s.target, syntax.Name)]
     return names, [s.name for s in statements(kernel.body) if isinstance(s, syntax.Alloc)]
 
 
@@ -114,9 +110,7 @@ def test_each_local_array_has_its_own_name():
 
 
 def test_an_array_made_under_a_parameter_s_name_is_another_one():
-    kernel = parse(
-        define("def f(A):\n    B = np.zeros(2)\n    B[0] = A[0]\n    A = np.ones_like(A)\n    return A, B\n")
-    )
+    kernel = parse(define("def f(A):\n    B = np.zeros(2)\n    B[0] = A[0]\n    A = np.ones_like(A)\n    return A, B\n"))
     assert written(kernel)[1] == ["B", "A.1"]
     array = np.zeros(2)
     result, _ = interpret(kernel, [array])
@@ -124,9 +118,7 @@ def test_an_array_made_under_a_parameter_s_name_is_another_one():
 
 
 def test_a_discarded_loop_variable_may_be_nested():
-    kernel = parse(
-        define("def f(A):\n    for _ in range(2):\n        for _ in range(_ + 1, 3):\n            A[_] += 1\n")
-    )
+    kernel = parse(define("def f(A):\n    for _ in range(2):\n        for _ in range(_ + 1, 3):\n            A[_] += 1\n"))
     assert [s.var for s in statements(kernel.body) if isinstance(s, syntax.For)] == ["_", "_1"]
     array = np.zeros(3)
     interpret(kernel, [array])

@@ -59,9 +59,7 @@ class Program:
         if depth > 1 or kind == "local":
             return [f"{self.choose('st')} {self.choose(['', '', '+', '*', '-', '/'])}= {self.expression(2)}"]
         if kind == "store":
-            return [
-                f"{self.choose(['F[i]', 'D[i]', 'I[i]', 'B[i]'])} {self.choose(['', '', '+'])}= {self.expression(2)}"
-            ]
+            return [f"{self.choose(['F[i]', 'D[i]', 'I[i]', 'B[i]'])} {self.choose(['', '', '+'])}= {self.expression(2)}"]
         inside = ["    " + line for line in self.statements(self.choose([1, 2]), depth + 1)]
         if kind == "branch":
             return [f"if {self.expression(2)}:", *inside]
@@ -70,9 +68,7 @@ class Program:
     def expression(self, depth):
         if depth == 0:
             return self.choose([*ELEMENTS, *NAMES, *CONSTANTS, *NAMES])
-        kind = self.choose(
-            ["binary"] * 5 + ["compare", "function", "function", "choice", "extremum", "logic", "leaf", "leaf"]
-        )
+        kind = self.choose(["binary"] * 5 + ["compare", "function", "function", "choice", "extremum", "logic", "leaf", "leaf"])
         one, other = self.expression(depth - 1), self.expression(depth - 1)
         if kind == "leaf":
             return self.expression(0)
@@ -110,9 +106,7 @@ def equal_in_value(one, other):
     if "refused" in (one, other):
         return False
     (results, arrays), (expected, untouched) = one, other
-    mixed = [
-        r for r, e in zip(results, expected, strict=True) if type(e) in (int, float, bool) and type(r) is not type(e)
-    ]
+    mixed = [r for r, e in zip(results, expected, strict=True) if type(e) in (int, float, bool) and type(r) is not type(e)]
     values = zip(results, expected, strict=True)
     return bool(mixed) and same(arrays, untouched) and all(r == e or r != r and e != e for r, e in values)
 

@@ -138,9 +138,7 @@ def test_the_number_of_arguments_is_checked():
         interpret(parse(define("def f(A):\n    pass\n")), [])
 
 
-@pytest.mark.parametrize(
-    "text", ["n + n", "n * n", "-(-n - 1 - 1)", "abs(-n - 1)", "n << 1", "1 << n", "2 ** n", "int(n * 2.0)"]
-)
+@pytest.mark.parametrize("text", ["n + n", "n * n", "-(-n - 1 - 1)", "abs(-n - 1)", "n << 1", "1 << n", "2 ** n", "int(n * 2.0)"])
 def test_a_python_int_beyond_64_bits_is_refused(text):
     function = define(f"def f(n):\n    return {text}\n")
     with pytest.raises(PolymlOverflowError) as caught:

@@ -50,10 +50,14 @@ class Report:
 
     def text(self) -> str:
         """The report for a terminal."""
-        lines = [f"{self.programs} programs in {self.wall_s:.0f} s: "
-                 + ", ".join(f"{count} {kind}" for kind, count in sorted(self.outcomes.items()))]
-        lines.append(f"runs in which Python raises: {self.raising_runs}; "
-                     f"float runs without an error bound (compared in strict mode alone): {self.unbounded_runs}")
+        lines = [
+            f"{self.programs} programs in {self.wall_s:.0f} s: "
+            + ", ".join(f"{count} {kind}" for kind, count in sorted(self.outcomes.items()))
+        ]
+        lines.append(
+            f"runs in which Python raises: {self.raising_runs}; "
+            f"float runs without an error bound (compared in strict mode alone): {self.unbounded_runs}"
+        )
         lines.append(f"constructs in the {self.outcomes['ok']} programs that every engine ran:")
         lines += _columns([f"{count:6d} {name}" for name, count in sorted(self.covered.items())])
         lines.append(self.tally.text())
@@ -71,9 +75,14 @@ class Report:
         for (engine, why), group in groups.items():
             seed, program, outcome = group[0]
             more = f", also seeds {', '.join(str(s) for s, _, _ in group[1:12])}" if len(group) > 1 else ""
-            lines += ["", f"FAILED {len(group)} x {engine}: {why}: seed {seed} ({program.label}){more}",
-                      f"sizes {list(program.sizes)}, data {program.data}, input seed {program.seed}, arguments "
-                      + ", ".join(_argument(a) for a in program.arguments), program.source, outcome["detail"]]
+            lines += [
+                "",
+                f"FAILED {len(group)} x {engine}: {why}: seed {seed} ({program.label}){more}",
+                f"sizes {list(program.sizes)}, data {program.data}, input seed {program.seed}, arguments "
+                + ", ".join(_argument(a) for a in program.arguments),
+                program.source,
+                outcome["detail"],
+            ]
         return lines
 
 

@@ -147,9 +147,7 @@ def _loops(stmts: Sequence[syntax.Stmt], path: tuple[int, ...], first: int = 0) 
             yield from _loops(stmt.orelse, here, len(stmt.then))
 
 
-def difference(
-    want: Run, got: Run, within: Bounds | None, names: Sequence[str], *, other_types: bool = False
-) -> str:
+def difference(want: Run, got: Run, within: Bounds | None, names: Sequence[str], *, other_types: bool = False) -> str:
     """Where two runs differ, in words; "" where they agree. within None: every bit counts, except which NaN.
 
     other_types: a returned number may have another type, if it is the same number.

@@ -54,9 +54,7 @@ class Program:
     @staticmethod
     def from_json(text: str) -> Program:
         raw = json.loads(text)
-        arguments = tuple(
-            Argument(**{**a, "shape": None if a["shape"] is None else tuple(a["shape"])}) for a in raw["arguments"]
-        )
+        arguments = tuple(Argument(**{**a, "shape": None if a["shape"] is None else tuple(a["shape"])}) for a in raw["arguments"])
         return Program(**{**raw, "arguments": arguments, "sizes": tuple(raw["sizes"])})
 
     def with_source(self, source: str) -> Program:

@@ -40,8 +40,10 @@ def contraction(rng: random.Random) -> Made:
     a, b = ("A[k, i]" if ta else "A[i, k]"), ("B[j, k]" if tb else "B[k, j]")
     lines = ["def kernel(A, B, C):", f"    K = A.shape[{0 if ta else 1}]"]
     if rng.random() < 0.6:
-        lines += _nest([("i", "range(C.shape[0])"), ("j", "range(C.shape[1])")],
-                       [rng.choice(["C[i, j] = 0", "C[i, j] *= 2", f"C[i, j] = C[i, j] * {_half(e)}"])])
+        lines += _nest(
+            [("i", "range(C.shape[0])"), ("j", "range(C.shape[1])")],
+            [rng.choice(["C[i, j] = 0", "C[i, j] *= 2", f"C[i, j] = C[i, j] * {_half(e)}"])],
+        )
     factor = rng.choice(["", "", f"{_half(e)} * "])
     lines += _nest(loops, [f"C[i, j] {rng.choice(['+=', '+=', '-='])} {factor}{a} * {b}"])
     return "\n".join(lines), _arrays(e, A="K,N" if ta else "N,K", B="M,K" if tb else "K,M", C="N,M")
@@ -51,15 +53,18 @@ def dot_product_matmul(rng: random.Random) -> Made:
     e = _element(rng)
     zero = "0.0" if e[0] == "f" else "0"
     update = rng.choice(["s += A[i, k] * B[k, j]", "s = s + A[i, k] * B[k, j]", "s = max(s, A[i, k] + B[k, j])"])
-    return f"""
+    return (
+        f"""
 def kernel(A, B, C):
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):
-            s = {rng.choice([zero, 'C[i, j]', 'A[i, 0]'])}
+            s = {rng.choice([zero, "C[i, j]", "A[i, 0]"])}
             for k in range(A.shape[1]):
                 {update}
-            C[i, j] {rng.choice(['=', '+='])} s
-""", _arrays(e, A="N,K", B="K,M", C="N,M")
+            C[i, j] {rng.choice(["=", "+="])} s
+""",
+        _arrays(e, A="N,K", B="K,M", C="N,M"),
+    )
 
 
 def two_products(rng: random.Random) -> Made:
@@ -69,10 +74,14 @@ def two_products(rng: random.Random) -> Made:
     if local:
         name = {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}[e]
         body.append(f"    T = np.{rng.choice(['zeros', 'empty'])}((A.shape[0], B.shape[1]), dtype=np.{name})")
-    body += _nest([("i", "range(A.shape[0])"), ("j", "range(B.shape[1])")],
-                  ["T[i, j] = 0", "for k in range(A.shape[1]):", "    T[i, j] += A[i, k] * B[k, j]"])
-    body += _nest([("i", "range(A.shape[0])"), ("j", "range(C.shape[1])")],
-                  [f"D[i, j] *= {_half(e)}", "for k in range(B.shape[1]):", "    D[i, j] += T[i, k] * C[k, j]"])
+    body += _nest(
+        [("i", "range(A.shape[0])"), ("j", "range(B.shape[1])")],
+        ["T[i, j] = 0", "for k in range(A.shape[1]):", "    T[i, j] += A[i, k] * B[k, j]"],
+    )
+    body += _nest(
+        [("i", "range(A.shape[0])"), ("j", "range(C.shape[1])")],
+        [f"D[i, j] *= {_half(e)}", "for k in range(B.shape[1]):", "    D[i, j] += T[i, k] * C[k, j]"],
+    )
     arrays = _arrays(e, A="N,K", B="K,M", C="M,N", D="N,N", **({} if local else {"T": "N,M"}))
     return "\n".join(body), arrays
 
@@ -80,7 +89,8 @@ def two_products(rng: random.Random) -> Made:
 def symmetric_update(rng: random.Random) -> Made:
     e = _element(rng)
     inclusive = rng.choice(["i + 1", "i"])
-    return f"""
+    return (
+        f"""
 def kernel(A, B, C, alpha):
     for i in range(C.shape[0]):
         for j in range({inclusive}):
@@ -88,19 +98,24 @@ def kernel(A, B, C, alpha):
         for k in range(A.shape[1]):
             for j in range({inclusive}):
                 C[i, j] += A[j, k] * alpha * B[i, k] + B[j, k] * A[i, k]
-""", (*_arrays(e, A="N,K", B="N,K", C="N,N"), Argument("alpha", "float" if e == "f64" else "int"))
+""",
+        (*_arrays(e, A="N,K", B="N,K", C="N,N"), Argument("alpha", "float" if e == "f64" else "int")),
+    )
 
 
 def triangular_product(rng: random.Random) -> Made:
     e = _element(rng)
-    return f"""
+    return (
+        f"""
 def kernel(A, B):
     for i in range(B.shape[0]):
         for j in range(B.shape[1]):
             for k in range(i + 1, B.shape[0]):
                 B[i, j] += A[k, i] * B[k, j]
             B[i, j] = {_half(e)} * B[i, j]
-""", _arrays(e, A="N,N", B="N,M")
+""",
+        _arrays(e, A="N,N", B="N,M"),
+    )
 
 
 def triangular_solve(rng: random.Random) -> Made:
@@ -108,14 +123,17 @@ def triangular_solve(rng: random.Random) -> Made:
     divide = rng.choice(["x[i] = x[i] / (2.0 + abs(L[i, i]))", "x[i] *= 0.5"]) if e[0] == "f" else "x[i] = x[i] // 3"
     header = rng.choice(["range(L.shape[0])", "range(L.shape[0] - 1, -1, -1)"])
     inner = "range(i)" if "-1" not in header else "range(i + 1, L.shape[0])"
-    return f"""
+    return (
+        f"""
 def kernel(L, b, x):
     for i in {header}:
         x[i] = b[i]
         for j in {inner}:
             x[i] -= L[i, j] * x[j]
         {divide}
-""", _arrays(e, L="N,N", b="N", x="N")
+""",
+        _arrays(e, L="N,N", b="N", x="N"),
+    )
 
 
 def factorization(rng: random.Random) -> Made:
@@ -123,80 +141,102 @@ def factorization(rng: random.Random) -> Made:
     e = rng.choice(["f64", "f64", "f32", "i64", "i32"])
     divide = "A[i, j] = A[i, j] / (3.0 + abs(A[j, j]))" if e[0] == "f" else "A[i, j] = A[i, j] // 5"
     upper = rng.random() < 0.6
-    tail = """
+    tail = (
+        """
         for j in range(i, A.shape[0]):
             for k in range(i):
-                A[i, j] -= A[i, k] * A[k, j]""" if upper else """
+                A[i, j] -= A[i, k] * A[k, j]"""
+        if upper
+        else """
         for k in range(i):
             A[i, i] -= A[i, k] * A[i, k]"""
-    return f"""
+    )
+    return (
+        f"""
 def kernel(A):
     for i in range(A.shape[0]):
         for j in range(i):
             for k in range(j):
-                A[i, j] -= A[i, k] * A[{'k, j' if upper else 'j, k'}]
+                A[i, j] -= A[i, k] * A[{"k, j" if upper else "j, k"}]
             {divide}
 {tail}
-""", _arrays(e, A="N,N")
+""",
+        _arrays(e, A="N,N"),
+    )
 
 
 def elimination(rng: random.Random) -> Made:
     """Columns divided and the rest updated, step by step, in place or on right-hand sides, forwards or backwards."""
     e = rng.choice(["f64", "f64", "f32", "i64", "i32"])
     half = "/ (3.0 + abs(A[k, k]))" if e[0] == "f" else "// 5"
-    steps, below = rng.choice([("range(A.shape[0])", "range(k + 1, A.shape[0])")] * 2 + [("range(A.shape[0] - 1, -1, -1)", "range(k)")])
+    steps, below = rng.choice(
+        [("range(A.shape[0])", "range(k + 1, A.shape[0])")] * 2 + [("range(A.shape[0] - 1, -1, -1)", "range(k)")]
+    )
     target, columns = rng.choice([("A", below), ("A", below), ("A", "range(k, i + 1)"), ("B", "range(B.shape[1])")])
     divided = ("B[k, j]", "range(B.shape[1])", "j") if target == "B" else (rng.choice(["A[i, k]", "A[k, i]"]), below, "i")
     pivot = "B[k, j]" if target == "B" else rng.choice(["A[k, j]", "A[j, k]"])
     row = rng.choice(["A[i, k]", "A[i, k]", "A[k, i]"])
-    return "\n".join([
-        "def kernel(A, B):",
-        f"    for k in {steps}:",
-        f"        for {divided[2]} in {divided[1]}:",
-        f"            {divided[0]} = {divided[0]} {half}",
-        f"        for i in {below}:",
-        f"            for j in {columns}:",
-        f"                {target}[i, j] {rng.choice(['-=', '-=', '+='])} {row} * {pivot}",
-    ]), _arrays(e, A="N,N", B="N,M")
+    return "\n".join(
+        [
+            "def kernel(A, B):",
+            f"    for k in {steps}:",
+            f"        for {divided[2]} in {divided[1]}:",
+            f"            {divided[0]} = {divided[0]} {half}",
+            f"        for i in {below}:",
+            f"            for j in {columns}:",
+            f"                {target}[i, j] {rng.choice(['-=', '-=', '+='])} {row} * {pivot}",
+        ]
+    ), _arrays(e, A="N,N", B="N,M")
 
 
 def jacobi_1d(rng: random.Random) -> Made:
     e = _element(rng)
     w = rng.randint(1, 2)
+
     def stencil(x):
         return f"({x}[i - {w}] + {x}[i] + {x}[i + {w}])" + (" / 3.0" if e[0] == "f" else " // 3")
-    return f"""
+
+    return (
+        f"""
 def kernel(tsteps, A, B):
     N = A.shape[0]
     for t in range(tsteps):
         for i in range({w}, N - {w}):
-            B[i] = {stencil('A')}
+            B[i] = {stencil("A")}
         for i in range({w}, N - {w}):
-            A[i] = {rng.choice([stencil('B'), 'B[i]'])}
-""", (Argument("tsteps", "int"), *_arrays(e, A="N", B="N"))
+            A[i] = {rng.choice([stencil("B"), "B[i]"])}
+""",
+        (Argument("tsteps", "int"), *_arrays(e, A="N", B="N")),
+    )
 
 
 def jacobi_2d(rng: random.Random) -> Made:
     e = _element(rng)
     scale = "0.2 * " if e[0] == "f" else ""
+
     def star(x):
         return f"{scale}({x}[i, j] + {x}[i, j - 1] + {x}[i, 1 + j] + {x}[1 + i, j] + {x}[i - 1, j])"
-    return f"""
+
+    return (
+        f"""
 def kernel(A, B):
     for t in range({rng.randint(1, 4)}):
         for i in range(1, A.shape[0] - 1):
             for j in range(1, A.shape[1] - 1):
-                B[i, j] = {star('A')}
+                B[i, j] = {star("A")}
         for i in range(1, A.shape[0] - 1):
             for j in range(1, A.shape[1] - 1):
-                A[i, j] = {rng.choice([star('B'), 'B[i, j]'])}
-""", _arrays(e, A="N,M", B="N,M")
+                A[i, j] = {rng.choice([star("B"), "B[i, j]"])}
+""",
+        _arrays(e, A="N,M", B="N,M"),
+    )
 
 
 def heat_3d(rng: random.Random) -> Made:
     e = _element(rng)
     second = rng.choice(["B", "A"])  # in place: a three-dimensional seidel
-    return f"""
+    return (
+        f"""
 def kernel(A, B):
     for t in range({rng.randint(1, 2)}):
         for i in range(1, A.shape[0] - 1):
@@ -204,7 +244,9 @@ def kernel(A, B):
                 for k in range(1, A.shape[2] - 1):
                     {second}[i, j, k] = (A[i + 1, j, k] + A[i - 1, j, k] - 2 * A[i, j, k]
                                          + A[i, j + 1, k] - A[i, j, k - 1])
-""", _arrays(e, A="N,M,K", B="N,M,K")
+""",
+        _arrays(e, A="N,M,K", B="N,M,K"),
+    )
 
 
 def seidel(rng: random.Random) -> Made:
@@ -212,33 +254,40 @@ def seidel(rng: random.Random) -> Made:
     end = " / 9.0" if e[0] == "f" else " // 9"
     down = rng.random() < 0.2
     rows = "range(A.shape[0] - 2, 0, -1)" if down else "range(1, A.shape[0] - 1)"
-    return f"""
+    return (
+        f"""
 def kernel(A, T):
     for t in range(T):
         for i in {rows}:
             for j in range(1, A.shape[1] - 1):
                 A[i, j] = (A[i - 1, j - 1] + A[i - 1, j] + A[i - 1, j + 1] + A[i, j - 1] + A[i, j] + A[i, j + 1]
                            + A[i + 1, j - 1] + A[i + 1, j] + A[i + 1, j + 1]){end}
-""", (*_arrays(e, A="N,M"), Argument("T", "int"))
+""",
+        (*_arrays(e, A="N,M"), Argument("T", "int")),
+    )
 
 
 def periodic_stencil(rng: random.Random) -> Made:
     e = _element(rng)
     right = rng.choice(["A[i + 1 - A.shape[0]]", "A[i + 1 if i + 1 < A.shape[0] else 0]"])
-    return f"""
+    return (
+        f"""
 def kernel(A, B, steps):
     for t in range(steps):
         for i in range(A.shape[0]):
             B[i] = A[i - 1] + {right}
         for i in range(A.shape[0]):
             A[i] = B[i]
-""", (*_arrays(e, A="N", B="N"), Argument("steps", "int"))
+""",
+        (*_arrays(e, A="N", B="N"), Argument("steps", "int")),
+    )
 
 
 def fdtd(rng: random.Random) -> Made:
     e = rng.choice(["f64", "f32", "i64"])
     c = "0.5 * " if e[0] == "f" else ""
-    return f"""
+    return (
+        f"""
 def kernel(ex, ey, hz, f):
     n, m = hz.shape[0], hz.shape[1]
     for t in range(f.shape[0]):
@@ -253,7 +302,9 @@ def kernel(ex, ey, hz, f):
         for i in range(n - 1):
             for j in range(m - 1):
                 hz[i, j] -= {c}(ex[i, j + 1] - ex[i, j] + ey[i + 1, j] - ey[i, j])
-""", (*_arrays(e, ex="N,M", ey="N,M", hz="N,M"), Argument("f", e, (str(rng.randint(1, 3)),)))
+""",
+        (*_arrays(e, ex="N,M", ey="N,M", hz="N,M"), Argument("f", e, (str(rng.randint(1, 3)),))),
+    )
 
 
 def scan(rng: random.Random) -> Made:
@@ -263,19 +314,25 @@ def scan(rng: random.Random) -> Made:
     order = rng.choice(["range(A.shape[0])", "range(A.shape[0] - 1, -1, -1)"])
     zero = "0.0" if e[0] == "f" else "0"
     if rng.random() < 0.5:
-        return f"""
+        return (
+            f"""
 def kernel(A, P):
     s = {zero}
     for i in {order}:
         {op}
         P[i] = s
     return s
-""", _arrays(e, A="N", P="N")
-    return f"""
+""",
+            _arrays(e, A="N", P="N"),
+        )
+    return (
+        f"""
 def kernel(A, P):
     for i in range(1, A.shape[0]):
-        P[i] = P[i - 1] {rng.choice(['+', '-', '*'])} A[i]
-""", _arrays(e, A="N", P="N")
+        P[i] = P[i - 1] {rng.choice(["+", "-", "*"])} A[i]
+""",
+        _arrays(e, A="N", P="N"),
+    )
 
 
 def row_reduction(rng: random.Random) -> Made:
@@ -283,8 +340,17 @@ def row_reduction(rng: random.Random) -> Made:
     e = _element(rng)
     first, second = rng.sample(["i", "j"], 2)
     ranges = {"i": "range(A.shape[0])", "j": "range(A.shape[1])"}
-    op = rng.choice(["R[i] += A[i, j]", "R[i] = min(R[i], A[i, j])", "R[j] = max(A[i, j], R[j])", "R[j] -= A[i, j]",
-                     "R[i] = R[i] + A[i, j] * A[i, j]", "R[i] = np.minimum(R[i], A[i, j])", "R[0] += A[i, j]"])
+    op = rng.choice(
+        [
+            "R[i] += A[i, j]",
+            "R[i] = min(R[i], A[i, j])",
+            "R[j] = max(A[i, j], R[j])",
+            "R[j] -= A[i, j]",
+            "R[i] = R[i] + A[i, j] * A[i, j]",
+            "R[i] = np.minimum(R[i], A[i, j])",
+            "R[0] += A[i, j]",
+        ]
+    )
     shape = "M" if "R[j]" in op else "N"
     lines = ["def kernel(A, R):", *_nest([(first, ranges[first]), (second, ranges[second])], [op])]
     return "\n".join(lines), _arrays(e, A="N,M", R=shape)
@@ -292,7 +358,8 @@ def row_reduction(rng: random.Random) -> Made:
 
 def covariance(rng: random.Random) -> Made:
     e = rng.choice(["f64", "f32"])
-    return """
+    return (
+        """
 def kernel(data, cov, mean):
     n = data.shape[0]
     for j in range(data.shape[1]):
@@ -309,48 +376,62 @@ def kernel(data, cov, mean):
             for k in range(n):
                 cov[i, j] += data[k, i] * data[k, j]
             cov[j, i] = cov[i, j]
-""", _arrays(e, data="N,M", cov="M,M", mean="M")
+""",
+        _arrays(e, data="N,M", cov="M,M", mean="M"),
+    )
 
 
 def convolution(rng: random.Random) -> Made:
     e = _element(rng)
     if rng.random() < 0.5:
         flip = rng.choice(["i + k", "i + W.shape[0] - 1 - k"])
-        return f"""
+        return (
+            f"""
 def kernel(X, W, Y):
     for i in range(Y.shape[0]):
-        {rng.choice(['Y[i] = 0', 'Y[i] += 1'])}
+        {rng.choice(["Y[i] = 0", "Y[i] += 1"])}
         for k in range(W.shape[0]):
             Y[i] += X[{flip}] * W[k]
-""", _arrays(e, X="N + K", W="K", Y="N")
+""",
+            _arrays(e, X="N + K", W="K", Y="N"),
+        )
     stride = rng.choice([1, 2])
-    return f"""
+    return (
+        f"""
 def kernel(X, W, Y):
     for i in range(Y.shape[0]):
         for j in range(Y.shape[1]):
             for p in range(W.shape[0]):
                 for q in range(W.shape[1]):
                     Y[i, j] += X[{stride} * i + p, j + q] * W[p, q]
-""", _arrays(e, X=f"{stride} * N + 3,M + 2", W="3,2", Y="N,M")
+""",
+        _arrays(e, X=f"{stride} * N + 3,M + 2", W="3,2", Y="N,M"),
+    )
 
 
 def matvec_pair(rng: random.Random) -> Made:
     e = _element(rng)
-    return f"""
+    return (
+        f"""
 def kernel(A, x, y, p, q):
     for i in range(A.shape[0]):
-        {rng.choice(['q[i] = 0', 'q[i] += x[i]'])}
+        {rng.choice(["q[i] = 0", "q[i] += x[i]"])}
         for j in range(A.shape[1]):
-            {rng.choice(['q[i] += A[i, j] * p[j]', 'q[i] = q[i] + A[i, j] * p[j]'])}
+            {rng.choice(["q[i] += A[i, j] * p[j]", "q[i] = q[i] + A[i, j] * p[j]"])}
             y[j] += x[i] * A[i, j]
-""", _arrays(e, A="N,M", x="N", y="M", p="M", q="N")
+""",
+        _arrays(e, A="N,M", x="N", y="M", p="M", q="N"),
+    )
 
 
 def doitgen(rng: random.Random) -> Made:
     e = _element(rng)
-    local = "    s = np.zeros(A.shape[2], dtype=np.%s)\n" % {"f64": "float64", "f32": "float32", "i64": "int64",
-                                                             "i32": "int32", "u8": "uint8"}[e]
-    return f"""
+    local = (
+        "    s = np.zeros(A.shape[2], dtype=np.%s)\n"
+        % {"f64": "float64", "f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8"}[e]
+    )
+    return (
+        f"""
 def kernel(A, C):
 {local}
     for r in range(A.shape[0]):
@@ -361,39 +442,49 @@ def kernel(A, C):
                     s[p] += A[r, q, t] * C[t, p]
             for p in range(A.shape[2]):
                 A[r, q, p] = s[p]
-""", _arrays(e, A="N,M,K", C="K,K")
+""",
+        _arrays(e, A="N,M,K", C="K,K"),
+    )
 
 
 def shortest_paths(rng: random.Random) -> Made:
     e = _element(rng)
-    relax = rng.choice(["D[i, j] = min(D[i, j], D[i, k] + D[k, j])",
-                        "D[i, j] = D[i, j] if D[i, j] < D[i, k] + D[k, j] else D[i, k] + D[k, j]"])
-    return f"""
+    relax = rng.choice(
+        ["D[i, j] = min(D[i, j], D[i, k] + D[k, j])", "D[i, j] = D[i, j] if D[i, j] < D[i, k] + D[k, j] else D[i, k] + D[k, j]"]
+    )
+    return (
+        f"""
 def kernel(D):
     for k in range(D.shape[0]):
         for i in range(D.shape[0]):
             for j in range(D.shape[0]):
                 {relax}
-""", _arrays(e, D="N,N")
+""",
+        _arrays(e, D="N,N"),
+    )
 
 
 def alignment(rng: random.Random) -> Made:
     """Dynamic programming over two sequences: a wavefront with a data-dependent value."""
     e = rng.choice(["i32", "i64", "f64", "i16"])
     score = rng.choice(["1 if a[i - 1] == b[j - 1] else 0", "2 if a[i - 1] < b[j - 1] else -1"])
-    return f"""
+    return (
+        f"""
 def kernel(a, b, H):
     for i in range(1, a.shape[0] + 1):
         for j in range(1, b.shape[0] + 1):
             H[i, j] = max(H[i - 1, j - 1] + ({score}), max(H[i - 1, j], H[i, j - 1]))
     return H
-""", (*_arrays(rng.choice(["i8", "i32"]), a="N", b="M"), *_arrays(e, H="N + 1,M + 1"))
+""",
+        (*_arrays(rng.choice(["i8", "i32"]), a="N", b="M"), *_arrays(e, H="N + 1,M + 1")),
+    )
 
 
 def folding(rng: random.Random) -> Made:
     """nussinov-like: a triangular table filled from the last row upwards."""
     e = rng.choice(["i32", "i64", "f64"])
-    return f"""
+    return (
+        f"""
 def kernel(s, T):
     n = s.shape[0]
     for i in range(n - 1, -1, -1):
@@ -402,18 +493,21 @@ def kernel(s, T):
                 T[i, j] = max(T[i, j], T[i, j - 1])
             if i + 1 < n:
                 T[i, j] = max(T[i, j], T[i + 1, j])
-            if {rng.choice(['i < j - 1', 'i + 1 < j'])}:
+            if {rng.choice(["i < j - 1", "i + 1 < j"])}:
                 T[i, j] = max(T[i, j], T[i + 1, j - 1] + (1 if s[i] + s[j] == 3 else 0))
             for k in range(i + 1, j):
                 T[i, j] = max(T[i, j], T[i, k] + T[k + 1, j])
-""", (*_arrays("i32", s="N"), *_arrays(e, T="N,N"))
+""",
+        (*_arrays("i32", s="N"), *_arrays(e, T="N,N")),
+    )
 
 
 def recursive_filter(rng: random.Random) -> Made:
     """deriche-like: scalars carried along each row, forwards and backwards, then combined."""
     e = rng.choice(["f64", "f32", "i64"])
     zero, a = ("0.0", "0.3") if e[0] == "f" else ("0", "2")
-    return f"""
+    return (
+        f"""
 def kernel(X, Y1, Y2, Z):
     for i in range(X.shape[0]):
         y1 = {zero}
@@ -430,26 +524,32 @@ def kernel(X, Y1, Y2, Z):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             Z[i, j] = Y1[i, j] + Y2[i, j]
-""", _arrays(e, X="N,M", Y1="N,M", Y2="N,M", Z="N,M")
+""",
+        _arrays(e, X="N,M", Y1="N,M", Y2="N,M", Z="N,M"),
+    )
 
 
 def transposition(rng: random.Random) -> Made:
     """Copies with permuted, reversed and strided subscripts: locality without arithmetic."""
     e = _element(rng)
     source = rng.choice(["A[j, i]", "A[A.shape[0] - 1 - j, i]", "A[j, -1 - i]", "A[j, i] + A[j, 0]"])
-    return f"""
+    return (
+        f"""
 def kernel(A, B):
     for i in range(B.shape[0]):
         for j in range(B.shape[1]):
-            B[i, j] {rng.choice(['=', '+='])} {source}
-""", _arrays(e, A="M,N", B="N,M")
+            B[i, j] {rng.choice(["=", "+="])} {source}
+""",
+        _arrays(e, A="M,N", B="N,M"),
+    )
 
 
 def triad(rng: random.Random) -> Made:
     """Several one-dimensional passes that may be fused, shifted against each other."""
     e = _element(rng)
     d = rng.randint(0, 2)
-    return f"""
+    return (
+        f"""
 def kernel(A, B, C, D):
     n = A.shape[0]
     for i in range(n - {d}):
@@ -457,37 +557,46 @@ def kernel(A, B, C, D):
     for i in range(n - {d}):
         D[i] = B[i] * C[i + {d}]
     for i in range({d}, n):
-        A[i] = D[i - {d}] {rng.choice(['+', '-'])} B[i]
-""", _arrays(e, A="N", B="N", C="N", D="N")
+        A[i] = D[i - {d}] {rng.choice(["+", "-"])} B[i]
+""",
+        _arrays(e, A="N", B="N", C="N", D="N"),
+    )
 
 
 def doubling(rng: random.Random) -> Made:
     """A butterfly level: strides, halves and remainders in the subscripts."""
     e = _element(rng)
-    return f"""
+    return (
+        f"""
 def kernel(A, B):
     for i in range(A.shape[0] // 2):
         B[2 * i] = A[i] + A[i + A.shape[0] // 2]
-        B[2 * i + 1] = A[i] - A[{rng.choice(['i // 2', 'i % 4', '2 * i + 1', '-1 - i'])}]
+        B[2 * i + 1] = A[i] - A[{rng.choice(["i // 2", "i % 4", "2 * i + 1", "-1 - i"])}]
     return B
-""", _arrays(e, A="2 * N + 4", B="2 * N + 4")
+""",
+        _arrays(e, A="2 * N + 4", B="2 * N + 4"),
+    )
 
 
 def masked(rng: random.Random) -> Made:
     """Counts and sums of the elements that satisfy a condition on data."""
     e = _element(rng)
     other = rng.choice(["else:\n                R[j] -= 1", ""])
-    return f"""
+    return (
+        f"""
 def kernel(A, M, R):
     count = 0
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
-            if M[i, j]{rng.choice([' and A[i, j] > 1', ''])}:
+            if M[i, j]{rng.choice([" and A[i, j] > 1", ""])}:
                 R[j] += A[i, j]
                 count += 1
             {other}
     return count
-""".rstrip() + "\n", (*_arrays(e, A="N,M"), *_arrays("bool", M="N,M"), *_arrays(e, R="M"))
+""".rstrip()
+        + "\n",
+        (*_arrays(e, A="N,M"), *_arrays("bool", M="N,M"), *_arrays(e, R="M")),
+    )
 
 
 def batched(rng: random.Random) -> Made:

@@ -65,11 +65,29 @@ class Worker:
         self.process = None
         engine = text.rpartition("engine: ")[2].partition("\n")[0] if "engine: " in text else "process"
         if expired:
-            return {"kind": "failed", "engine": engine, "reason": "timeout", "run": -1,
-                    "detail": f"no answer within {self.timeout_s:.0f} s", "unbounded": 0, "raised": 0, "fired": [], "hidden": False}
+            return {
+                "kind": "failed",
+                "engine": engine,
+                "reason": "timeout",
+                "run": -1,
+                "detail": f"no answer within {self.timeout_s:.0f} s",
+                "unbounded": 0,
+                "raised": 0,
+                "fired": [],
+                "hidden": False,
+            }
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return {"kind": "failed", "engine": engine, "reason": f"crash {name}", "run": -1, "detail": text,
-                "unbounded": 0, "raised": 0, "fired": [], "hidden": False}
+        return {
+            "kind": "failed",
+            "engine": engine,
+            "reason": f"crash {name}",
+            "run": -1,
+            "detail": text,
+            "unbounded": 0,
+            "raised": 0,
+            "fired": [],
+            "hidden": False,
+        }
 
     def close(self) -> None:
         if self.process is None:

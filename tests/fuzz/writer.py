@@ -256,9 +256,9 @@ class Writer(Expressions):
             forms += [f"{target} {rng.choice('&|^')}= {value}"]
             self._line(level, rng.choice(forms))
             return
-        form = rng.choices(
-            ["=", "+=", "-=", "*=", "long+", "min", "max", "chain", "int", "/="], [40, 22, 5, 4, 7, 4, 4, 3, 3, 2]
-        )[0]
+        form = rng.choices(["=", "+=", "-=", "*=", "long+", "min", "max", "chain", "int", "/="], [40, 22, 5, 4, 7, 4, 4, 3, 3, 2])[
+            0
+        ]
         if form == "long+":
             line = f"{target} = {target} + {value}" if rng.random() < 0.7 else f"{target} = {value} + {target}"
         elif form in ("min", "max"):

@@ -53,6 +53,7 @@ def test_what_is_stored_first_is_not_loaded():
 
 def test_what_is_stored_in_later_iterations_alone_is_loaded():
     """The sum of k = 0 comes before the first store of 2."""
+
     def late(A, x):
         for i in range(x.shape[0]):
             for k in range(A.shape[1]):

@@ -99,9 +99,7 @@ def test_a_form_does_not_live_on_the_result_of_the_one_before(monkeypatch):
         return 2.0 * abs(result[0] - 1.0)
 
     forms = {"writes": Form(lambda: result.fill(1), error, clear), "idles": Form(int, error, clear)}
-    assert served(monkeypatch, lambda threads: forms) == [
-        Failed("wrong", "idles 2 times the bound away from the reference")
-    ]
+    assert served(monkeypatch, lambda threads: forms) == [Failed("wrong", "idles 2 times the bound away from the reference")]
 
 
 def test_calls_that_change_their_arguments_are_prepared_each_time():

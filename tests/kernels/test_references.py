@@ -52,9 +52,7 @@ def test_the_loops_keep_the_type_they_are_given(name):
     before = arguments(benchmark, size, dtype=other)
     after = run_as_python(benchmark, before)
     expected = benchmark.reference(*before.values())
-    assert {after[o].dtype for o in benchmark.outputs} == {expected[o].dtype for o in benchmark.outputs} == {
-        np.dtype(other)
-    }
+    assert {after[o].dtype for o in benchmark.outputs} == {expected[o].dtype for o in benchmark.outputs} == {np.dtype(other)}
     accuracy = compare(benchmark, size, before, after, expected)
     assert accuracy.ok, accuracy
 

@@ -64,9 +64,7 @@ def test_polybench_s_spelling_finds_the_kernel(spelling, name):
 def test_an_unknown_kernel_is_refused_with_the_nearest_names():
     with pytest.raises(ConfigError) as info:
         kernels.load("jacoby_2d")
-    assert str(info.value) == (
-        "error: there is no kernel named 'jacoby_2d'\n  note: did you mean jacobi_2d or jacobi_1d?"
-    )
+    assert str(info.value) == ("error: there is no kernel named 'jacoby_2d'\n  note: did you mean jacobi_2d or jacobi_1d?")
     with pytest.raises(ConfigError, match="note: the kernels are correlation, covariance, gemm, "):
         kernels.load("fft")
 

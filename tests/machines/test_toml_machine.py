@@ -140,7 +140,13 @@ def test_tpu_v1_as_its_paper_has_it():
     assert found.peak("i8").value == pytest.approx(92e12, rel=3e-3)  # 92 TOPS in its abstract
     assert found.tile_bytes == 64 * 1024 and round(found.tile_load_cycles) == 1349
     assert found.accumulator_bytes == 4096 * 256 * 4 and found.weight_tiles == 4
-    assert [found.pace(each) for each in (("i8", "i8"), ("i16", "i8"), ("i8", "i16"), ("i16", "i16"), ("f64", "f64"))] == [1, 2, 2, 4, 1]
+    assert [found.pace(each) for each in (("i8", "i8"), ("i16", "i8"), ("i8", "i16"), ("i16", "i16"), ("f64", "f64"))] == [
+        1,
+        2,
+        2,
+        4,
+        1,
+    ]
     assert {name: figure.value for name, figure in found.energies.known()} == {
         "multiply": pytest.approx(0.2e-12), "add": pytest.approx(0.1e-12), "buffer": pytest.approx(100e-12 / 8),
         "accumulators": pytest.approx(100e-12 / 8), "memory": pytest.approx(1.3e-9 / 8),

@@ -39,7 +39,9 @@ def main() -> int:
             program = mixed(seed)
             kinds.update(program.kinds)
             totals.update({"ran compiled parts": outcome.parts > 0, "raised": outcome.raised})
-            tally.add(outcome.fired, is_wrong=bool(outcome.difference), is_hidden=outcome.is_inexact, has_parts=outcome.has_boundary)
+            tally.add(
+                outcome.fired, is_wrong=bool(outcome.difference), is_hidden=outcome.is_inexact, has_parts=outcome.has_boundary
+            )
             if outcome.difference:
                 failed += 1
                 print(f"seed {seed}: {outcome.difference}", program.source, sep="\n", flush=True)

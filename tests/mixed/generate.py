@@ -136,7 +136,15 @@ class _Writer:
             (2, self.product), (2, self.sweeps), (2, self.centred_rows), (1, self.large_product), (1, self.chained_nests), (1, self.mirrored),
         ]  # fmt: skip
         if not deep:
-            choices += [(3, self.while_), (2, self.for_break), (2, self.try_), (2, self.if_data), (1, self.for_zip), (1, self.with_), (2, self.time_loop)]
+            choices += [
+                (3, self.while_),
+                (2, self.for_break),
+                (2, self.try_),
+                (2, self.if_data),
+                (1, self.for_zip),
+                (1, self.with_),
+                (2, self.time_loop),
+            ]
         weights = [w for w, _ in choices]
         chosen = self.rng.choices([c for _, c in choices], weights)[0]
         self.kinds.append(chosen.__name__.strip("_"))
@@ -291,7 +299,11 @@ class _Writer:
 
     def list_(self) -> None:
         name = self.rng.choice(self.lists[:1])
-        self.emit(self.rng.choice([f"{name}.append({self.number()})", f"{name} = {name} + [1.5]", f"{name}[0] = {self.number()}", f"{name} += [2]"]))
+        self.emit(
+            self.rng.choice(
+                [f"{name}.append({self.number()})", f"{name} = {name} + [1.5]", f"{name}[0] = {self.number()}", f"{name} += [2]"]
+            )
+        )
 
     def dict_(self) -> None:
         name = self.fresh("d")

@@ -33,9 +33,7 @@ def model_for(function, args: Sequence[object]) -> Scop:
 def sizes_of(scop: Scop, args: Sequence[object]) -> dict[str, int]:
     """The values of a Scop's parameters for a call."""
     given = dict(zip(scop.params, args))
-    return {
-        p.name: int(given[p.argument]) if p.array is None else given[p.array].shape[p.dim] for p in scop.parameters
-    }
+    return {p.name: int(given[p.argument]) if p.array is None else given[p.array].shape[p.dim] for p in scop.parameters}
 
 
 def line_names(scop: Scop) -> dict[str, int]:
@@ -60,9 +58,7 @@ def events(function, args: Sequence[object]) -> list[tuple[tuple[int, tuple[int,
     kernel = parse(function)
     with np.errstate(all="ignore"):
         return [
-            ((_at(kernel.body, e.path).loc.line, e.point), e.reads, e.write)
-            for e in trace(kernel, args)
-            if e.write is not None
+            ((_at(kernel.body, e.path).loc.line, e.point), e.reads, e.write) for e in trace(kernel, args) if e.write is not None
         ]
 
 

@@ -35,12 +35,19 @@ def main() -> int:
             for outcome in pool.map(partial(checked, budget_s=options.budget), seeds[batch : batch + BATCH]):
                 found.append(outcome)
                 if outcome.difference or outcome.seconds > options.budget:
-                    print(f"seed {outcome.seed}, {outcome.kind}: {outcome.seconds:.1f} s, {outcome.form} {outcome.difference}", flush=True)
+                    print(
+                        f"seed {outcome.seed}, {outcome.kind}: {outcome.seconds:.1f} s, {outcome.form} {outcome.difference}",
+                        flush=True,
+                    )
     wrong = [each for each in found if each.difference]
     late = [each for each in found if each.seconds > 2 * options.budget]
     over = sum(each.seconds > options.budget for each in found)
-    print(f"{len(found)} nests in {time.monotonic() - start:.0f} s: {len(wrong)} wrong, {len(late)} over twice the budget, {over} over it")
-    print(f"longest {max(each.seconds for each in found):.1f} s, on average {sum(each.seconds for each in found) / len(found):.2f} s")
+    print(
+        f"{len(found)} nests in {time.monotonic() - start:.0f} s: {len(wrong)} wrong, {len(late)} over twice the budget, {over} over it"
+    )
+    print(
+        f"longest {max(each.seconds for each in found):.1f} s, on average {sum(each.seconds for each in found) / len(found):.2f} s"
+    )
     for kind, count in sorted(Counter((each.kind, each.form) for each in found).items()):
         print(f"{count:5} {': '.join(kind)}")
     return 1 if wrong or late else 0

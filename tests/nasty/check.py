@@ -36,7 +36,9 @@ def check(program: Nest, budget_s: int) -> Outcome:
         start = time.perf_counter()
         kernel(*got)
         seconds = time.perf_counter() - start
-    different = [f"A{number}" for number, (a, b) in enumerate(zip(wanted[:-1], got[:-1])) if not np.array_equal(a, b, equal_nan=True)]
+    different = [
+        f"A{number}" for number, (a, b) in enumerate(zip(wanted[:-1], got[:-1])) if not np.array_equal(a, b, equal_nan=True)
+    ]
     return Outcome(program.seed, program.kind, seconds, _form(kernel), f"{', '.join(different)} differ" if different else "")
 
 

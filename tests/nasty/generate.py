@@ -1,10 +1,10 @@
 """One nasty nest for each seed, and its arguments.
 
-    tiled        6 to 9 loops over tiles of several sizes, with min, max and floor divisions in their bounds
-    statements   40 statements over a few arrays, in nests of 1 to 3 loops
-    deep         6 loops, triangular and shifted, around several statements
-    unions       loops under disjunctions of affine conditions
-    strides      loops with steps and subscripts with factors, on flattened arrays too
+tiled        6 to 9 loops over tiles of several sizes, with min, max and floor divisions in their bounds
+statements   40 statements over a few arrays, in nests of 1 to 3 loops
+deep         6 loops, triangular and shifted, around several statements
+unions       loops under disjunctions of affine conditions
+strides      loops with steps and subscripts with factors, on flattened arrays too
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ class Nest:
 
     def arguments(self) -> list[object]:
         rng = np.random.default_rng(self.seed)
-        return [*(rng.integers(-4, 5, (2 * SIZE,) * dims if dims > 1 else (4 * SIZE * SIZE,)).astype(float) for dims in self.dims), SIZE]
+        return [
+            *(rng.integers(-4, 5, (2 * SIZE,) * dims if dims > 1 else (4 * SIZE * SIZE,)).astype(float) for dims in self.dims),
+            SIZE,
+        ]
 
 
 def nest(seed: int) -> Nest:

@@ -101,10 +101,13 @@ def test_random_geometries(data):
         return data.draw(st.integers(low, high))
 
     groups = number(1, 3)
-    case = (number(1, 3), groups * number(1, 4), number(4, 14), number(4, 14)), (
-        groups * number(1, 5),
-        number(1, 3),
-        number(1, 3),
+    case = (
+        (number(1, 3), groups * number(1, 4), number(4, 14), number(4, 14)),
+        (
+            groups * number(1, 5),
+            number(1, 3),
+            number(1, 3),
+        ),
     )
     kwargs = dict(
         stride=(number(1, 3), number(1, 3)),
@@ -117,9 +120,7 @@ def test_random_geometries(data):
         return
     fitting = [a for a in ALGORITHMS if applies(case, a, kwargs)]
     algorithm, layout = data.draw(st.sampled_from(fitting)), data.draw(st.sampled_from(["NCHW", "NHWC"]))
-    check(
-        case, "f4", layout, algorithm, rng=np.random.default_rng(number(0, 99)), bias=data.draw(st.booleans()), **kwargs
-    )
+    check(case, "f4", layout, algorithm, rng=np.random.default_rng(number(0, 99)), bias=data.draw(st.booleans()), **kwargs)
 
 
 @pytest.mark.parametrize("algorithm", ["winograd2", "winograd4"])
@@ -157,9 +158,7 @@ def test_arrays_of_any_strides_give_the_same(layout, algorithm):
     else:
         x = x[:, :6:2]
     expected = conv2d(x.copy(), w.copy(), padding=1, layout=layout, algorithm=algorithm)
-    np.testing.assert_allclose(
-        conv2d(x, w, padding=1, layout=layout, algorithm=algorithm), expected, rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(conv2d(x, w, padding=1, layout=layout, algorithm=algorithm), expected, rtol=1e-4, atol=1e-5)
     bias = np.arange(16, dtype="f4")[::2]
     np.testing.assert_allclose(
         conv2d(x, w, bias, padding=1, layout=layout, algorithm=algorithm),
@@ -192,9 +191,7 @@ def test_a_result_is_not_changed_by_the_next_call():
 @pytest.mark.parametrize(("size", "kernel", "stride"), [(7, 3, 1), (7, 3, 2), (8, 2, 1), (6, 4, 3), (5, 1, 2)])
 def test_same_makes_the_size_over_the_stride_with_an_odd_zero_below(size, kernel, stride):
     rng = np.random.default_rng(6)
-    x, w = rng.standard_normal((1, 2, size, size)).astype("f4"), rng.standard_normal((3, 2, kernel, kernel)).astype(
-        "f4"
-    )
+    x, w = rng.standard_normal((1, 2, size, size)).astype("f4"), rng.standard_normal((3, 2, kernel, kernel)).astype("f4")
     whole = -(-size // stride)
     missing = max((whole - 1) * stride + kernel - size, 0)
     before = missing // 2
@@ -229,23 +226,15 @@ def test_strict_arithmetic_chooses_among_sums_of_the_definition():
     assert conv2d_plan(*shapes, padding=1).algorithm.startswith("winograd")
     with polyml.config.scope(fp="strict"):
         plan = conv2d_plan(*shapes, padding=1)
-    assert (
-        plan.algorithm in ("direct", "im2col")
-        and plan.refused["winograd4"] == 'fp="strict" asks for the sums of the definition'
-    )
+    assert plan.algorithm in ("direct", "im2col") and plan.refused["winograd4"] == 'fp="strict" asks for the sums of the definition'
 
 
 def test_the_plan_shows_the_terms_of_every_algorithm_and_why_others_do_not_apply():
     plan = conv2d_plan((1, 64, 56, 56), (64, 64, 3, 3), stride=2, threads=1)
     text = str(plan)
-    assert text.startswith(
-        "1 x 64 x 56 x 56, by 64 filters 64 x 3 x 3, to 27 x 27, stride 2, 2; NCHW float32; 1 thread\n"
-    )
+    assert text.startswith("1 x 64 x 56 x 56, by 64 filters 64 x 3 x 3, to 27 x 27, stride 2, 2; NCHW float32; 1 thread\n")
     assert "winograd2: does not apply: its stride is 1, not 2, 2" in text
-    assert (
-        text.count("<- chosen") == 1
-        and f"{plan.algorithm}: {plan.seconds(plan.algorithm) * 1e6:.0f} us  <- chosen" in text
-    )
+    assert text.count("<- chosen") == 1 and f"{plan.algorithm}: {plan.seconds(plan.algorithm) * 1e6:.0f} us  <- chosen" in text
     for terms in plan.terms.values():
         assert all(f"us  {term.name}: {term.why}" in text for term in terms)
 

@@ -81,5 +81,3 @@ def test_tiles_and_conditions():
         known = {"T": 7}
         sizes = {p.name: known.get(p.name, len(arguments[0])) for p in program.scop.parameters}
         check(program, sizes)
-
-

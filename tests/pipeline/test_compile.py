@@ -309,7 +309,9 @@ def test_the_llvm_text_is_the_same_in_every_process():
     texts = set()
     for seed in ("1", "2", "3"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        texts.add(subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout)
+        texts.add(
+            subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
+        )
     assert len(texts) == 1 and "define" in texts.pop()
 
 

@@ -53,7 +53,9 @@ def test_a_stencil_of_343_points_is_compiled_deep_inside_a_program(written):
     kernel = polyml.kernel(function)
 
     def called(depth):
-        return called(depth - 1) if depth else agree(function, kernel, np.random.default_rng(1).random((9, 9, 9)), np.zeros((3, 3, 3)))
+        return (
+            called(depth - 1) if depth else agree(function, kernel, np.random.default_rng(1).random((9, 9, 9)), np.zeros((3, 3, 3)))
+        )
 
     called(600)
     assert kernel.compiled

@@ -41,7 +41,10 @@ def main(words: Sequence[str] | None = None) -> int:
     print("\n".join(lines[: options.lines]))
     if len(lines) > options.lines:
         print(f"... {len(lines) - options.lines} lines more")
-    print(f"{len({*before, *after})} programs compared with {commit[:12]}: {len(differing)} differ" + "".join(f"\n  {name}" for name in differing))
+    print(
+        f"{len({*before, *after})} programs compared with {commit[:12]}: {len(differing)} differ"
+        + "".join(f"\n  {name}" for name in differing)
+    )
     return 1 if differing else 0
 
 
@@ -87,7 +90,20 @@ def _of_commit(commit: str, options: argparse.Namespace, folder: Path) -> Path:
 
 def _capture(tree: Path, folder: Path, options: argparse.Namespace) -> None:
     """What the polyml of `tree` makes of the programs of this working tree."""
-    words = [sys.executable, "-W", "ignore", "-m", "tests.replay.capture", str(folder), "--random", options.random, "--jobs", options.jobs, "--only", options.only]
+    words = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.replay.capture",
+        str(folder),
+        "--random",
+        options.random,
+        "--jobs",
+        options.jobs,
+        "--only",
+        options.only,
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree), str(ROOT)]), "PYTHONHASHSEED": "0"}
     subprocess.run(list(map(str, words)), cwd=tree, env=environment, check=True, preexec_fn=_at_fixed_addresses)
 

@@ -34,7 +34,9 @@ def prefix(x):
 @pytest.fixture(scope="module")
 def report():
     A, B, C = np.zeros((3, 64, 64))
-    return polyml.kernel(gemm, cache=False).report(A, B, C, machine=lookup.find("zen4"), caches=CACHES, tile=(16, 16, 16), threads=1)
+    return polyml.kernel(gemm, cache=False).report(
+        A, B, C, machine=lookup.find("zen4"), caches=CACHES, tile=(16, 16, 16), threads=1
+    )
 
 
 def form(report, name):
@@ -98,7 +100,9 @@ def test_tiles_miss_as_their_programs_do(report):
     """64 of each is simulated whole."""
     best = report.tiles.best
     assert report.tiles.loops == ("i", "j", "k") and report.tiles.window == 64**3
-    again = polyml.kernel(gemm, cache=False).report(*np.zeros((3, 64, 64)), machine=lookup.find("zen4"), caches=CACHES, tile=best.sizes)
+    again = polyml.kernel(gemm, cache=False).report(
+        *np.zeros((3, 64, 64)), machine=lookup.find("zen4"), caches=CACHES, tile=best.sizes
+    )
     tiled = form(again, f"tiled {', '.join(map(str, best.sizes))}").misses
     assert best.misses == tuple(tiled.total(level).misses / 64**3 for level in (0, 1))
     assert tiled.total(0).misses < form(again, "source").misses.total(0).misses / 4
@@ -111,7 +115,9 @@ def test_polyml_s_schedule_runs_on_the_threads_asked_for():
                 B[i, j] = 2.0 * A[i, j]
 
     caches = parse("32K:8:64,1M:16:64:shared")
-    found = polyml.kernel(doubled, cache=False).report(*np.zeros((2, 500, 500)), machine=lookup.find("zen4"), caches=caches, threads=3)
+    found = polyml.kernel(doubled, cache=False).report(
+        *np.zeros((2, 500, 500)), machine=lookup.find("zen4"), caches=caches, threads=3
+    )
     source, shared = form(found, "source").misses, form(found, "polyml").misses
     assert (source.threads, shared.threads) == (1, 3)
     accesses = [sum(counts.accesses for counts in own.values()) for own in shared.simulation.threads]
@@ -122,6 +128,7 @@ def test_polyml_s_schedule_runs_on_the_threads_asked_for():
 
 def test_coherence_is_counted_where_it_is_asked_for():
     """Threads have columns each, parts of the same lines."""
+
     def striped(A):
         for j in range(A.shape[1]):
             for t in range(3):
@@ -170,7 +177,9 @@ def test_data_that_decide_leave_tiles_unsimulated():
             for j in range(A.shape[1]):
                 y[i] += A[i, columns[j]]
 
-    found = polyml.kernel(gathered, cache=False).report(np.zeros((9, 9)), np.zeros(9, int), np.zeros(9), machine=lookup.find("zen4"))
+    found = polyml.kernel(gathered, cache=False).report(
+        np.zeros((9, 9)), np.zeros(9, int), np.zeros(9), machine=lookup.find("zen4")
+    )
     assert found.tiles.best is None and "data decide" in found.tiles.problem and "data decide" in str(found)
 
 
@@ -303,7 +312,7 @@ def test_what_cannot_be_simulated_is_said():
     assert "data decide" in str(found) and found.data()["forms"][0]["problem"]
 
 
-SOURCE = '''
+SOURCE = """
 def scale(A, x):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -312,7 +321,7 @@ def scale(A, x):
 def grows(A):
     while A[0] < 1:
         A[0] += 1
-'''
+"""
 ARGUMENTS = ("--arg", "A=f64[N,M]", "--arg", "x=2.0", "-D", "N=40", "-D", "M=30", "--machine", "zen4")
 
 
@@ -333,7 +342,9 @@ def test_the_command_prints_and_gives_data(folder):
     out, _ = run("report", "own.py:scale", *ARGUMENTS, "--no-simulation")
     assert "not simulated" in out
     out, _ = run("report", "own.py:scale", *ARGUMENTS, "--threads", "2", "--coherent", "--json")
-    assert all("coherence" in level for form in json.loads(out)["forms"] for level in form["misses"]["levels"][0]["arrays"].values())
+    assert all(
+        "coherence" in level for form in json.loads(out)["forms"] for level in form["misses"]["levels"][0]["arrays"].values()
+    )
 
 
 def test_tiles_are_saved_for_runs(folder):
@@ -403,7 +414,9 @@ def test_addresses_decide_about_conflicts():
     """In a cache of one way, arrays at a multiple of its size replace each other at each access; half of it apart they do not."""
     args, cache = [np.zeros((8, 8)) for _ in range(3)], CacheLevel(1, 4096, 1, 64, 1)
     alike, apart = (
-        polyml.kernel(transposed_sum, cache=False).report(*args, caches=[cache], threads=1, addresses={"B": 4096 + off, "C": 8192 + 2 * off})
+        polyml.kernel(transposed_sum, cache=False).report(
+            *args, caches=[cache], threads=1, addresses={"B": 4096 + off, "C": 8192 + 2 * off}
+        )
         for off in (0, 1024)
     )
     counts = [[total.conflict for form in report.forms[:1] for total in [form.misses.total(0)]] for report in (alike, apart)]

@@ -21,9 +21,7 @@ class Sweep:
 
     def inputs(self, seed: int) -> dict[str, object]:
         rng = np.random.default_rng(seed)
-        return {"steps": self.steps} | {
-            name: rng.integers(-9, 9, shape) for name, shape in zip(self.arrays, self.shapes)
-        }
+        return {"steps": self.steps} | {name: rng.integers(-9, 9, shape) for name, shape in zip(self.arrays, self.shapes)}
 
 
 def sweep(seed: int) -> Sweep:

@@ -116,6 +116,7 @@ def left_to_python(given: Sequence[Argument]) -> PolymlTypeError | None:
         if derived or issubclass(kind, (list, tuple)):
             return PolymlTypeError(
                 f"argument `{argument.name}` is a {kind.__name__}, whose operators are not those of an array",
-                notes=[f"pass np.asarray({argument.name})"], code="PML-F050"
+                notes=[f"pass np.asarray({argument.name})"],
+                code="PML-F050",
             )
     return None

@@ -56,4 +56,3 @@ def _start(thread: threading.Thread) -> None:
         raise RecursionError(f"there is no thread with a large stack: {problem}") from None
     finally:
         threading.stack_size(usual)
-

@@ -74,9 +74,7 @@ def formula_from(region: isl.Set, distance: Poly, lines: int, clock: Sequence[st
     yield Term(count(domain, deadline), spare)
 
 
-def count_from(
-    region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf
-) -> int:
+def count_from(region: isl.Set, distance: Poly, lines: int, sizes: Mapping[str, int], deadline: float = inf) -> int:
     """With these sizes."""
     region, distance = _at(region, distance, sizes)
     return 0 if region.is_empty() else _count_from(region, distance, lines, deadline)

@@ -137,9 +137,7 @@ def footprints(
     """
     tree = loops.read(scop.schedule if schedule is None else schedule, scop.statements)
     where = None if sizes is None else places or placed_whole(scop, sizes)
-    return tuple(
-        _level(scop, part, _Measure(line_bytes, sizes, where, part.names, seconds)) for part in _parts(tree, scop.domain)
-    )
+    return tuple(_level(scop, part, _Measure(line_bytes, sizes, where, part.names, seconds)) for part in _parts(tree, scop.domain))
 
 
 @dataclass(frozen=True)
@@ -209,9 +207,7 @@ def _level(scop: Scop, part: _Part, measure: _Measure) -> Level:
     start = time.perf_counter()
     instances = {s.get_tuple_name(): s for s in polyhedra.pieces(part.instances) if not s.is_empty()}
     context = reduce(isl.Set.intersect, (s.params() for s in instances.values()), scop.checked)
-    found = tuple(
-        measure.footprint(scop.arrays[array], elements, context) for array, elements in touched(scop, instances).items()
-    )
+    found = tuple(measure.footprint(scop.arrays[array], elements, context) for array, elements in touched(scop, instances).items())
     return Level(part.loops, tuple(instances), found, measure.line_bytes, time.perf_counter() - start)
 
 

@@ -172,7 +172,13 @@ class _Search:
             return ReferenceReuse(used.reference, problem=str(why))
 
     def _summary(
-        self, reference: Reference, distances: Distances, total: int, values: Mapping[str, int], deadline: float, in_the_middle: bool
+        self,
+        reference: Reference,
+        distances: Distances,
+        total: int,
+        values: Mapping[str, int],
+        deadline: float,
+        in_the_middle: bool,
     ) -> ReferenceReuse:
         """total: how many uses the reference makes, of which the distances may be those of a part."""
         loops = self.loops[reference.statement]
@@ -214,9 +220,7 @@ def _formula(reuse: Reuse, distances: Distances, loops: Sequence[str]) -> Poly:
     return replaced(in_sizes(reuse.distance, distances.units), iterators)
 
 
-def _class(
-    source: Reference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction
-) -> ReuseClass:
+def _class(source: Reference, kind: str, carried: str, spreads: Sequence[tuple[Spread, Poly]], times: Fraction) -> ReuseClass:
     """times: how many uses each one stands for."""
     by_formula: dict[Poly, int] = {}
     for here, formula in spreads:

@@ -162,9 +162,7 @@ class Lru(Sets):
 
     def remove(self, fn: Function, found: Found) -> None:
         order = ", ".join(f"i32 {way}" for way in range(1, self.ways + 1))
-        moved = fn.emit(
-            f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>"
-        )
+        moved = fn.emit(f"shufflevector {self.type} {found.words}, {self.type} zeroinitializer, <{self.ways} x i32> <{order}>")
         from_it = fn.emit(f"sub i{self.ways} 0, {self._first(fn, found)}")
         lanes = fn.emit(f"bitcast i{self.ways} {from_it} to {self.mask}")
         self._store(fn, found.address, fn.emit(f"select {self.mask} {lanes}, {self.type} {moved}, {self.type} {found.words}"))

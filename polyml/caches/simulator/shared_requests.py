@@ -236,7 +236,7 @@ def _served_request(layout: Layout) -> str:
   store i8 %dirty.up, ptr %owed
 """
     lines = f"""each:
-  %p = phi ptr [ %own.begin, %serve ]{'' if first == 0 else ', [ %p.next, %again ]'}
+  %p = phi ptr [ %own.begin, %serve ]{"" if first == 0 else ", [ %p.next, %again ]"}
   %line.at = getelementptr i8, ptr %p, i64 8
   %what.at = getelementptr i8, ptr %p, i64 12
   %line32 = load i32, ptr %line.at
@@ -247,10 +247,10 @@ def _served_request(layout: Layout) -> str:
   %distance = zext i32 %distance32 to i64
   %count = getelementptr i8, ptr %counters, i64 %distance
   %bit = and i32 %what, 1
-  switch i32 %kind, label %use [{' '.join(others)}]
+  switch i32 %kind, label %use [{" ".join(others)}]
 use:
 {cohere}  %up = call fastcc i32 @touch_{first}({target}, i32 %bit)
-{kept if exclusive else ''}  br label %served"""
+{kept if exclusive else ""}  br label %served"""
     if first:
         lines += f"""
 written:
@@ -259,7 +259,7 @@ written:
     if exclusive:
         lines += f"""
 insert:
-{owed.replace('%owed', '%back')}  %back.before = load i8, ptr %back
+{owed.replace("%owed", "%back")}  %back.before = load i8, ptr %back
   store i8 0, ptr %back
   %back.dirty = zext i8 %back.before to i32
   %dirty = or i32 %bit, %back.dirty

@@ -52,7 +52,9 @@ def references(program: Program) -> tuple[Reference, ...]:
         statement = program.scop.statements[name]
         by_data = next((value for value in subvalues(statement.value) if isinstance(value, Gather)), None)
         if by_data is not None:
-            raise PolymlValueError(f"data decide which elements of {by_data.array} are used; they are not simulated", loc=by_data.loc)
+            raise PolymlValueError(
+                f"data decide which elements of {by_data.array} are used; they are not simulated", loc=by_data.loc
+            )
         for position, access in enumerate(reads_and_write(statement)):
             if in_memory(program.scop.arrays[access.array]):
                 found.append(Reference(name, position, access.array, position == len(statement.reads)))
@@ -90,9 +92,7 @@ class _Tracer(Numbered):
 
     thread = "%thread"
 
-    def __init__(
-        self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int
-    ):
+    def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], layout: Layout, threads: int):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %state, ptr %counters, i64 %thread)", threads)
         self.layout = layout
         self.innermost: _Innermost | None = None  # the loop around, which has counted what is used

@@ -37,7 +37,9 @@ def bench(names: Sequence[str], preset: str, threads: int, repeat: int, dtype: s
     output.table(_HEADINGS, [_cells(r) for r in rows], right=_RIGHT)
     if hindered := engine.overrides():
         said = " and ".join(hindered)
-        click.echo(f"NumPy may be slower here than it can be: {said} overrides which code it chooses. Unset it to compare.", err=True)
+        click.echo(
+            f"NumPy may be slower here than it can be: {said} overrides which code it chooses. Unset it to compare.", err=True
+        )
     for row in rows:
         if row.failure:
             click.echo(f"\n{row.kernel}:\n{row.failure}", err=True)

@@ -50,7 +50,9 @@ def _cache() -> Cache:
         raise ConfigError("there is no folder for the cache", notes=["POLYML_CACHE_DIR=/path/of/a/folder names one"])
     fault = opened.fault()
     if fault:
-        raise ConfigError(f"the cache is not used: {fault}", notes=["a folder of your own that only you may write to is (mode 0700)"])
+        raise ConfigError(
+            f"the cache is not used: {fault}", notes=["a folder of your own that only you may write to is (mode 0700)"]
+        )
     return opened
 
 

@@ -20,7 +20,9 @@ def reduce(path: str, as_json: bool) -> int:
     given = read(path)
     found = reduced(given, _progress("variant"))
     if found is None:
-        click.echo(f"{path}: {given.function} does not fail: the defect is mended here, or needs what is not in the bundle", err=True)
+        click.echo(
+            f"{path}: {given.function} does not fail: the defect is mended here, or needs what is not in the bundle", err=True
+        )
         return 1
     file = Path(path).parent / found.file
     try:

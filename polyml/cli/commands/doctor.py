@@ -33,7 +33,16 @@ class Finding:
 def examine() -> list[Finding]:
     """Every finding, in the order of the report."""
     options = config.resolve()
-    return [*_versions(), *_cpu(host()), *_threads(options), _openmp(), *_cache(options), _defects(options), _settings(), _self_test()]
+    return [
+        *_versions(),
+        *_cpu(host()),
+        *_threads(options),
+        _openmp(),
+        *_cache(options),
+        _defects(options),
+        _settings(),
+        _self_test(),
+    ]
 
 
 def _versions() -> list[Finding]:

@@ -86,7 +86,9 @@ def _report(spec, define, args, preset, target, machine, asked, options):
     for line in call.said:
         click.echo(line, err=True)
     with config.scope(**options):
-        return kernel(loaded.function).report(*call.values.values(), machine=described, target=target, **{**values, "addresses": dict(values["addresses"])})
+        return kernel(loaded.function).report(
+            *call.values.values(), machine=described, target=target, **{**values, "addresses": dict(values["addresses"])}
+        )
 
 
 def _address(text: str) -> tuple[str, int]:

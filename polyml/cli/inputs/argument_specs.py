@@ -231,7 +231,10 @@ def check_used(specs: Sequence[Spec], sizes: Mapping[str, int]) -> None:
         known = ", ".join(sorted(names)) or "none"
         guessed = [s for s in specs if s.guessed and isinstance(s.type, ArrayType)]
         name = unknown if unknown.isidentifier() and len(unknown) < 60 else "N"
-        remedy = [f"--arg '{s.name}={s.type.element}[{','.join([name] * len(s.extents))}]' gives it to {s.name}, whose type is a guess" for s in guessed]
+        remedy = [
+            f"--arg '{s.name}={s.type.element}[{','.join([name] * len(s.extents))}]' gives it to {s.name}, whose type is a guess"
+            for s in guessed
+        ]
         raise ConfigError(f"no argument has a size called {shown(unknown)}", notes=[f"sizes: {known}", *remedy[:3]])
 
 

@@ -89,7 +89,9 @@ def _sizes(target: Target) -> Mapping[str, Mapping[str, int]]:
     found = target.sizes
     if isinstance(found, Mapping) and found and all(isinstance(name, str) and _are_sizes(each) for name, each in found.items()):
         return found
-    raise ConfigError(f"SIZES of {target.file} has no sizes by name", notes=['expected presets, as in SIZES = {"LARGE": {"N": 1000}}'])
+    raise ConfigError(
+        f"SIZES of {target.file} has no sizes by name", notes=['expected presets, as in SIZES = {"LARGE": {"N": 1000}}']
+    )
 
 
 def _are_sizes(found: object) -> bool:

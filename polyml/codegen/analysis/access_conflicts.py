@@ -201,9 +201,7 @@ class ConflictTest:
         """Whether a, in any iteration of the loops, and b, in any of the others, may touch one element."""
         return self.deltas(a, b, shared, (), tuple(map(loop_range, loops)), tuple(map(loop_range, others))).may_be()
 
-    def stays_within(
-        self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int | None]
-    ) -> bool:
+    def stays_within(self, touch: Touch, around: Sequence[Around], low: Sequence[Lin], lengths: Sequence[int | None]) -> bool:
         """Whether the first subscripts are always among so many indices from `low` on, dimension by dimension. None: of
         that dimension nothing is asked.
         """

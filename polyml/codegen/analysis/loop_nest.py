@@ -96,9 +96,7 @@ class Nest:
                     continue
                 seen.add(key)
                 first: Touch = (a.access, a.instance)
-                apart = self.tests.deltas(
-                    first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner)
-                )
+                apart = self.tests.deltas(first, (b.access, b.instance), self.shared, chain, _ranges(a.inner), _ranges(b.inner))
                 found.setdefault((a.access.array, reduces), []).append(apart)
         return [Delta(array, reduces, tuple(dict.fromkeys(apart))) for (array, reduces), apart in found.items()]
 

@@ -410,9 +410,7 @@ class _Proof:
                 left = [each for case in left for each in self._not_run(spot, case, values, times, run)]
         return left
 
-    def _not_run(
-        self, spot: _Spot, case: System, values: Mapping[Name, Row], times: Sequence[Row], run: _Run
-    ) -> list[System]:
+    def _not_run(self, spot: _Spot, case: System, values: Mapping[Name, Row], times: Sequence[Row], run: _Run) -> list[System]:
         node, cases = spot.node, self._cases
         if isinstance(node, Instance):
             outside = []

@@ -88,7 +88,9 @@ def result(scop: Scop, arrays: Mapping[str, np.ndarray], arguments: Mapping[str,
 def _as_pairs(array: np.ndarray) -> np.ndarray:
     """The parts of complex numbers, as a view with one more dimension, the first."""
     parts = array.real
-    return np.lib.stride_tricks.as_strided(parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable)
+    return np.lib.stride_tricks.as_strided(
+        parts, (2, *array.shape), (parts.itemsize, *array.strides), writeable=array.flags.writeable
+    )
 
 
 def _returned(array: Array, memory: np.ndarray, arguments: Mapping[str, object]) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Where the native entry puts what a kernel needs: one 64-bit word each.
 
-    word 0                the number of threads
-    array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
-    number argument       one word; two of a complex number
-    array to return       as an array argument
-    number to return      one word, written by the kernel; two of a complex number
+word 0                the number of threads
+array argument        data pointer, shape[0..n-1], strides in bytes [0..n-1]
+number argument       one word; two of a complex number
+array to return       as an array argument
+number to return      one word, written by the kernel; two of a complex number
 """
 
 from __future__ import annotations

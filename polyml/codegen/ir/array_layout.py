@@ -61,11 +61,15 @@ def check_addresses(addresses: Mapping[str, int], places: Mapping[str, Placed], 
             raise ConfigError(f"there is no array {name} to begin at {address:,}", notes=[f"expected one of {', '.join(known)}"])
         if address % scop.arrays[name].element.size_bytes:
             size = scop.arrays[name].element.size_bytes
-            raise ConfigError(f"{name} cannot begin at {address:,}", notes=[f"expected a multiple of {size}, the bytes of an element"])
+            raise ConfigError(
+                f"{name} cannot begin at {address:,}", notes=[f"expected a multiple of {size}, the bytes of an element"]
+            )
     order = sorted((name for name in places if places[name].size_bytes), key=lambda name: places[name].address)
     for one, other in pairwise(order):
         if places[one].end > places[other].address:
-            notes = [f"{one} has the bytes from {places[one].address:,} to {places[one].end - 1:,}, {other} begins at {places[other].address:,}"]
+            notes = [
+                f"{one} has the bytes from {places[one].address:,} to {places[one].end - 1:,}, {other} begins at {places[other].address:,}"
+            ]
             raise ConfigError(f"{one} and {other} would lie in one another", notes=notes)
 
 

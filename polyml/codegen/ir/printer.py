@@ -18,11 +18,11 @@ _STEP = "    "
 def text(program: Program) -> str:
     """The loops with the statements written out.
 
-        def gemm(alpha, beta, C, A, B):
-            N = C.shape[0]
-            for c0 in range(0, N, 32):  # tile, parallel
-                together c1 = 0 .. 15 (2 vectors of 8), c1 <= M - 1:
-                    C[c0, c1] = beta*C[c0, c1]  # S0
+    def gemm(alpha, beta, C, A, B):
+        N = C.shape[0]
+        for c0 in range(0, N, 32):  # tile, parallel
+            together c1 = 0 .. 15 (2 vectors of 8), c1 <= M - 1:
+                C[c0, c1] = beta*C[c0, c1]  # S0
     """
     scop = program.scop
     lines = [f"def {scop.name}({', '.join(scop.params)}):"]

@@ -1,7 +1,7 @@
 """The program: loops over instances of statements, in the order a schedule gives them.
 
-    node = Loop | Guard | Instance        what a schedule gives
-         | Jam | Unroll                   what vectorisation adds: several iterations run together
+node = Loop | Guard | Instance        what a schedule gives
+     | Jam | Unroll                   what vectorisation adds: several iterations run together
 """
 
 from __future__ import annotations

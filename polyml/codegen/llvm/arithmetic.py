@@ -120,9 +120,7 @@ class Arithmetic:
         fn.jump(after)
         seldom, fn.current = fn.current, after
         result = fn.name()
-        after.phis.append(
-            f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]"
-        )
+        after.phis.append(f"{result} = phi {value.type} [ {value.ssa}, %{usual.label} ], [ {other.ssa}, %{seldom.label} ]")
         return Val(result, value.dtype, value.lanes)
 
     def splat(self, value: Val, lanes: int) -> Val:

@@ -197,13 +197,9 @@ class Body(ElementAccess):
         final |= {place: self.math.splat(self.cells.value(place), place.lanes) for place in entry_values}
         for place, phi in phis.items():
             start = (entry_values.get(place) or earlier[place]).ssa
-            body.phis.append(
-                f"{phi.ssa} = phi {phi.type} [ {start}, %{before.label} ], [ {final[place].ssa}, %{latch.label} ]"
-            )
+            body.phis.append(f"{phi.ssa} = phi {phi.type} [ {start}, %{before.label} ], [ {final[place].ssa}, %{latch.label} ]")
         for phi, start, following_ in zip(behind, begun, ahead):
-            body.phis.append(
-                f"{phi.ssa} = phi {phi.type} [ {start.ssa}, %{before.label} ], [ {following_.ssa}, %{latch.label} ]"
-            )
+            body.phis.append(f"{phi.ssa} = phi {phi.type} [ {start.ssa}, %{before.label} ], [ {following_.ssa}, %{latch.label} ]")
         fn.branch(again, body, leave)
         fn.current = leave
         self.scopes.pop()

@@ -127,9 +127,7 @@ class Memory:
             else:
                 loaded = self._masked_load(address, kind, place.lanes, align, mask.turned())
             order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
-            turned = self._fn.emit(
-                f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>"
-            )
+            turned = self._fn.emit(f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>")
             return self._from_memory(turned, element, place.lanes)
         numbers = []
         for lane in range(place.lanes):
@@ -193,9 +191,7 @@ class Memory:
         wide = vector_type(kind, lanes)
         name = f"llvm.masked.load.v{lanes}{name_suffix(kind)}.p0"
         self._body.declared.setdefault(name, f"declare {wide} @{name}(ptr, <{lanes} x i1>, {wide})")
-        return self._fn.emit(
-            f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)"
-        )
+        return self._fn.emit(f"call {wide} @{name}(ptr align {align} {address}, <{lanes} x i1> {bits}, {wide} zeroinitializer)")
 
     def _masked_store(self, ssa: str, address: str, kind: str, lanes: int, align: int, bits: str) -> None:
         wide = vector_type(kind, lanes)
@@ -248,9 +244,7 @@ class Memory:
             addresses = self._fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
         name = f"llvm.masked.scatter.v{lanes}{name_suffix(kind)}.v{lanes}p0"
         self._body.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")
-        self._fn.do(
-            f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})"
-        )
+        self._fn.do(f"call void @{name}({wide} {ssa}, <{lanes} x ptr> align {align} {addresses}, <{lanes} x i1> {mask.bits})")
 
 
 class Mask:

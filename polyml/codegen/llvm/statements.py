@@ -325,9 +325,7 @@ class Evaluator:
                 value = self._body.math.select(happens, value, self._load(accumulator, context))
             self._body.store(target, value)
 
-    def _scanned(
-        self, node: Instance, statement: Statement, iterators: dict[str, Lin], copy: Copy, early: bool = False
-    ) -> bool:
+    def _scanned(self, node: Instance, statement: Statement, iterators: dict[str, Lin], copy: Copy, early: bool = False) -> bool:
         """Emit the copy as a part of a scan, if it is one. early: others read next what there is before each lane."""
         access, op = self._accumulated(statement)
         before = self.before(statement, node, copy)
@@ -687,7 +685,9 @@ def _apart(a: Place, b: Place, name: str) -> bool:
 
 def _along(place: Place, dims: list[int]) -> Place:
     """The place as far as some of its dimensions say."""
-    subscripts, strides = (tuple(each[d] for d in dims) for each in (place.subscripts, place.strides or (0,) * len(place.subscripts)))
+    subscripts, strides = (
+        tuple(each[d] for d in dims) for each in (place.subscripts, place.strides or (0,) * len(place.subscripts))
+    )
     return replace(place, subscripts=subscripts, strides=strides)
 
 

@@ -144,7 +144,9 @@ def _full(chain: tuple[Loop, ...]) -> tuple[Condition, list[_Box]] | None:
         if box is None or loop.step != 1:
             return None
         if loop is chain[-1]:
-            box = replace(box, others=tuple(_beside(side, end, inside) for side, end in ((loop.lower, box.low), (loop.upper, box.high))))
+            box = replace(
+                box, others=tuple(_beside(side, end, inside) for side, end in ((loop.lower, box.low), (loop.upper, box.high)))
+            )
         for bound in loop.lower:
             if bound not in box.lower:
                 highest = _extreme(bound, boxes, largest=True)

@@ -84,6 +84,4 @@ def _touches(
 
 
 def _replaced(nodes: tuple[Node, ...], marked: dict[int, Loop]) -> tuple[Node, ...]:
-    return tuple(
-        with_body(n, _replaced(n.body, marked)) if isinstance(n, Guard) else marked.get(id(n), n) for n in nodes
-    )
+    return tuple(with_body(n, _replaced(n.body, marked)) if isinstance(n, Guard) else marked.get(id(n), n) for n in nodes)

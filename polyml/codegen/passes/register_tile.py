@@ -66,9 +66,7 @@ def reshape(nest: Nest, shape: Shape) -> tuple[Node, ...]:
     counts = dict(shape.jams)
     if shape.vector is not None:
         counts[shape.vector] = shape.vectors
-    reduces = shape.vector is not None and shape.vector == shape.innermost and not nest.free(
-        shape.vector, range(shape.start)
-    )
+    reduces = shape.vector is not None and shape.vector == shape.innermost and not nest.free(shape.vector, range(shape.start))
     fixed = [v for v in range(len(nest.chain)) if v != shape.vector]
     plan = _Order(
         tuple(nest.chain[v] for v in order),

@@ -35,12 +35,12 @@ RARE_COPIES_LIMIT = 8  # the same for partial tiles
 MOST_COPIES = 128  # of a nest that a schedule may ask for
 SLOWER = 1.5  # times as long as without it, past which what a schedule asks for is remarked on
 TOUCHES_LIMIT = 128  # accesses that run together: what bounds the size of the code
-LOOPS_LIMIT = 12  # the innermost of a chain, of which iterations may run together: shapes grow with the fourth power of their number
+LOOPS_LIMIT = (
+    12  # the innermost of a chain, of which iterations may run together: shapes grow with the fourth power of their number
+)
 
 
-def vectorize(
-    program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None
-) -> Program:
+def vectorize(program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None) -> Program:
     """The program with Jam and Unroll nodes where they pay. sizes: values of parameters to judge by."""
     vectorizer = _Vectorizer(program, machine, layouts, sizes)
     body, before = (vectorizer.nodes(nodes, ()) for nodes in (program.body, program.before))
@@ -49,9 +49,7 @@ def vectorize(
 
 
 class _Vectorizer:
-    def __init__(
-        self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None
-    ):
+    def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None = None):
         self._program, self._machine, self._sizes = program, machine, sizes or {}
         self.notes: list[str] = []
         self._rare = False  # inside a guard that seldom holds: small code
@@ -135,7 +133,9 @@ class _Vectorizer:
         free, asked = self._plain(nest, model) if best is None else best[1], model.per_iteration(shape)
         if asked is not None and asked > SLOWER * free:
             names = ", ".join(dict.fromkeys(loop.name or loop.var for loop in nest.chain if loop.asked.together))
-            self.notes.append(f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}")
+            self.notes.append(
+                f"what is asked of {names} is thought to take {asked / free:.2g} times as long as without it: {model.terms(shape)}"
+            )
 
     def _asked_shape(self, nest: Nest, asked: list[int]) -> Shape:
         """The shape that these loops of the chain ask for, in their order."""

@@ -42,7 +42,9 @@ def turns(builder: LoopBuilder, stmt: syntax.For) -> Turns | None:
     """
     assigned = bound_names(stmt.body)
     bound = [n for n in assigned - builder.kept if isinstance(builder.arrays.get(n), Elements)]
-    if not bound or any(isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in traversal.nodes(e)):
+    if not bound or any(
+        isinstance(n, syntax.Name) and n.name in assigned for e in (stmt.start, stmt.stop) for n in traversal.nodes(e)
+    ):
         return None
     before = dict(builder.arrays)
     entry = {n: dataclasses.replace(before[n]) for n in bound}  # distinct also where two names stand for one array

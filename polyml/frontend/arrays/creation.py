@@ -40,7 +40,9 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
     start, stop = args[:2]
     count = args[2] if len(args) > 2 else syntax.Const(50)
     if not _are_python_s(builder, start) or not _are_python_s(builder, stop) or not builder.is_integer(count):
-        raise NotAffineError("np.linspace of what may not be Python's numbers", loc=loc, notes=["polyml compiles: sizes, ints, constants"])
+        raise NotAffineError(
+            "np.linspace of what may not be Python's numbers", loc=loc, notes=["polyml compiles: sizes, ints, constants"]
+        )
     number = Linear.of(count)
     steps = number - 1 if options.get("endpoint", True) else number
     builder.need(syntax.Compare(">=", steps.expr, ONE), "np.linspace of one number", loc)

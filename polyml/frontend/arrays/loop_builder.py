@@ -143,7 +143,8 @@ class LoopBuilder(ABC):
 
     def _part_by_array(self, loc: Loc | None) -> NotAffineError:
         return NotAffineError(
-            "a part of an array has a subscript that is an array", code="PML-F021",
+            "a part of an array has a subscript that is an array",
+            code="PML-F021",
             loc=loc,
             notes=["polyml compiles: such subscripts along whole dimensions of arguments that do not change"],
         )
@@ -158,7 +159,8 @@ class LoopBuilder(ABC):
         """What may be a subscript: a number, or an index array."""
         if isinstance(value, Elements) and (value.storage not in self._params or is_truth(value.sample, self.truths)):
             raise NotAffineError(
-                "a subscript that is an array is not affine", code="PML-F021",
+                "a subscript that is an array is not affine",
+                code="PML-F021",
                 loc=loc,
                 notes=["polyml compiles: numbers, slices, and arguments of integers that do not change"],
             )
@@ -276,10 +278,14 @@ class LoopBuilder(ABC):
 
     def _room(self, extent: Extent) -> Extent:
         """The size to allocate: memory does not change with the loops around, so that a slice gets that of its array."""
-        while extent.most is not None and self._loop_variables and any(
-            isinstance(node, syntax.Name) and node.name not in self._params
-            for atom, _ in extent.length.terms
-            for node in traversal.nodes(atom)
+        while (
+            extent.most is not None
+            and self._loop_variables
+            and any(
+                isinstance(node, syntax.Name) and node.name not in self._params
+                for atom, _ in extent.length.terms
+                for node in traversal.nodes(atom)
+            )
         ):
             extent = extent.most
         return extent

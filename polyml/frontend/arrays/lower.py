@@ -147,22 +147,19 @@ class Lowering(LoopBuilder):
             value = self.value(stmt.value)
             if isinstance(value, Elements):
                 if any(not extent.is_one for extent in value.shape):
-                    raise PolymlTypeError(
-                        "an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"]
-                    )
+                    raise PolymlTypeError("an array is assigned to one element", loc=stmt.loc, notes=["accepted: a number"])
                 value = value.sample
             self.out.append(dataclasses.replace(stmt, target=target, value=value, in_place=False))
             return
         if isinstance(target, Elements) and _is_gathered(target.sample):
             raise NotAffineError(
-                "what is assigned to elements at index arrays is not affine", code="PML-F021",
+                "what is assigned to elements at index arrays is not affine",
+                code="PML-F021",
                 loc=stmt.target.loc,
                 notes=["polyml compiles: assignments to numbers and slices of arrays, and reads at index arrays"],
             )
         if not isinstance(target, Elements) or target.storage is None:
-            raise LanguageError(
-                "this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"]
-            )
+            raise LanguageError("this cannot be assigned", loc=stmt.target.loc, notes=["accepted: an array, or a part of one"])
         self._store(target, self.value(stmt.value), stmt)
 
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
@@ -228,7 +225,10 @@ class Lowering(LoopBuilder):
         for value, array in zip(values, made):
             if isinstance(array, Elements) and not array.whole and shared[array.storage] > 1:
                 raise NotAffineError(
-                    "two results share their memory", code="PML-F022", loc=value.loc, notes=["polyml compiles: `return T, T[1:].copy()`"]
+                    "two results share their memory",
+                    code="PML-F022",
+                    loc=value.loc,
+                    notes=["polyml compiles: `return T, T[1:].copy()`"],
                 )
         self.out.append(dataclasses.replace(stmt, values=tuple(map(self._returned, values, made))))
 
@@ -237,7 +237,10 @@ class Lowering(LoopBuilder):
             return made
         if made.storage in self._params and not made.whole:
             raise NotAffineError(
-                "a view of an argument is returned", code="PML-F022", loc=value.loc, notes=["polyml compiles: `return A[1:].copy()`"]
+                "a view of an argument is returned",
+                code="PML-F022",
+                loc=value.loc,
+                notes=["polyml compiles: `return A[1:].copy()`"],
             )
         whole = made if made.whole else self.memory(made, "result", value.loc)
         return syntax.ArrayName(whole.storage, loc=value.loc)
@@ -361,5 +364,3 @@ def _check_elementwise(expr: Expr) -> None:
 
 def _is_two(expr: Expr) -> bool:
     return isinstance(expr, syntax.Const) and type(expr.value) is int and expr.value == 2
-
-

@@ -60,9 +60,7 @@ def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elem
     return any(read.array != own.array or read.indices != own.indices for read in reads)
 
 
-def _of_whole_arrays(
-    builder: LoopBuilder, number: Expr, chosen: tuple[Expr, ...], found: list[Elements]
-) -> Expr | None:
+def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple[Expr, ...], found: list[Elements]) -> Expr | None:
     """The expression with B for each B[m], which are `found`; None where it has other arrays."""
     is_masked = isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen
     if is_masked:

@@ -221,9 +221,7 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
     return Elements(tuple(made), at)
 
 
-def _groups(
-    old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None
-) -> Iterator[tuple[list[Extent], list[Extent]]]:
+def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> Iterator[tuple[list[Extent], list[Extent]]]:
     """Dimensions side by side that have as many elements: (the old ones, the new ones)."""
     old, new = list(old), list(new)
     while old or new:
@@ -247,9 +245,7 @@ def _groups(
         yield mine, theirs
 
 
-def _along_group(
-    old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]
-) -> list[Expr]:
+def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[Expr], lengths: Mapping[Expr, int]) -> list[Expr]:
     """The indices along the old dimensions of a group, at a point of the new ones."""
     if len(old) == 1 and len(new) == 1:
         return list(point)
@@ -263,9 +259,7 @@ def _along_group(
     return [place.expr, *reversed(picked)] if old else []
 
 
-def elementwise(
-    operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None
-) -> Expr | Elements:
+def elementwise(operands: Sequence[Expr | Elements], make: Callable[..., Expr], need: Need, loc: Loc | None) -> Expr | Elements:
     """make(*elements) at every point of the broadcast shape; a number where no operand has dimensions.
 
     An element among the operands is read also where the shape is empty: outside its array, Python raises.

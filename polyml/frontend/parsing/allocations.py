@@ -25,11 +25,7 @@ def alloc(read: Expressions, name: str, call: ast.Call, loc: Loc) -> syntax.Allo
     stem, like = function.removesuffix("_like"), function.endswith("_like")
     source = "a" if like else "shape"
     given = _bound(read, call, function, (source, "fill_value", "dtype") if stem == "full" else (source, "dtype"))
-    shape = (
-        syntax.Like(read.array(given[source]), loc=read.text.loc(given[source]))
-        if like
-        else _shape(read, given[source])
-    )
+    shape = syntax.Like(read.array(given[source]), loc=read.text.loc(given[source])) if like else _shape(read, given[source])
     fill = _fill(read, stem, given, call)
     default = shape if like else None if stem == "full" else F64
     return syntax.Alloc(name, shape, _element(read, given.get("dtype"), default), fill, loc=loc)

@@ -99,17 +99,32 @@ FUNCTIONS = {getattr(np, name): signature for name, signature in _SIGNATURES.ite
     np.amax: _SIGNATURES["max"],
     np.amin: _SIGNATURES["min"],
     np.around: _SIGNATURES["round"],
-    **{
-        getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out"))
-        for name in ACCUMULATED
-    },
+    **{getattr(np, name).accumulate: Signature(f"{name}_accumulate", ("array",), ("axis", "dtype", "out")) for name in ACCUMULATED},
     np.linalg.norm: Signature("vector_norm", ("x",), ("ord", "axis", "keepdims")),
 }
 
 # method name -> Signature, the array itself the first operand
 METHODS = {
     name: _SIGNATURES[name]
-    for name in (*_REDUCTIONS, "argmax", "argmin", "var", "std", "cumsum", "cumprod", "round", "trace", "diagonal", "dot", "copy", "ravel", "swapaxes", "squeeze", "clip", "take")
+    for name in (
+        *_REDUCTIONS,
+        "argmax",
+        "argmin",
+        "var",
+        "std",
+        "cumsum",
+        "cumprod",
+        "round",
+        "trace",
+        "diagonal",
+        "dot",
+        "copy",
+        "ravel",
+        "swapaxes",
+        "squeeze",
+        "clip",
+        "take",
+    )
 } | {
     "transpose": Signature("transpose", ("a",), ("axes",), variadic=True),
     "reshape": Signature("reshape", ("a",), ("shape",), variadic=True, shape="shape"),

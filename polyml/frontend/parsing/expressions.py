@@ -29,7 +29,19 @@ _FUNCTIONS = (
     "elementwise functions of numpy and math, functions of arrays such as np.sum, min, max, abs, pow, len, and casts "
     "such as np.float32"
 )
-_OF_UFUNCS = ["out", "where", "dtype", "casting", "order", "subok", "signature", "initial", "mean", "weights", "correction"]  # which Python knows
+_OF_UFUNCS = [
+    "out",
+    "where",
+    "dtype",
+    "casting",
+    "order",
+    "subok",
+    "signature",
+    "initial",
+    "mean",
+    "weights",
+    "correction",
+]  # which Python knows
 _NOT_COMPILED = ("out", "weights", "returned")
 _SPELLED = {
     ast.With: "a with statement", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert", ast.Delete: "del",
@@ -226,17 +238,13 @@ class Expressions:
 
     def _refuse_array(self, node: ast.Name, value: object) -> None:
         if isinstance(value, np.ndarray):
-            raise self.error(
-                node, f"`{node.id}` is an array from outside the kernel", "arrays that are passed as arguments"
-            )
+            raise self.error(node, f"`{node.id}` is an array from outside the kernel", "arrays that are passed as arguments")
 
     def _attribute(self, node: ast.Attribute) -> syntax.Expr:
         if self.is_computed(node.value):
             if node.attr not in array_signatures.ATTRIBUTES:
                 known = ", ".join(f"`A.{name}`" for name in array_signatures.ATTRIBUTES)
-                raise self.error(
-                    node, f"`.{node.attr}` is not part of the language", f"`A.shape[0]`, `n, m = A.shape`, {known}"
-                )
+                raise self.error(node, f"`.{node.attr}` is not part of the language", f"`A.shape[0]`, `n, m = A.shape`, {known}")
             name = array_signatures.ATTRIBUTES[node.attr]
             return syntax.Function(name, (self.expr(node.value),), loc=self.text.loc(node))
         value = self.value(node)
@@ -499,7 +507,9 @@ class Expressions:
         if dtype is None:
             raise self.error(node.func, f"`{name}` is not a type of the language", ACCEPTED)
         if dtype.is_complex and len(node.args) == 2:
-            return syntax.Cast(syntax.Call("complex", tuple(map(self.expr, node.args)), loc=self.text.loc(node)), dtype, loc=self.text.loc(node))
+            return syntax.Cast(
+                syntax.Call("complex", tuple(map(self.expr, node.args)), loc=self.text.loc(node)), dtype, loc=self.text.loc(node)
+            )
         if len(node.args) != 1:
             raise self.error(node, f"`{name}` takes one number, not {len(node.args)}", f"`{name}(x)`")
         argument = node.args[0]

@@ -67,9 +67,7 @@ def changes(body: Sequence[Stmt], outside: set[str]) -> bool:
         for stmt in assigns:
             if isinstance(stmt.target, syntax.Name) and not stmt.in_place and _seen(stmt.value) & reached:
                 reached.add(stmt.target.name)
-    return any(
-        _seen(stmt.target) & reached for stmt in assigns if stmt.in_place or not isinstance(stmt.target, syntax.Name)
-    )
+    return any(_seen(stmt.target) & reached for stmt in assigns if stmt.in_place or not isinstance(stmt.target, syntax.Name))
 
 
 def _seen(expr: syntax.Expr) -> set[str]:

@@ -212,9 +212,7 @@ class _Parser:
         written = (*args.defaults, *(d for d in args.kw_defaults if d is not None))
         for value, node in zip(values, written):
             if not is_number(value):
-                raise self.read.error(
-                    node, "the default of a parameter must be a number", "an int, float, bool or NumPy scalar"
-                )
+                raise self.read.error(node, "the default of a parameter must be a number", "an int, float, bool or NumPy scalar")
         everything = (*args.posonlyargs, *args.args, *args.kwonlyargs)
         return tuple(syntax.Param(a.arg, loc=self._name_loc(a)) for a in everything)
 
@@ -398,9 +396,7 @@ class _Parser:
             return [syntax.Assign(self._local(t), shape, loc=loc) for t, shape in zip(target.elts, shapes)]
         values = self._values(value)
         if len(values) != len(target.elts):
-            raise self.read.error(
-                value, f"{len(values)} values for {len(target.elts)} targets", "as many values as targets"
-            )
+            raise self.read.error(value, f"{len(values)} values for {len(target.elts)} targets", "as many values as targets")
         targets = [self._target(t) for t in target.elts]
         if _independent(targets, values):
             return [syntax.Assign(t, v, loc=loc) for t, v in zip(targets, values)]
@@ -416,9 +412,7 @@ class _Parser:
             raise self.read.error(value, "this cannot be unpacked", accepted)
         return list(result.values)
 
-    def _through_temporaries(
-        self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc
-    ) -> list[syntax.Stmt]:
+    def _through_temporaries(self, values: list[syntax.Expr], targets: list[tuple[ast.expr, int]], loc: Loc) -> list[syntax.Stmt]:
         """values: evaluated first, in order. targets: (target, position of its value), assigned from left to right."""
         held = [syntax.Name(self.read.fresh("_value"), loc=v.loc) for v in values]
         first = [syntax.Assign(name, value, loc=loc) for name, value in zip(held, values)]

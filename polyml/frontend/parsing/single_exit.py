@@ -79,7 +79,8 @@ def _early(stmt: Stmt) -> NotAffineError:
     return NotAffineError(
         "an early return is not static control",
         loc=inner.loc,
-        notes=["polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"], code="PML-F002"
+        notes=["polyml compiles: return at the end, or at the end of a branch of an `if` outside loops"],
+        code="PML-F002",
     )
 
 
@@ -87,5 +88,6 @@ def _several(loc: Loc | None) -> NotAffineError:
     return NotAffineError(
         "what is returned depends on the path",
         loc=loc,
-        notes=["polyml compiles: as many values on each path, or none on any"], code="PML-F002"
+        notes=["polyml compiles: as many values on each path, or none on any"],
+        code="PML-F002",
     )

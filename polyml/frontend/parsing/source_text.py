@@ -60,11 +60,14 @@ def text_of(function: FunctionType) -> Text:
     except (OSError, TypeError) as problem:
         raise LanguageError(
             f"the source of `{name}` cannot be read: {problem}",
-            notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"], code="PML-F060"
+            notes=["define it in a file or a notebook cell; text given to exec() must be registered in linecache"],
+            code="PML-F060",
         ) from problem
     tree = found.tree
     if isinstance(tree, ast.AsyncFunctionDef):
-        raise LanguageError("an async function cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060")
+        raise LanguageError(
+            "an async function cannot be a kernel", notes=["accepted: a function written with `def`"], code="PML-F060"
+        )
     if not isinstance(tree, ast.FunctionDef) or not _compiles_to(tree, function):
         raise _stale(function)
     source = Source(function.__code__.co_filename, found.first, tuple(line.rstrip("\r\n") for line in found.lines))
@@ -81,8 +84,7 @@ def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
     modules = [name for name in code.co_names if isinstance(function.__globals__.get(name), ModuleType)]
     file = "".join(linecache.getlines(code.co_filename, function.__globals__))
     return any(
-        _yields(make, code)
-        for make in (lambda: _module(tree, code, ()), lambda: _module(tree, code, modules), lambda: file)
+        _yields(make, code) for make in (lambda: _module(tree, code, ()), lambda: _module(tree, code, modules), lambda: file)
     )
 
 
@@ -126,7 +128,8 @@ def _stale(function: FunctionType) -> LanguageError:
     code = function.__code__
     return LanguageError(
         f"the text at {code.co_filename}:{code.co_firstlineno} is not the function `{function.__name__}`",
-        notes=["the file has changed since it was imported: import it again"], code="PML-F060"
+        notes=["the file has changed since it was imported: import it again"],
+        code="PML-F060",
     )
 
 

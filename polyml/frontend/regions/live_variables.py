@@ -79,7 +79,14 @@ class _Liveness:
         return after | loaded(stmt) | (broken | continued if leaves else _NONE)
 
     def _loop(
-        self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], after: Names, read: Names, bound: Names, broken: Names, continued: Names
+        self,
+        body: Sequence[ast.stmt],
+        orelse: Sequence[ast.stmt],
+        after: Names,
+        read: Names,
+        bound: Names,
+        broken: Names,
+        continued: Names,
     ) -> Names:
         """What is live before each iteration. read, bound: by its head."""
         head = read | self.block(orelse, after, broken, continued)

@@ -35,7 +35,22 @@ _LEAVES = (
     ast.Return, ast.Break, ast.Continue, ast.While, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.NamedExpr, ast.Raise, ast.Assert,
     ast.Try, ast.With, ast.Match, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ListComp, ast.SetComp, ast.DictComp, *_SCOPES,
 )  # fmt: skip
-_VIEWS = {"T", "real", "imag", "reshape", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "view", "moveaxis", "flip", "expand_dims", "mT"}
+_VIEWS = {
+    "T",
+    "real",
+    "imag",
+    "reshape",
+    "ravel",
+    "transpose",
+    "swapaxes",
+    "squeeze",
+    "diagonal",
+    "view",
+    "moveaxis",
+    "flip",
+    "expand_dims",
+    "mT",
+}
 _WATCHED = {"locals", "vars", "dir", "eval", "exec", "globals", "__class__", "super", "breakpoint", "_getframe", "currentframe"}
 _parts: set[CodeType] = set()
 
@@ -146,7 +161,9 @@ def where_read(function: FunctionType, names: Set[str]) -> tuple[Loc, ...]:
 
 def _is_watched(tree: ast.FunctionDef) -> bool:
     """Whether the function may look at its own frame, or has names that mean something else outside their class."""
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {
+        n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
+    }
     names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     return bool(names & _WATCHED) or any(name.startswith("__") and not name.endswith("__") for name in names)
 
@@ -258,7 +275,12 @@ class _Splitter:
         """A call that computes a condition; the condition where it is no work."""
         reads = {name for name, _ in _loaded([ast.Expr(value)])} & self._locals
         is_work = any(isinstance(node, (ast.Call, ast.BinOp)) for node in ast.walk(value))
-        if not is_work or not reads <= bound or live_variables.loaded(value) & (self._kept | {self.tree.name}) or self.is_refused(value):
+        if (
+            not is_work
+            or not reads <= bound
+            or live_variables.loaded(value) & (self._kept | {self.tree.name})
+            or self.is_refused(value)
+        ):
             return value
         if any(isinstance(node, _LEAVES) for node in ast.walk(value)):
             return value

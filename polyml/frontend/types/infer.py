@@ -179,9 +179,7 @@ class _Inference:
         if element is None or fill is not None and not fill.known:
             return stmt
         self._arrays[stmt.name] = ArrayType(element, len(shape))
-        return dataclasses.replace(
-            stmt, shape=shape, element=element, fill=None if fill is None else rules.filled(fill, element)
-        )
+        return dataclasses.replace(stmt, shape=shape, element=element, fill=None if fill is None else rules.filled(fill, element))
 
     def _shape(self, stmt: syntax.Alloc) -> tuple[syntax.Expr, ...]:
         if isinstance(stmt.shape, tuple):
@@ -234,9 +232,7 @@ class _Inference:
             case syntax.Subscript():
                 return self._subscript(expr)
             case syntax.Unary(op="not"):
-                return Value(
-                    syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), of_type(PYBOOL)
-                )
+                return Value(syntax.Unary("not", self._condition(expr.operand), dtype=BOOL, loc=expr.loc), of_type(PYBOOL))
             case syntax.Unary():
                 return rules.unary(expr, self._value(expr.operand))
             case syntax.Binary(op="min" | "max"):
@@ -248,9 +244,7 @@ class _Inference:
             case syntax.Logical():
                 return self._logical(expr)
             case syntax.IfExp():
-                return self._choice(
-                    expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse)
-                )
+                return self._choice(expr, self._condition(expr.condition), self._value(expr.then), self._value(expr.orelse))
             case syntax.Call(function="where"):
                 return self._where(expr)
             case syntax.Call(function="clip"):
@@ -361,9 +355,7 @@ class _Inference:
         if not value.known:
             return expr
         if not all(k.is_integer for k in value.kinds):
-            raise PolymlTypeError(
-                f"{what} must be an integer, not {value}", loc=expr.loc, notes=["accepted: an int, or int(x)"]
-            )
+            raise PolymlTypeError(f"{what} must be an integer, not {value}", loc=expr.loc, notes=["accepted: an int, or int(x)"])
         return converted(value, PYINT)
 
     def _condition(self, expr: syntax.Expr) -> syntax.Expr:

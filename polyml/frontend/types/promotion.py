@@ -149,9 +149,7 @@ def _numpy(ufunc: np.ufunc, *operands: DType) -> tuple[DType, DType]:
         raise NoRule(f"NumPy has no {ufunc.__name__} of {' and '.join(map(_spelled, operands))}") from problem
     if inputs[0].name not in BY_NUMPY_NAME or result.name not in BY_NUMPY_NAME:
         given = " and ".join(map(_spelled, operands))
-        raise NoRule(
-            f"NumPy computes {ufunc.__name__} of {given} in {inputs[0].name}, which is not a type of the language"
-        )
+        raise NoRule(f"NumPy computes {ufunc.__name__} of {given} in {inputs[0].name}, which is not a type of the language")
     return BY_NUMPY_NAME[inputs[0].name], BY_NUMPY_NAME[result.name]
 
 

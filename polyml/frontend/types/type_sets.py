@@ -80,7 +80,13 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
     """True if a number of type `outer` may stand for each of these values: it is the same number, or the nearest one to
     a Python float, or a Python int that will be checked.
     """
-    if dtype.weak and (outer.is_complex or outer.is_float and not dtype.is_complex) or dtype == PYINT and outer.is_integer and known is None:
+    if (
+        dtype.weak
+        and (outer.is_complex or outer.is_float and not dtype.is_complex)
+        or dtype == PYINT
+        and outer.is_integer
+        and known is None
+    ):
         return True
     if known is not None and outer.is_integer and not dtype.is_complex:
         return all(float(value).is_integer() and int(value) in integer_range(outer) for value in known)

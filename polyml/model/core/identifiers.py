@@ -7,7 +7,26 @@ import re
 _OTHER = re.compile(r"[^A-Za-z0-9_]")
 _STATEMENT = re.compile(r"S\d+")
 _ISL_KEYWORDS = frozenset(
-    ["and", "or", "not", "exists", "mod", "floor", "ceil", "floord", "ceild", "min", "max", "rat", "true", "false", "infty", "infinity", "NaN", "implies"]
+    [
+        "and",
+        "or",
+        "not",
+        "exists",
+        "mod",
+        "floor",
+        "ceil",
+        "floord",
+        "ceild",
+        "min",
+        "max",
+        "rat",
+        "true",
+        "false",
+        "infty",
+        "infinity",
+        "NaN",
+        "implies",
+    ]
 )
 
 

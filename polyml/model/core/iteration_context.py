@@ -148,9 +148,7 @@ class Context:
     def is_never_negative(self, value: Affine) -> bool:
         """Quick and one-sided: True is a proof, False says nothing."""
         least = self.least(value)
-        return least is not None and least.constant >= 0 and all(
-            c > 0 and a in self.setting.sizes for a, c in least.terms
-        )
+        return least is not None and least.constant >= 0 and all(c > 0 and a in self.setting.sizes for a, c in least.terms)
 
     def is_below(self, value: Affine, size: Affine) -> bool:
         """value < size, quick and one-sided as above."""

@@ -20,7 +20,9 @@ from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Sc
 
 LIMIT = 400  # characters of an operand; one that is longer shows as "..."
 
-OPERATIONS = 20_000_000  # of isl, for one kind of dependences: about four seconds; a reader waits, and a failure is being written down
+OPERATIONS = (
+    20_000_000  # of isl, for one kind of dependences: about four seconds; a reader waits, and a failure is being written down
+)
 
 _RELATIONS = ("flow", "anti", "output", "value_flow")
 _LOOSEST, _TIGHTEST = 0, 20
@@ -68,8 +70,7 @@ def scop_data(scop: Scop) -> dict:
         ],
         "statements": [_statement_data(s) for s in scop.statements.values()],
         "checks": [
-            {"kind": c.kind, "what": c.what, "violated": str(c.violated), "may": c.may, "at": _place(c.loc)}
-            for c in scop.checks
+            {"kind": c.kind, "what": c.what, "violated": str(c.violated), "may": c.may, "at": _place(c.loc)} for c in scop.checks
         ],
         "results": [r.array for r in scop.results],
         "result_is_tuple": scop.result_is_tuple,

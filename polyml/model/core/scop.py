@@ -1,8 +1,8 @@
 """The static control part: what the compiler knows of a kernel, as isl sets and relations.
 
-    Scop       statements + arrays + parameters + the source order as a schedule tree
-    Statement  S[i,j]: a domain, one written element, a value over the elements read
-    Access     { S[i,j] -> A[i,j] }
+Scop       statements + arrays + parameters + the source order as a schedule tree
+Statement  S[i,j]: a domain, one written element, a value over the elements read
+Access     { S[i,j] -> A[i,j] }
 """
 
 from __future__ import annotations
@@ -104,7 +104,20 @@ class Gather:
 
 
 # The value of a statement: syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over these leaves, all typed.
-Value = Union[Load, Index, ScalarArg, Gather, syntax.Const, syntax.Unary, syntax.Binary, syntax.Compare, syntax.Logical, syntax.IfExp, syntax.Call, syntax.Cast]
+Value = Union[
+    Load,
+    Index,
+    ScalarArg,
+    Gather,
+    syntax.Const,
+    syntax.Unary,
+    syntax.Binary,
+    syntax.Compare,
+    syntax.Logical,
+    syntax.IfExp,
+    syntax.Call,
+    syntax.Cast,
+]
 
 
 @dataclass(frozen=True, kw_only=True)

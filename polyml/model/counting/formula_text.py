@@ -164,6 +164,4 @@ def symbolic(poly: Poly):
             return sympy.Symbol(atom, integer=True)
         return sympy.floor((sum(c * of(a) for a, c in atom.terms) + atom.constant) / sympy.Integer(atom.divisor))
 
-    return sympy.Add(
-        *(sympy.Mul(sympy.Rational(c.numerator, c.denominator), *(of(a) ** p for a, p in m)) for m, c in poly.terms)
-    )
+    return sympy.Add(*(sympy.Mul(sympy.Rational(c.numerator, c.denominator), *(of(a) ** p for a, p in m)) for m, c in poly.terms))

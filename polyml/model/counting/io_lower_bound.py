@@ -343,9 +343,7 @@ def _chains(scop: Scop, name: str, flows: Mapping[str, Sequence[_Flow]], dims: S
     return chosen
 
 
-def _paths(
-    name: str, end: str, flows: Mapping[str, Sequence[_Flow]], between: tuple[str, ...]
-) -> Iterator[tuple[isl.Map, ...]]:
+def _paths(name: str, end: str, flows: Mapping[str, Sequence[_Flow]], between: tuple[str, ...]) -> Iterator[tuple[isl.Map, ...]]:
     """Relations { S[i] -> T[j] }, { T[j] -> ... } from an instance to the one whose value it uses, and so on to the end."""
     for flow in flows[name]:
         for source, made in flow.made.items():

@@ -1,7 +1,7 @@
 """Quasi-polynomials: sums of products of symbolic integers and of floors of their quotients, with rational coefficients.
 
-    Poly    = sum of coefficient * product of atom ** power
-    atom    = name | Floor
+Poly    = sum of coefficient * product of atom ** power
+atom    = name | Floor
 """
 
 from __future__ import annotations

@@ -47,9 +47,7 @@ def limit_checks(names: tuple[str, ...], limits: Mapping[str, int]) -> tuple[Che
         outside = af.disjunction(af.compare(">", value, Affine(limit)), af.compare("<", value, Affine(-limit)))
         violated = af.to_set(outside, Frame((name,), ()))
         instances = violated.set_tuple_name("S")
-        result.append(
-            Check(kind="limit", violated=violated.params(), instances=instances, iterators=(), what=name, may=True)
-        )
+        result.append(Check(kind="limit", violated=violated.params(), instances=instances, iterators=(), what=name, may=True))
     return tuple(result)
 
 
@@ -123,9 +121,7 @@ def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None
     _access(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc, nest, context, found)
 
 
-def _access(
-    array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: Context, found: _Found
-) -> None:
+def _access(array: str, subscripts: Mapping[int, Affine], may: bool, loc, nest: Nest, context: Context, found: _Found) -> None:
     """subscripts: by dimension."""
     for dim, subscript in subscripts.items():
         size = nest.arrays[array].shape[dim]
@@ -212,5 +208,3 @@ def _shape_check(top: Context, array: ArrayInfo, dim: int, extent: Affine) -> Ch
 def size_pw_aff(size: Affine) -> isl.PwAff:
     """{ [] -> [(size)] } over the parameters the size mentions."""
     return af.to_pw_aff(size, Frame(tuple(sorted(af.names(size))), ()))
-
-

@@ -15,7 +15,21 @@ from polyml.dtypes import BOOL, F32, F64, DType
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr
 
-LIBRARY = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "pow"]  # functions whose parts are the calls "exp.real" and "exp.imag"
+LIBRARY = [
+    "sin",
+    "cos",
+    "tan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arcsinh",
+    "arccosh",
+    "arctanh",
+    "pow",
+]  # functions whose parts are the calls "exp.real" and "exp.imag"
 _LONGEST_POWER = 100  # integer exponents below it are products
 _LARGEST_EXPONENT = {F64: 700.0, F32: 80.0}  # from there on an exponential is the square of another
 _FAR = {F64: 2.0**1020, F32: 2.0**124}  # numbers that may not be added
@@ -278,13 +292,9 @@ def _quotient(a: Pair, b: Pair) -> Pair:
         return _real("*", _real(op, first, second), scale)
 
     ratio, scale = steep(b.real, b.imag)
-    flat = Pair(
-        scaled(scale, a.real, "+", _real("*", a.imag, ratio)), scaled(scale, a.imag, "-", _real("*", a.real, ratio))
-    )
+    flat = Pair(scaled(scale, a.real, "+", _real("*", a.imag, ratio)), scaled(scale, a.imag, "-", _real("*", a.real, ratio)))
     ratio, scale = steep(b.imag, b.real)
-    upright = Pair(
-        scaled(scale, _real("*", a.real, ratio), "+", a.imag), scaled(scale, _real("*", a.imag, ratio), "-", a.real)
-    )
+    upright = Pair(scaled(scale, _real("*", a.real, ratio), "+", a.imag), scaled(scale, _real("*", a.imag, ratio), "-", a.real))
     zero = _logical("and", *(_compare("==", size, _number(0.0, a.dtype)) for size in sizes))
     by_zero = Pair(*(_real("/", part, sizes[0]) for part in a))
     return selected(_compare(">=", *sizes), selected(zero, by_zero, flat), upright)

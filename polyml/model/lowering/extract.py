@@ -151,9 +151,7 @@ class _Builder:
             name=name,
             iterators=context.iterators,
             domain=context.domain.set_tuple_name(name),
-            write=self.access(
-                name, assign.array, assign.subscripts, assign.may, target_loc, context, assign.inside
-            ),
+            write=self.access(name, assign.array, assign.subscripts, assign.may, target_loc, context, assign.inside),
             reads=tuple(accesses),
             value=map_leaves(value, leaf),
             loc=assign.loc,
@@ -172,9 +170,7 @@ class _Builder:
             loc=loc,
         )
 
-    def _relation(
-        self, array: str, subscripts, context: Context, inside: bool
-    ) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
+    def _relation(self, array: str, subscripts, context: Context, inside: bool) -> tuple[isl.Map, tuple[isl.PwAff, ...]]:
         if inside:
             wrapped = tuple(map(context.pw_aff, subscripts))
         else:
@@ -240,7 +236,8 @@ def _check_indices(value: Value, context: Context) -> None:
                 raise NotAffineError(
                     "a subscript beside an index array that may be negative",
                     loc=part.loc,
-                    notes=["polyml compiles: subscripts that are not"], code="PML-F030"
+                    notes=["polyml compiles: subscripts that are not"],
+                    code="PML-F030",
                 )
 
 

@@ -81,8 +81,8 @@ def _renamed(
 def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> list[Assign]:
     """Both branches after each other, the stores of both to the same elements as one that always happens.
 
-        B[i] = a if c else B[i]      ->      B[i] = a if c else b
-        B[i] = B[i] if c else b
+    B[i] = a if c else B[i]      ->      B[i] = a if c else b
+    B[i] = B[i] if c else b
     """
     pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
     same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2

@@ -237,7 +237,8 @@ class _Resolver:
             raise NotAffineError(
                 f"there are more than {CONDITIONS} conditions with // or % beside others",
                 loc=condition.loc,
-                notes=["write them as a table: an array of what each remainder selects"], code="PML-F030"
+                notes=["write them as a table: an array of what each remainder selects"],
+                code="PML-F030",
             )
 
     def _has_few_quotients(self, formula: Formula) -> bool:
@@ -291,7 +292,10 @@ class _Resolver:
         shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
         if predicate is not None and stmt.name in self.returned:
             raise NotAffineError(
-                f"the allocation of `{stmt.name}` depends on data", loc=stmt.loc, notes=["allocate before the `if`"], code="PML-F030"
+                f"the allocation of `{stmt.name}` depends on data",
+                loc=stmt.loc,
+                notes=["allocate before the `if`"],
+                code="PML-F030",
             )
         role = Role.RESULT if stmt.name in self.returned else Role.LOCAL
         name = self.names.fresh(stmt.name)
@@ -373,7 +377,8 @@ class _Resolver:
             raise NotAffineError(
                 f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
                 loc=expr.loc,
-                notes=["assign it to another variable inside the loop"], code="PML-F030"
+                notes=["assign it to another variable inside the loop"],
+                code="PML-F030",
             )
         if isinstance(here, Affine):
             return Integer(here, expr.dtype)
@@ -445,7 +450,11 @@ class _Resolver:
         text = f" `{expr.loc.text}`" if expr.loc else ""
         reads = any(isinstance(node, syntax.Subscript) for node in traversal.nodes(expr))
         kind = SizesNeeded if self._call_knows_a_factor(expr) else NotAffineError
-        notes = [note, *([_GATHER_NOTE] if reads and what == "subscript" else []), *([_SIMPLE_NOTE] if _has_many_cases(expr) else [])]
+        notes = [
+            note,
+            *([_GATHER_NOTE] if reads and what == "subscript" else []),
+            *([_SIMPLE_NOTE] if _has_many_cases(expr) else []),
+        ]
         raise kind(f"{what}{text} is not affine in {of}", loc=expr.loc, notes=notes)
 
     def _call_knows_a_factor(self, expr: syntax.Expr) -> bool:
@@ -467,7 +476,8 @@ class _Resolver:
         raise NotAffineError(
             f"array size `{expr.loc.text if expr.loc else value}` changes with the loop",
             loc=expr.loc,
-            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"], code="PML-F030"
+            notes=["polyml allocates arrays whose sizes stay the same; allocate the largest one before the loop"],
+            code="PML-F030",
         )
 
 

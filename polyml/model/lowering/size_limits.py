@@ -39,7 +39,8 @@ def limits(nests: Iterable[Nest], names: Iterable[str], structural: frozenset[st
     raise NotAffineError(
         f"{too_great.what} may leave 64 bits",
         loc=too_great.loc,
-        notes=["polyml compiles loops whose integers fit 64 bits for all sizes and numbers up to 2**16"], code="PML-F041"
+        notes=["polyml compiles loops whose integers fit 64 bits for all sizes and numbers up to 2**16"],
+        code="PML-F041",
     )
 
 

@@ -34,9 +34,7 @@ def unified(nest: Nest) -> Nest:
     return replace(nest, body=tuple(substituted_in(n, names) for n in nest.body), arrays=arrays)
 
 
-def _solved(
-    requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]
-) -> tuple[str, Affine] | None:
+def _solved(requirement: Requirement, names: Mapping[str, Affine], order: Mapping[str, int]) -> tuple[str, Affine] | None:
     """(the last size in an equality, what it equals); None for what is not an equality of all calls."""
     condition = requirement.condition
     if requirement.around or not isinstance(condition, af.Compare) or not condition.equality:

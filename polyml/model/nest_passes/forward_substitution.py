@@ -189,7 +189,7 @@ def _substitute(node: Node, name: str, value: Value) -> Node:
 def simplified(value: Value) -> Value:
     """Selects on a condition that an enclosing select has already decided lose the branch that cannot be taken.
 
-        (x if c else y) if c else z    ->    x if c else z
+    (x if c else y) if c else z    ->    x if c else z
     """
     return _simplified(value, (), {})
 

@@ -106,9 +106,7 @@ class _Placer:
         return self._reads_keep_off(node.value, final, context)
 
     def _reads_keep_off(self, value: Value, final: Assign, context: Context) -> bool:
-        return all(
-            r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value)
-        )
+        return all(r.array != final.array or _differ(r.subscripts, final.subscripts, context) for r in reads(value))
 
 
 def _differ(a: tuple[af.Affine, ...], b: tuple[af.Affine, ...], context: Context) -> bool:

@@ -57,9 +57,7 @@ def _all_expanded(
     return scop, found
 
 
-def _expanded(
-    scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, int]
-) -> tuple[Scop, Dependences] | None:
+def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, int]) -> tuple[Scop, Dependences] | None:
     users = [s for s in scop.statements.values() if uses(s, array.name)]
     paths = loop_paths(scop.schedule)
     depth = common_depth([paths[s.name] for s in users])
@@ -86,9 +84,7 @@ def _expanded(
     return (made, now) if now is not None and _are_free(users, depth, now) else None
 
 
-def _with_array(
-    scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]
-) -> Scop | None:
+def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:
     """The scop whose users of the array use the wide one, and which copies what is left in it at the end."""
     arrays = {**scop.arrays, wide.name: wide}
     statements = {**scop.statements, **{s.name: _moved(s, array.name, wide.name, starts) for s in users}}
@@ -112,9 +108,7 @@ def _moves(statement: Statement, name: str, depth: int) -> bool:
     return any(any(piece[:depth]) for e in subscripts for piece in polyhedra.iterator_coefficients(e))
 
 
-def _is_filled_anew(
-    statement: Statement, users: Sequence[Statement], name: str, depth: int, found: Dependences
-) -> bool:
+def _is_filled_anew(statement: Statement, users: Sequence[Statement], name: str, depth: int, found: Dependences) -> bool:
     """Whether all that the statement reads of the array was written in the same iteration of the outer loops."""
     if not any(a.array == name for a in statement.reads):
         return True
@@ -151,9 +145,7 @@ def _access(like: Access, array: str, subscripts: tuple[isl.PwAff, ...], stateme
     return replace(like, array=array, relation=relation, subscripts=subscripts)
 
 
-def _copied_out(
-    scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]
-) -> Statement | None:
+def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Statement | None:
     """array[e] = wide[the last iteration that wrote e, e]; None where there is no single expression for that."""
     name = f"S{len(scop.statements)}"
     writers = [s for s in users if s.write.array == array.name]

@@ -37,9 +37,7 @@ class _Version:
     readers: tuple[tuple[str, int], ...]  # statement, number of the read
 
 
-def keep(
-    scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]
-) -> tuple[Scop, dict[str, str]] | None:
+def keep(scop: Scop, turns: Sequence[str], depth: int, readers: Mapping[str, isl.Set]) -> tuple[Scop, dict[str, str]] | None:
     """The scop with copies of what `readers` read and others overwrite later, and before which statement each copy runs; the
     schedule is still without them. None where there are none.
 
@@ -123,9 +121,7 @@ def _same_element(writer: Statement, reader: Statement, access: Access) -> isl.M
     return written.apply_range(access.relation.intersect_domain(reader.domain).reverse())
 
 
-def _copy(
-    first: Statement, version: _Version, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str
-) -> Statement:
+def _copy(first: Statement, version: _Version, array: Array, every: isl.Set, starts: Sequence[isl.PwAff], name: str) -> Statement:
     """array[i] = the element that the readers name. first: of these; every: its iterators' ranges, also where others read."""
     iterators = tuple(first.iterators[d] for d in version.dims)
     domain = polyhedra.with_iterators(polyhedra.onto(every, version.dims, name), iterators)

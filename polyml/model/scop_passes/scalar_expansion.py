@@ -106,9 +106,7 @@ def _expanded(statement: Statement, name: str, starts: tuple[isl.PwAff, ...]) ->
     def access(a: Access) -> Access:
         if a.array != name:
             return a
-        subscripts = tuple(
-            polyhedra.offset_dimension(statement.domain, dim, start) for dim, start in enumerate(starts)
-        )
+        subscripts = tuple(polyhedra.offset_dimension(statement.domain, dim, start) for dim, start in enumerate(starts))
         space = statement.domain.get_space()
         relation = polyhedra.rename_domain(polyhedra.relation(space, name, subscripts), statement.name)
         return replace(a, relation=relation, subscripts=subscripts)

@@ -139,4 +139,11 @@ def _found(source: _Tried, setting: _Setting) -> _Tried:
         return best
     if not source.form.launches:
         return tried[-1]
-    return _Tried(replace(source.form, name="polyml", notes=("the source's loops: none of the forms tried is predicted to be faster",), is_source=True))
+    return _Tried(
+        replace(
+            source.form,
+            name="polyml",
+            notes=("the source's loops: none of the forms tried is predicted to be faster",),
+            is_source=True,
+        )
+    )

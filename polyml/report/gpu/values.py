@@ -49,8 +49,7 @@ def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
 
 @dataclass(frozen=True)
 class GpuReportValues:
-    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took.
-    """
+    """sizes: of the kernel's parameters. block: that was asked for, () if none was. operations: by type. seconds: what it took."""
 
     kernel: str
     where: str

@@ -83,7 +83,8 @@ def not_writable(argument: Argument) -> PolymlError | None:
     if argument.copied:
         return PolymlTypeError(
             f"argument `{argument.name}` is written, but a {_type_name(argument.original)} would have to be copied",
-            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"], code="PML-F050"
+            notes=["pass a NumPy array, or an object with __array_interface__, the buffer protocol or DLPack"],
+            code="PML-F050",
         )
     if not argument.value.flags.writeable:
         return PolymlValueError(f"argument `{argument.name}` is written, but the array is read-only")
@@ -159,7 +160,9 @@ def _read(name: str, original: object) -> tuple[np.ndarray, bool]:
     except PolymlError:
         raise
     except MemoryError:
-        raise PolymlMemoryError(f"there is not enough memory to read argument `{name}`, a {_type_name(original)}, as an array") from None
+        raise PolymlMemoryError(
+            f"there is not enough memory to read argument `{name}`, a {_type_name(original)}, as an array"
+        ) from None
     except Exception as problem:
         raise _raised(name, original, problem) from problem
 
@@ -169,7 +172,8 @@ def _as_array(name: str, original: object) -> tuple[np.ndarray, bool]:
     if isinstance(original, np.ma.MaskedArray):
         raise PolymlTypeError(
             f"argument `{name}` is a masked array, whose mask a kernel would ignore",
-            notes=["pass x.data, or x.filled(value)"], code="PML-F050"
+            notes=["pass x.data, or x.filled(value)"],
+            code="PML-F050",
         )
     if isinstance(original, (str, type(None), dict, set)):
         raise _no_array(name, original)
@@ -204,7 +208,9 @@ def _mapped(name: str, original: object, array: np.ndarray) -> np.ndarray:
 
 
 def _unreadable(name: str, original: object, why: str) -> PolymlTypeError:
-    return PolymlTypeError(f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED], code="PML-F050")
+    return PolymlTypeError(
+        f"argument `{name}`, a {_type_name(original)}, cannot be read as an array: {why}", notes=[_ACCEPTED], code="PML-F050"
+    )
 
 
 def _raised(name: str, original: object, problem: Exception) -> PolymlTypeError:

@@ -16,9 +16,7 @@ from polyml.runtime.loading.link import Code
 from polyml.runtime.storage.artifact import Artifact
 
 
-def bind(
-    artifact: Artifact, code: Code, *, threads: int, guards: tuple[Guard, ...] = (), check_overlap: bool = True
-) -> Entry:
+def bind(artifact: Artifact, code: Code, *, threads: int, guards: tuple[Guard, ...] = (), check_overlap: bool = True) -> Entry:
     """The callable of a loaded artifact; it keeps `code` alive.
 
     threads: at least 1. guards: captured variables that make a MISS when they change. check_overlap=False: written

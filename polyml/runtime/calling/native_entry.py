@@ -38,9 +38,7 @@ class _MethodDef(ctypes.Structure):
     ]  # fmt: skip
 
 
-def native_entry(
-    artifact: Artifact, code: link.Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool
-) -> Entry:
+def native_entry(artifact: Artifact, code: link.Code, threads: int, guards: tuple[Guard, ...], check_overlap: bool) -> Entry:
     """See binding.Entry. Result arrays and receivers follow the arguments."""
     records = _argument_records(artifact, check_overlap)
     pairs = binding.pairs(artifact) if check_overlap else ()
@@ -139,7 +137,12 @@ def _array_as_expected() -> bool:
     for offset, values in ((_SHAPE_AT, probe.shape), (_STRIDES_AT, probe.strides)):
         if (ctypes.c_int64 * 2).from_address(_word(at + offset))[:] != list(values):
             return False
-    return _writable(probe) and not _writable(np.broadcast_to(probe, probe.shape)) and _number_as_expected(float) and _number_as_expected(complex)
+    return (
+        _writable(probe)
+        and not _writable(np.broadcast_to(probe, probe.shape))
+        and _number_as_expected(float)
+        and _number_as_expected(complex)
+    )
 
 
 def _writable(array: np.ndarray) -> bool:

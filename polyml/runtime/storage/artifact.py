@@ -98,7 +98,9 @@ class Artifact:
         if any(not 0 <= a.dim < min(arrays[a.name], arrays[a.other]) for a in self.alike):
             raise ValueError("sizes are alike that no array has")
 
-    def is_for(self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool) -> bool:
+    def is_for(
+        self, name: str, params: tuple[str, ...], types: tuple[ArgType, ...], layouts: tuple[str, ...], aliased: bool
+    ) -> bool:
         """Whether it is the code of such a kernel and such a call."""
         mine = (self.name, self.params, self.types, self.layouts, self.aliased)
         return mine == (name, params, types, layouts, aliased)
@@ -258,7 +260,9 @@ def _only(data: object, names: Set[str]) -> dict:
     return data
 
 
-_CHECK, _PARAMETER, _ALIKE, _RESULT_ARRAY = (frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Alike, ResultArray))
+_CHECK, _PARAMETER, _ALIKE, _RESULT_ARRAY = (
+    frozenset(each.__dataclass_fields__) for each in (CheckRecord, Parameter, Alike, ResultArray)
+)
 _LOC = frozenset({"file", "line", "column", "width", "text"})
 
 

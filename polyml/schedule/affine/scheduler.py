@@ -1,7 +1,7 @@
 """The loops of each component before tiling: isl's scheduler under two settings, and the choice between them.
 
-    parallel form      outer loops that carry nothing, where there are any
-    permutable form    bands of loops that may be exchanged, for tiles
+parallel form      outer loops that carry nothing, where there are any
+permutable form    bands of loops that may be exchanged, for tiles
 """
 
 from __future__ import annotations

@@ -265,9 +265,7 @@ class _Joiner:
         found = pairs.intersect_domain(domain).intersect_range(other).union(pairs.intersect_domain(other).intersect_range(domain))
         return found if not prefix else found.eq_at_multi_union_pw_aff(together(prefix))
 
-    def _together(
-        self, first: _Group, second: _Group, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]
-    ) -> _Group | None:
+    def _together(self, first: _Group, second: _Group, shared: isl.UnionPwAff, prefix: tuple[isl.UnionPwAff, ...]) -> _Group | None:
         """Both in one loop; None where the second would run before what it needs, or a tile of one before the other's."""
         between = self._between(first.domain, second.domain, prefix)
         if not _forward(between, shared):

@@ -34,9 +34,7 @@ def loop_role(member: isl.UnionPwAff, scop: Scop, names: Sequence[str]) -> LoopR
     along = {s.name: iterators_of(member, s.name) for s in statements}
     if not any(moves(s.write, along[s.name]) for s in statements):
         return LoopRole.DEPTH
-    by_row = any(
-        goes_to_neighbours(s.write, along[s.name]) and not moves(s.write, along[s.name], slice(0, -1)) for s in statements
-    )
+    by_row = any(goes_to_neighbours(s.write, along[s.name]) and not moves(s.write, along[s.name], slice(0, -1)) for s in statements)
     if by_row:
         return LoopRole.PANEL
     batch = all(moves(a, along[s.name]) for s in statements for a in accesses(s) if a.subscripts)

@@ -119,9 +119,7 @@ def check_parallel(
         _refuse_carried(node, _validity_in(node, partial, scop, dependences, reductions), scop, dependences, "parallel")
 
 
-def _may_have_partial(
-    node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, reductions: Mapping[str, Reduction]
-) -> bool:
+def _may_have_partial(node: isl.ScheduleNode, partial: Sequence[str], scop: Scop, reductions: Mapping[str, Reduction]) -> bool:
     """Whether the loop for threads touches these arrays by reductions alone, and there are no other loops for threads if any."""
     return not partial or only_updated(scop, _names(node), partial, reductions) and not _has_parallel(node)
 

@@ -241,7 +241,9 @@ def tree_from(text: str, scop: Scop) -> isl.Schedule:
         domain = isl.UnionSet(tree.get("domain", "{ }"))
         if {*tree} - {"domain", "child"} or not domain.is_equal(scop.domain):
             raise ScheduleError("the tree is damaged: its domain is not that of the statements")
-        return loop_tree.write(scop.domain, loop_tree.unique(loop_tree.from_text(tree.get("child", {}), tuple(sorted(scop.statements)))))
+        return loop_tree.write(
+            scop.domain, loop_tree.unique(loop_tree.from_text(tree.get("child", {}), tuple(sorted(scop.statements))))
+        )
     except (isl.Error, ValueError) as problem:
         if isinstance(problem, ScheduleError):
             raise

@@ -16,10 +16,10 @@ _STEP = "    "
 def text(scop: Scop, tree: Node) -> str:
     """The loops with what they count and what is asked of them, and the statements.
 
-        schedule of gemm, N = C.shape[0]
-        for i_t = i - i % 32:  # tile, parallel
-            for i:
-                S0[i]: C[i] = beta*C[i]
+    schedule of gemm, N = C.shape[0]
+    for i_t = i - i % 32:  # tile, parallel
+        for i:
+            S0[i]: C[i] = beta*C[i]
     """
     used = parameter_names(scop.domain)
     sizes = [parameter_text(p) for p in scop.parameters if p.name in used]

@@ -123,8 +123,8 @@ class Schedule:
     def interchange(self, first: str, second: str) -> Schedule:
         """Two loops change places; those between them stay (loop interchange; Halide: reorder).
 
-            for i:                      for j:
-                for j: S          ->        for i: S
+        for i:                      for j:
+            for j: S          ->        for i: S
         """
         return self._changed(f"interchange({_words(first, second)})", lambda tree: transforms.interchange(tree, first, second))
 
@@ -162,7 +162,7 @@ class Schedule:
     def reverse(self, loop: str) -> Schedule:
         """A loop runs from its last iteration to its first (loop reversal).
 
-            for i upwards: S      ->    for i downwards: S
+        for i upwards: S      ->    for i downwards: S
         """
         return self._changed(f"reverse({_word(loop)})", lambda tree: transforms.reverse(tree, loop))
 

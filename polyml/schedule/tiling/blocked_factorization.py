@@ -137,9 +137,7 @@ def _parts(member: isl.UnionPwAff, width: int, scop: Scop, validity: isl.UnionMa
         yield others
 
 
-def _peeled(
-    part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap
-) -> list[isl.UnionSet]:
+def _peeled(part: isl.UnionSet, members: Sequence[isl.UnionPwAff], scop: Scop, validity: isl.UnionMap) -> list[isl.UnionSet]:
     """The part cut in two where that leaves a loop around its deepest statements that carries nothing in the second one."""
     order = validity.intersect_domain(part).intersect_range(part)
     for member in members:
@@ -151,9 +149,7 @@ def _peeled(
     return [part]
 
 
-def solve(
-    component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]
-) -> Slabs | None:
+def solve(component: isl.Schedule, scop: Scop, given: Dependences, reductions: Mapping[str, Reduction]) -> Slabs | None:
     """A component of two loops, the sums of which wait for earlier ones (a triangular solve with one right side), in slabs:
     first what needs nothing of the slab, for all its rows at once, then the rest; None where that is no nest of two loops.
     """
@@ -175,9 +171,7 @@ def solve(
     return Slabs(band.members[0], SOLVE_WIDTH, (first, rest))
 
 
-def _straightened(
-    parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap
-) -> list[isl.UnionSet]:
+def _straightened(parts: list[isl.UnionSet], member: isl.UnionPwAff, width: int, order: isl.UnionMap) -> list[isl.UnionSet]:
     """The parts with what runs in some iterations of the slab only moved from the last one to the one before, so that how far
     loops of the rest go does not depend on each other.
     """
@@ -221,7 +215,9 @@ def _closed(seeds: isl.UnionSet, order: isl.UnionMap) -> isl.UnionSet | None:
     found = seeds
     for _ in range(ROUNDS):
         more = found.union(order.intersect_range(found).domain())
-        if any(piece.n_basic_set() > MOST_PIECES for piece in polyhedra.pieces(more)):  # isl's coalesce may end the process for such
+        if any(
+            piece.n_basic_set() > MOST_PIECES for piece in polyhedra.pieces(more)
+        ):  # isl's coalesce may end the process for such
             return None
         more = more.coalesce()
         if more.is_subset(found):

@@ -116,9 +116,7 @@ def _of_vector(axes: Sequence[Axis], line: int, threads: int) -> Blocks:
 class _Choice:
     """rows, columns: each side's axes, the one of the register tile first. depth: outermost first."""
 
-    def __init__(
-        self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int, grain: int
-    ):
+    def __init__(self, axes: Sequence[Axis], element_bytes: int, machine: CpuMachine, parallel: bool, products: int, grain: int):
         self._grain = grain
         self._bytes, self._machine = element_bytes * products, machine  # of each step of the depth, per row or column
         self._threads = machine.cores if parallel else 1

@@ -366,9 +366,7 @@ class _Layout:
         size_bytes = max(a.element.size_bytes for a in arrays)
         moving = [a for a in found.main.reads if a.subscripts and not is_same_element(a, found.main.write)]
         products = max(1, len(moving) // 2)
-        return blocks(
-            found.axes, size_bytes, self._machine, parallel=self._parallel, products=products, grain=self._grain
-        )
+        return blocks(found.axes, size_bytes, self._machine, parallel=self._parallel, products=products, grain=self._grain)
 
     def _laid_out(self, found: Contraction) -> Tree:
         made = self._blocks(found)

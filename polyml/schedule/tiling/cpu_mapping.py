@@ -1,6 +1,6 @@
 """Tiles, threads and wavefronts on the bands of a schedule tree.
 
-    band [i, j, k]      ->      parallel: it; tile: jt, kt; point: i, j, k
+band [i, j, k]      ->      parallel: it; tile: jt, kt; point: i, j, k
 """
 
 from __future__ import annotations
@@ -146,9 +146,7 @@ class _Mapping:
         node = self._tiles_inside(self.node.delete(), band, sizes, roles)
         return self._for_threads(node, Band(band.members[:1], band.coincident[:1], True), outer_size)
 
-    def _tiles_inside(
-        self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]
-    ) -> isl.ScheduleNode:
+    def _tiles_inside(self, node: isl.ScheduleNode, band: Band, sizes: list[int], roles: list[LoopRole]) -> isl.ScheduleNode:
         """The band above the node with loops over tiles, in the order batch, rows, depth, panel, except for the first one,
         which is a loop over tiles already (a panel's is one over several).
         """

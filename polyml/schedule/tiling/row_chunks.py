@@ -142,9 +142,7 @@ def _loops(node: Tree) -> Tree | None:
 def _moves_rows(statement: Statement, rows: isl.UnionPwAff, scop: Scop) -> bool:
     """Whether the loop goes from row to row of what the statement touches."""
     along = iterators_of(rows, statement.name)
-    return any(
-        k in along for a in accesses(statement) if len(a.subscripts) > 1 for k in polyhedra.used_iterators(a.subscripts[0])
-    )
+    return any(k in along for a in accesses(statement) if len(a.subscripts) > 1 for k in polyhedra.used_iterators(a.subscripts[0]))
 
 
 def _chunks(

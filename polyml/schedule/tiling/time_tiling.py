@@ -122,7 +122,11 @@ def _loop(member: isl.UnionPwAff, coincident: bool, child: Tree) -> Tree:
 def _whole(node: Tree) -> Tree:
     """The tree with loops around several statements being one loop each: tests inside cost less than copies of the code."""
     made = {**node}
-    if "schedule" in node and "options" not in node and len(polyhedra.set_names(isl.MultiUnionPwAff(node["schedule"]).domain())) > 1:
+    if (
+        "schedule" in node
+        and "options" not in node
+        and len(polyhedra.set_names(isl.MultiUnionPwAff(node["schedule"]).domain())) > 1
+    ):
         made["options"] = "{ atomic[x] }"
     if "child" in node:
         made["child"] = _whole(node["child"])
@@ -277,9 +281,7 @@ class _Sweep:
         return size
 
 
-def _hyperplane(
-    time: isl.UnionPwAff, place: isl.UnionPwAff, sign: int, steps: Sequence[_Step], dim: int
-) -> Hyperplane | None:
+def _hyperplane(time: isl.UnionPwAff, place: isl.UnionPwAff, sign: int, steps: Sequence[_Step], dim: int) -> Hyperplane | None:
     """slope*time + sign*place with the least slope for which shifts exist that let no dependence go backwards."""
     for slope in SLOPES:
         least = [(s.source, s.sink, polyhedra.least(s.distances, {0: slope, 1: sign})) for s in steps]

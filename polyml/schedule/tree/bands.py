@@ -126,9 +126,7 @@ def mark(node: isl.ScheduleNode, name: str) -> isl.ScheduleNode:
     return node.insert_mark(isl.Id(name)).child(0)
 
 
-def rewrite_bands(
-    node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]
-) -> isl.ScheduleNode:
+def rewrite_bands(node: isl.ScheduleNode, change: Callable[[isl.ScheduleNode], isl.ScheduleNode | None]) -> isl.ScheduleNode:
     """Every outermost band that `change` accepts is replaced; below a refused band (None) the walk goes on. Not below marks: what is there is done.
 
     `change` gives a node at the position of the one it got.

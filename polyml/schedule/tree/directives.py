@@ -1,6 +1,6 @@
 """What a schedule asks of a loop, and its name: the text of the mark above it.
 
-    loop i_t: tile, parallel        loop j: unroll_jam(4)        loop k_t: tile, pack(A, B)
+loop i_t: tile, parallel        loop j: unroll_jam(4)        loop k_t: tile, pack(A, B)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A schedule tree as loops with names, which a script addresses; isl's tree has the names in the marks above its bands.
 
-    node = Loop | Block | Leaf
+node = Loop | Block | Leaf
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a nest's coordinates are called: as the loops of its deepest statement, but for those along which statements take turns.
 
-    for t: for i: S[t, i]; for i: T[t, i]        S at (2t, i), T at (2t + 1, i): the coordinates t_turn, i
+for t: for i: S[t, i]; for i: T[t, i]        S at (2t, i), T at (2t + 1, i): the coordinates t_turn, i
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The mappings of a nest onto an array, the one of fewest cycles first, by the names that users know.
 
-    os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
-    R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
-                    the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
-    B1, B2, F       of those with wires (semi-systolic): inputs reach all units at once, and weights stay (B1) or results do (B2);
-                    results are added up at once, and weights stay (F)
+os, ws, is      results, weights or inputs stay in their units (output, weight, input stationary)
+R1, R2, W1, W2  of arrays of one dimension: results or weights stay, and what moves does so in opposite directions (1) or in
+                the same one at different speeds (2) (Kung, "Why systolic architectures?", Computer 15(1), 1982)
+B1, B2, F       of those with wires (semi-systolic): inputs reach all units at once, and weights stay (B1) or results do (B2);
+                results are added up at once, and weights stay (F)
 """
 
 from __future__ import annotations

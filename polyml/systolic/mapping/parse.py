@@ -88,7 +88,7 @@ def _scaled(terms: Mapping[str, int], factor: int) -> dict[str, int]:
 def _unreadable(text: str, loops: Sequence[str]) -> ConfigError:
     expected = f"expected t and x, and y of an array of two dimensions, as sums of multiples of {', '.join(loops)}"
     told = f"`{text}`" if len(text) <= _LONGEST else shown(text)
-    return ConfigError(f"{told} is no mapping", notes=[f"{expected}, as in \"t = i + j + k, x = i, y = j\""])
+    return ConfigError(f"{told} is no mapping", notes=[f'{expected}, as in "t = i + j + k, x = i, y = j"'])
 
 
 def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -99,7 +99,7 @@ def by_nest(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
         if not colon:
             nest, mapping = names[0], text.strip()
             if len(names) > 1:
-                expected = f"expected one of {', '.join(names)}, as in \"{nest}: {mapping}\""
+                expected = f'expected one of {", ".join(names)}, as in "{nest}: {mapping}"'
                 raise ConfigError(f"which nest is `{mapping}` of?", notes=[expected])
         if nest not in names:
             raise ConfigError(f"there is no nest {shown(nest)}", notes=[f"nests: {', '.join(names)}"])

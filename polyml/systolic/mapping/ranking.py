@@ -1,9 +1,9 @@
 """What mappings cost in wires and registers, and their order by that or by what folds do.
 
-    ports       units through which a stream's elements come in or go out in some fold. What stays is shifted along the rows, through
-                the first unit of each column, or through the first unit of an array of one dimension; a wire has one port.
-    registers   of each unit. A value that goes on in c cycles, over links or in its unit, is in one of c registers meanwhile. What
-                comes in before a fold, and sums that go out after it, have as many again: the next fold comes, the last one goes.
+ports       units through which a stream's elements come in or go out in some fold. What stays is shifted along the rows, through
+            the first unit of each column, or through the first unit of an array of one dimension; a wire has one port.
+registers   of each unit. A value that goes on in c cycles, over links or in its unit, is in one of c registers meanwhile. What
+            comes in before a fold, and sums that go out after it, have as many again: the next fold comes, the last one goes.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class Between:
                 flows = known[name][read] if name in known else flow_into(scop, statement, access)
                 self.makers[name, read] = {
                     maker: polyhedra.at_sizes(
-                        pairs.apply_domain(turned[maker]) if maker in turned and self.group[maker] != self.group[name] else pairs, sizes
+                        pairs.apply_domain(turned[maker]) if maker in turned and self.group[maker] != self.group[name] else pairs,
+                        sizes,
                     )
                     for maker, pairs in flows.items()
                 }
@@ -102,7 +103,9 @@ class Between:
         while waiting:
             ready = next((group for group in waiting if before[group] <= {group}), None)
             if ready is None:
-                raise IllegalSchedule(f"{', '.join(waiting)} use {', '.join(sorted(self.live))} in turns, so that none can run as a whole")
+                raise IllegalSchedule(
+                    f"{', '.join(waiting)} use {', '.join(sorted(self.live))} in turns, so that none can run as a whole"
+                )
             yield ready
             waiting.remove(ready)
             for others in before.values():

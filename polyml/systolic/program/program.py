@@ -323,7 +323,9 @@ def element(scop: Scop, access: Access, sizes: Mapping[str, int]) -> Row:
 class _Fold:
     """Where the points { [o, a] } of a fold are in time and on the array."""
 
-    def __init__(self, number: tuple[int, ...], corner: tuple[int, ...], points: isl.Set, recurrence: Recurrence, mapping: SpaceTime):
+    def __init__(
+        self, number: tuple[int, ...], corner: tuple[int, ...], points: isl.Set, recurrence: Recurrence, mapping: SpaceTime
+    ):
         self.number, self.corner = number, corner
         self.instances = {name: recurrence.embedding_of(name).intersect_range(points).domain() for name in recurrence.statements}
         ranges = polyhedra.ranges(points.apply(mapping.relation(len(recurrence.outer))))
@@ -560,7 +562,9 @@ class NestProgram:
             return self._by_cycle(name, instances, fold)
         inside = chain.pairs.intersect_domain(instances).intersect_range(instances)
         apart = self._cycles(chain)
-        begin, end = (self._by_cycle(name, instances.subtract(others).coalesce(), fold) for others in (inside.range(), inside.domain()))
+        begin, end = (
+            self._by_cycle(name, instances.subtract(others).coalesce(), fold) for others in (inside.range(), inside.domain())
+        )
         changes = np.pad(begin, (0, apart)) - np.pad(end, (apart, 0))
         for phase in range(apart):
             np.cumsum(changes[phase::apart], out=changes[phase::apart])
@@ -604,7 +608,9 @@ class NestProgram:
         """The number of an instance's unit."""
         parts = list(zip(self._steps, self._coordinates[name], fold.corner))
         loops = range(len(self._times[name][0]))
-        return tuple(sum(s * row[k] for s, (row, _), _ in parts) for k in loops), sum(s * (c - corner) for s, (_, c), corner in parts)
+        return tuple(sum(s * row[k] for s, (row, _), _ in parts) for k in loops), sum(
+            s * (c - corner) for s, (_, c), corner in parts
+        )
 
     def _places(self, name: str, points: np.ndarray, fold: _Fold) -> tuple[Places, np.ndarray]:
         """Where and when these instances run, and the order in which they do."""

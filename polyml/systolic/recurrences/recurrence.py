@@ -298,9 +298,7 @@ class Recurrence:
         return _fixed(self.nest.kept, self.sizes).apply(self.placing)
 
 
-def nests(
-    scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str = "manhattan"
-) -> tuple[Nest, ...]:
+def nests(scop: Scop, dependences: Dependences, reductions: Mapping[str, Reduction], links: str = "manhattan") -> tuple[Nest, ...]:
     """Statements that have loops and hand values on, those together that need each other's values, in the source's order; those
     that only make one value from another belong to a nest that they give values to or take them from. links: with broadcast ones,
     statements that are no uniform recurrence may come in parts. Raises IllegalSchedule, with the dependence, for what is none.
@@ -387,9 +385,7 @@ def _hands_on(nest: Nest) -> bool:
     return len(nest.places) > 1 or any(u.sources or not all(map(u.depends_on, loops)) for u in used)
 
 
-def _nest(
-    scop: Scop, names: Sequence[str], flows: Flows, dependences: Dependences, reductions: Mapping[str, Reduction]
-) -> Nest:
+def _nest(scop: Scop, names: Sequence[str], flows: Flows, dependences: Dependences, reductions: Mapping[str, Reduction]) -> Nest:
     """Where all of them have places from which values come along fixed distances, in the source's order or with sums the other way
     round. Raises what the first places are refused for.
     """

@@ -16,11 +16,15 @@ VERSION = 1
 
 CYCLES = "exact: folds one after another, no stalls, results that stay leave meanwhile"
 PADDED = "exact: every fold charged the whole array"
-STALLED = "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth through the queue meanwhile"
+STALLED = (
+    "an estimate: padded folds that overlap, each one's tile from memory at the manual's bandwidth through the queue meanwhile"
+)
 MEMORIES = "exact counts, by the arrays' types: of memory the tiles of what stays, and each other element once; energies as the machine's table has them"
 OVERLAPPED = "exact: each fold as soon as its units are free, what stays brought in and out meanwhile"
 TRAFFIC = "exact: elements from and to the buffer; nothing stays in the array from one fold to the next"
-WIRES = "exact: units through which elements come and go in some fold; registers of each unit, those for the folds before and after too"
+WIRES = (
+    "exact: units through which elements come and go in some fold; registers of each unit, those for the folds before and after too"
+)
 BOUND = "a bound: no order of the instances moves less"
 
 
@@ -95,7 +99,9 @@ def _plan(report: SystolicReportValues, nest: NestReport, plan: Plan) -> dict[st
         "drain_cycles": plan.folds.drain_cycles,
         "wires": {
             "accuracy": WIRES,
-            "streams": [{"text": w.stream.use.text, "in": w.into, "out": w.out, "registers": w.registers} for w in wires(plan.folds)],
+            "streams": [
+                {"text": w.stream.use.text, "in": w.into, "out": w.out, "registers": w.registers} for w in wires(plan.folds)
+            ],
         },
         "traffic": {
             "accuracy": TRAFFIC,

@@ -44,8 +44,7 @@ def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tupl
         touched.setdefault(use.array, []).append(read)
         types[use.array] = scop.arrays[access.array].element
     return {
-        array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets, None)))
-        for array, sets in touched.items()
+        array: (f"{types[array].kind}{types[array].bits}", size(polyhedra.union(sets, None))) for array, sets in touched.items()
     }
 
 

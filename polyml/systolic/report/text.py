@@ -64,7 +64,9 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Tabl
         folds = plan.folds
         counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
         shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
-        rows.append((name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}", *_ranked(plan)))
+        rows.append(
+            (name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}", *_ranked(plan))
+        )
     heads = (
         "", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes",
         "ports", "registers",
@@ -103,14 +105,20 @@ def _memories(memories: Memories) -> Iterator[str | Table]:
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
-    yield Table(("of the best", "bytes", "energy"), tuple((n.replace("_", "-"), _count(sizes.get(n)), joules.get(n, "")) for n in parts), left=1)
+    yield Table(
+        ("of the best", "bytes", "energy"),
+        tuple((n.replace("_", "-"), _count(sizes.get(n)), joules.get(n, "")) for n in parts),
+        left=1,
+    )
     if joules:
         source = "; ".join(dict.fromkeys(figure.source for _, figure in memories.machine.energies.known()))
         yield f"  energy          {shown(sum(memories.energy_j.values()), 'energy')}, without units' registers and links ({source})"
     yield f"  bytes           {MEMORIES}"
     stalled = memories.stalled()
     if stalled is not None:
-        shares = f"{stalled.active_share:.1%} active, {stalled.stall_share:.1%} waiting, {stalled.shift_share:.1%} shifting tiles in"
+        shares = (
+            f"{stalled.active_share:.1%} active, {stalled.stall_share:.1%} waiting, {stalled.shift_share:.1%} shifting tiles in"
+        )
         tile = f"{stalled.tile_cycles:,.0f} cycles for a tile, " if stalled.tile_cycles else ""
         yield f"  from memory     {stalled.cycles:,.0f} cycles, {STALLED}: {tile}{shares}"
     if memories.sums is not None and memories.sums.moved:

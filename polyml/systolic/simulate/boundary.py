@@ -48,4 +48,3 @@ def _read(between: Between, name: str, read: int, points: np.ndarray, memories: 
         else:
             values[here] = memories["made", maker][affine(*between.instance(maker), made)]
     return values
-

@@ -197,7 +197,9 @@ class _Emitter:
         fn, fold = self._fn, self._fold
         first, end = fn.get("%words", 0), fn.get("%words", 1)
         bases = {own: self._base(own, operand) for own, operand in fold.operands.items()}
-        begun = {name: self._vector(self._length, None, -1) for name in self._summed}  # by unit, the last cycle in which a sum began
+        begun = {
+            name: self._vector(self._length, None, -1) for name in self._summed
+        }  # by unit, the last cycle in which a sum began
         events = {
             own: [
                 *([self._word() for _ in range(2)] for _ in (*operand.transfers, *operand.broadcasts)),
@@ -324,14 +326,18 @@ class _Emitter:
             return fn.emit(f"mul i64 {each}, {columns}")
 
         self._events(starts, lambda k: self._fn.copy(kind, vector, self._fn.get(drivers, k), row, column_of(k)))
-        count = fn.emit(f"sub i64 {self._fn.get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._fn.get(starts, self._cycle)}")
+        count = fn.emit(
+            f"sub i64 {self._fn.get(starts, fn.emit(f'add i64 {self._cycle}, 1'))}, {self._fn.get(starts, self._cycle)}"
+        )
         every = fn.emit(f"icmp eq i64 {count}, {columns}")  # then each column has one driver
         together, single = (fn.emit(f"select i1 {every}, i64 {a}, i64 {b}") for a, b in ((rows, 0), (0, rows)))
         self._fn.loop("0", together, lambda n: self._moved_on(row, self._element(kind, vector, to_rows(n)), columns * size_bytes))
 
         def some(n: str) -> None:
             first = to_rows(n)
-            self._events(starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}")))
+            self._events(
+                starts, lambda k: self._fn.copy(kind, row, column_of(k), vector, fn.emit(f"add i64 {first}, {column_of(k)}"))
+            )
 
         self._fn.loop("0", single, some)
 

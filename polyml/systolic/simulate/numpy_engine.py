@@ -47,7 +47,9 @@ class Stepped:
         held = in_place(fold)
         depths, reach = remembered(fold, self._cells, held)
         histories = {source: _History(depth, reach, self._units, self._type(source)) for source, depth in depths.items()}
-        registers = {own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()}
+        registers = {
+            own: self._held(own, operand, own in held, histories, users, memories) for own, operand in fold.operands.items()
+        }
         results = {name: histories.get((name, RESULT)) for name in self._cells} | {own[0]: registers[own] for own in held}
         parts = [
             (self._evaluating(name, fold), [registers[name, read] for read in range(len(cell.types))], results[name])
@@ -273,7 +275,11 @@ class _Held:
     """A register: what comes to all units, but for some of them something else. history: where others find it."""
 
     def __init__(
-        self, base: _Still | _Moving | _Taken, others: list[_Load | _RunOfLoads | _Transfer], wired: list[_Wired], history: _History | None
+        self,
+        base: _Still | _Moving | _Taken,
+        others: list[_Load | _RunOfLoads | _Transfer],
+        wired: list[_Wired],
+        history: _History | None,
     ):
         self._base, self._others, self._wired, self._history = base, others, wired, history
         self._now = np.empty(0)

@@ -80,8 +80,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Outside:
-    """An element that enters a unit in -cycles, or left it so many cycles ago. way: the signs of its moves along each coordinate.
-    """
+    """An element that enters a unit in -cycles, or left it so many cycles ago. way: the signs of its moves along each coordinate."""
 
     lane: int
     element: str

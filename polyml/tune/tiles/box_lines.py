@@ -145,6 +145,7 @@ class Boxes:
 
     def at(self, places: Sequence[int]) -> Boxes:
         """Of tiles of one size, where sizes are axes."""
+
         def one(values: np.ndarray) -> float:
             if np.ndim(values) == 0:
                 return float(values)

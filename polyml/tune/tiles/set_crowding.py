@@ -27,7 +27,12 @@ class Walked:
 
 
 def walked(
-    scop: Scop, statement: str, iterators: Sequence[int | None], middles: Sequence[int], sizes: Mapping[str, int], places: Mapping[str, Placed]
+    scop: Scop,
+    statement: str,
+    iterators: Sequence[int | None],
+    middles: Sequence[int],
+    sizes: Mapping[str, int],
+    places: Mapping[str, Placed],
 ) -> list[Walked]:
     """The statement's references to memory. iterators: which one each loop counts; middles: of all iterators. References whose
     subscripts are not linear are left out.

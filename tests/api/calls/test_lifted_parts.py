@@ -89,6 +89,7 @@ def ragged(y, starts, columns, values, x):
     y *= 2
 
 
+# fmt: off
 def two_lines_in_one(A):
     B = A + 1; C = B * 2  # noqa: E702
     while C.sum() > 1e9:
@@ -107,6 +108,7 @@ def broken_lines(A, B):
         C = C / 2
     return (C
             * 2)
+# fmt: on
 
 
 def helper(x):
@@ -265,7 +267,8 @@ def test_parts_do_what_the_whole_does(function):
 
 @pytest.mark.filterwarnings("ignore::polyml.errors.PolymlPerformanceWarning")
 @pytest.mark.parametrize(
-    "function", [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines, the_same_variable_twice, draws]
+    "function",
+    [relaxed, power_iteration, library_in_the_middle, a_call_in_a_condition, broken_lines, the_same_variable_twice, draws],
 )
 def test_the_work_is_compiled(function):
     kernel = polyml.kernel(cache=False)(function)

@@ -79,7 +79,18 @@ def test_a_pass_that_fails_once_gives_a_simpler_form(broken, name):
     assert kernel.compiled
 
 
-NEEDED = ("types", "domain", "deps", "reductions", "build", "with_extremes", "with_partial_results", "with_fetches", "llvm", "object")  # by every form
+NEEDED = (
+    "types",
+    "domain",
+    "deps",
+    "reductions",
+    "build",
+    "with_extremes",
+    "with_partial_results",
+    "with_fetches",
+    "llvm",
+    "object",
+)  # by every form
 
 
 @pytest.mark.parametrize("name", PASSES)

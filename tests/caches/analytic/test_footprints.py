@@ -266,7 +266,8 @@ def test_arrays_of_too_many_rows_are_not_counted(monkeypatch):
     program, sizes = program_of(*KERNELS["stencil5"])
     whole, *_ = footprints(program.scop, None, sizes)
     assert {(f.array, f.lines.value, f.lines.accuracy) for f in whole.footprints} == {
-        ("A", None, "not counted"), ("B", None, "not counted")
+        ("A", None, "not counted"),
+        ("B", None, "not counted"),
     }
     assert whole.lines is None and whole.footprints[0].share(CacheLevel(1, 32768, 8, 64, 1)) is None
 

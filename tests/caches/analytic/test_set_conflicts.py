@@ -61,9 +61,7 @@ def test_triangle_counts_the_most_iterations():
 def test_tiles():
     program, sizes = program_of(gemm_ijk, dict.fromkeys("ABC", (64, 64)))
     band = program.scop.schedule.get_root().child(0)
-    members = isl.MultiUnionPwAff(
-        "[A_1, C_0, C_1] -> [{ S0[i, j, k] -> [(16*floor(i/16))] }, { S0[i, j, k] -> [(floor(k/8))] }]"
-    )
+    members = isl.MultiUnionPwAff("[A_1, C_0, C_1] -> [{ S0[i, j, k] -> [(16*floor(i/16))] }, { S0[i, j, k] -> [(floor(k/8))] }]")
     schedule = band.insert_partial_schedule(members).get_schedule()
     found = walks(program.scop, schedule, references(program), sizes, placed(program, sizes), LEVELS)
     strides = {(w.reference.array, w.loop): (w.iterations, w.stride_bytes) for w in found}

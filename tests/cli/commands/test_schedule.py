@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.running import run
 
-KERNELS = '''
+KERNELS = """
 SIZES = {"SMALL": {"N": 20, "M": 30}, "BIG": {"N": 200, "M": 300}}
 
 def scale(x, A):
@@ -14,12 +14,12 @@ def scale(x, A):
 
 def inputs(size, rng):
     return {"x": 2.0, "A": rng.random((size["N"], size["M"]))}
-'''
-OTHER = '''
+"""
+OTHER = """
 def prefix(A):
     for i in range(1, A.shape[0]):
         A[i] += A[i - 1]
-'''
+"""
 
 
 @pytest.fixture(autouse=True)

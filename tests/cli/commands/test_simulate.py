@@ -10,7 +10,7 @@ from polyml.systolic.report import comparison
 from polyml.systolic.report.comparison_text import picture
 from tests.cli.running import run
 
-SOURCE = '''
+SOURCE = """
 import numpy as np
 import polyml
 
@@ -38,8 +38,8 @@ def on_array(A, B, C):
         for j in range(C.shape[1]):
             for k in range(A.shape[1]):
                 C[i, j] += A[i, k] * B[k, j]
-'''
-FLOATS = '''
+"""
+FLOATS = """
 import math
 
 def twice(A, B, D):
@@ -59,7 +59,7 @@ def steps(P):
 def copied(A, B):
     for i in range(A.shape[0]):
         B[i] = A[i]
-'''
+"""
 TYPES = ["--arg", "A=f64[N,K]", "--arg", "B=f64[K,N]", "--arg", "D=f64[N,N]", "-D", "N=9", "-D", "K=7"]
 
 
@@ -124,7 +124,9 @@ def test_every_mapping_is_simulated_where_all_are_asked_for():
 
 def test_diagonal_links_have_more_mappings():
     few = simulated("sized.py:product", "--array", "4x4", "--dataflow", "all")
-    many = simulated("sized.py:product", "--array", "4x4", "--dataflow", "all", "--links", "diagonal", "-D", "M=5", "-D", "N=4", "-D", "K=3")
+    many = simulated(
+        "sized.py:product", "--array", "4x4", "--dataflow", "all", "--links", "diagonal", "-D", "M=5", "-D", "N=4", "-D", "K=3"
+    )
     assert many["links"] == "diagonal" and many["agree"]
     assert len(many["simulations"]) > len(few["simulations"])
 
@@ -261,28 +263,51 @@ def test_floats_are_wrong_beyond_the_rounding_bound(monkeypatch):
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["sized.py:product"], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
-        (["sized.py:product", "--array", "4x4", "--unit", "4,0"],
-         "error: there is no unit 4, 0 (expected a row and a column of 4 x 4, counted from 0)"),
-        (["sized.py:product", "--array", "4x4", "--unit", "a"],
-         "error: --unit does not take 'a' (expected a row and a column, counted from 0, as in 0,3, or a place in a row)"),
-        (["sized.py:product", "--array", "100000x100000"],
-         "error: an array of 10,000,000,000 units is too large to simulate (at most 16,777,216)"),
-        (["sized.py:product", "--array", "4x4", "--mapping", "t = i + j + 9999999999*k, x = i, y = j"],
-         "cycles are too many to simulate (at most 268,435,456; a report counts them without: `polyml report --target systolic`)"),
-        (["sized.py:product", "--array", "4by4"], "error: --array does not take '4by4' (expected rows and columns, as in 16x16, or a length)"),
-        (["sized.py:product", "--array", "²x4"], "error: --array does not take '²x4' (expected rows and columns, as in 16x16, or a length)"),
-        (["sized.py:product", "--machine", "zen4"],
-         "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)"),
+        (
+            ["sized.py:product"],
+            "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)",
+        ),
+        (
+            ["sized.py:product", "--array", "4x4", "--unit", "4,0"],
+            "error: there is no unit 4, 0 (expected a row and a column of 4 x 4, counted from 0)",
+        ),
+        (
+            ["sized.py:product", "--array", "4x4", "--unit", "a"],
+            "error: --unit does not take 'a' (expected a row and a column, counted from 0, as in 0,3, or a place in a row)",
+        ),
+        (
+            ["sized.py:product", "--array", "100000x100000"],
+            "error: an array of 10,000,000,000 units is too large to simulate (at most 16,777,216)",
+        ),
+        (
+            ["sized.py:product", "--array", "4x4", "--mapping", "t = i + j + 9999999999*k, x = i, y = j"],
+            "cycles are too many to simulate (at most 268,435,456; a report counts them without: `polyml report --target systolic`)",
+        ),
+        (
+            ["sized.py:product", "--array", "4by4"],
+            "error: --array does not take '4by4' (expected rows and columns, as in 16x16, or a length)",
+        ),
+        (
+            ["sized.py:product", "--array", "²x4"],
+            "error: --array does not take '²x4' (expected rows and columns, as in 16x16, or a length)",
+        ),
+        (
+            ["sized.py:product", "--machine", "zen4"],
+            "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)",
+        ),
         (["sized.py:product", "--machine", "nothing.toml"], "error: there is no file nothing.toml"),
         (["sized.py:product", "--array", "4x4", "-D", "Q=3"], "error: product has no size 'Q' (sizes: M, N, K)"),
         (["sized.py:product", "--array", "4x4", "--preset", "HUGE"], "error: sized.py has no size 'HUGE' (it has SMALL, BIG)"),
         (["sized.py:porduct", "--array", "4x4"], "error: sized.py has no function 'porduct' (did you mean product?"),
         (["sized.py:product", "--array", "4x4", "--mapping", "t = i, y = j"], "error: `t = i, y = j` is no mapping"),
-        (["sized.py:product", "--array", "4x4", "--mapping", "t = i + j + k, x = i, y = j", "--dataflow", "ws"],
-         "error: every nest has its mapping: there is none of which dataflow ws is asked"),
-        (["sized.py:product", "--array", "4x4", "--mapping", "t = i + j, x = i, y = j"],
-         "error: S0[0, 0, 0] and S0[0, 0, 1] would run on one unit in one cycle"),
+        (
+            ["sized.py:product", "--array", "4x4", "--mapping", "t = i + j + k, x = i, y = j", "--dataflow", "ws"],
+            "error: every nest has its mapping: there is none of which dataflow ws is asked",
+        ),
+        (
+            ["sized.py:product", "--array", "4x4", "--mapping", "t = i + j, x = i, y = j"],
+            "error: S0[0, 0, 0] and S0[0, 0, 1] would run on one unit in one cycle",
+        ),
         (["floats.py:steps", "--arg", "P=f64[4,4]", "--array", "4x4"], "P[i, k] is used "),
         (["floats.py:copied", "--array", "4x4"], "there is nothing for units to hand on"),
         (["floats.py:twice", "--arg", "A=f64[2,3]", "--arg", "B=f64[4,2]", "--arg", "D=f64[2,2]", "--array", "4x4"], "error: "),
@@ -304,7 +329,9 @@ def test_a_bound_that_is_not_known_is_told(monkeypatch):
     assert "not known to agree: y differs" in out and "no rounding bound is known of `sqrt`" in out
 
 
-BOUNDED = FLOATS + """
+BOUNDED = (
+    FLOATS
+    + """
 SIZES = {"SMALL": {"N": 17}}
 
 def inputs(size, rng):
@@ -316,6 +343,7 @@ def terms(size):
 def magnitude(x, h, y):
     return {"y": y + sum(h[k] * x[k : k + y.size] ** 0.5 for k in range(4))}
 """
+)
 
 
 def test_terms_and_magnitudes_of_the_file_are_its_bound(folder, monkeypatch):

@@ -24,15 +24,18 @@ def message(function, *args):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("A=f64[N,M]", ("A", ArrayType(F64, 2), ("N", "M"), None)),
-    ("A=f32[ :, 2*N+1 ]", ("A", ArrayType(F32, 2), (":", "2*N+1"), None)),
-    ("A=f64[]", ("A", ArrayType(F64, 0), (), None)),
-    ("n=int", ("n", ScalarType(PYINT), (), None)),
-    ("n=7", ("n", ScalarType(PYINT), (), 7)),
-    ("x=f32", ("x", ScalarType(F32), (), None)),
-    ("alpha=-1.5", ("alpha", ScalarType(PYFLOAT), (), -1.5)),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("A=f64[N,M]", ("A", ArrayType(F64, 2), ("N", "M"), None)),
+        ("A=f32[ :, 2*N+1 ]", ("A", ArrayType(F32, 2), (":", "2*N+1"), None)),
+        ("A=f64[]", ("A", ArrayType(F64, 0), (), None)),
+        ("n=int", ("n", ScalarType(PYINT), (), None)),
+        ("n=7", ("n", ScalarType(PYINT), (), 7)),
+        ("x=f32", ("x", ScalarType(F32), (), None)),
+        ("alpha=-1.5", ("alpha", ScalarType(PYFLOAT), (), -1.5)),
+    ],
+)
 def test_specs_are_read(text, expected):
     found = argument_specs.spec_from(text)
     assert (found.name, found.type, found.extents, found.value) == expected
@@ -43,14 +46,16 @@ def test_what_is_no_spec_is_refused_with_the_form(text):
     assert message(argument_specs.spec_from, text) == (
         f"error: {text!r} describes no argument\n"
         "  note: expected NAME=TYPE[N,M] for an array, NAME=TYPE or NAME=VALUE for a number\n"
-        "  note: types: c128, c64, f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, int, float, complex")
+        "  note: types: c128, c64, f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, int, float, complex"
+    )
 
 
 def test_sizes_are_read_and_what_is_no_size_is_refused():
     assert argument_specs.sizes_from(["N=10", "M=1_000"]) == {"N": 10, "M": 1000}
     for text in ("N", "N=1.5", "=3", "N=x"):
         assert message(argument_specs.sizes_from, [text]) == (
-            f"error: -D does not take {text!r}\n  note: expected NAME=INTEGER, as in -D N=1000")
+            f"error: -D does not take {text!r}\n  note: expected NAME=INTEGER, as in -D N=1000"
+        )
 
 
 def test_types_are_guessed_from_the_use_of_a_name_and_say_so():
@@ -69,14 +74,18 @@ def test_a_given_spec_wins_over_a_guess_and_an_unknown_name_is_refused():
     given = {"B": argument_specs.spec_from("B=f32[N]")}
     assert [s.guessed == "" for s in argument_specs.guess(parse(stencil), given)] == [False, True, False, False, False, False]
     assert message(argument_specs.guess, parse(stencil), {"Z": argument_specs.spec_from("Z=f32[N]")}) == (
-        "error: stencil has no parameter 'Z'\n  note: it has A, B, C, n, alpha, steps")
+        "error: stencil has no parameter 'Z'\n  note: it has A, B, C, n, alpha, steps"
+    )
 
 
 def test_arguments_are_made_with_the_sizes_of_the_command_line():
     found = [argument_specs.spec_from(t) for t in ("A=f32[N,2*N+1]", "B=i8[:]", "M=bool[3]", "N=int", "x=f32", "a=2.5")]
     made = argument_specs.make(found, {"N": 4}, np.random.default_rng(0))
     assert [(v.dtype.name, v.shape) for v in (made["A"], made["B"], made["M"])] == [
-        ("float32", (4, 9)), ("int8", (100,)), ("bool", (3,))]
+        ("float32", (4, 9)),
+        ("int8", (100,)),
+        ("bool", (3,)),
+    ]
     assert made["N"] == 4 and type(made["N"]) is int and made["a"] == 2.5
     assert type(made["x"]) is np.float32
 
@@ -84,9 +93,11 @@ def test_arguments_are_made_with_the_sizes_of_the_command_line():
 def test_an_extent_without_a_value_names_the_option_that_gives_it():
     rng = np.random.default_rng(0)
     assert message(argument_specs.make, [argument_specs.spec_from("A=f64[K]")], {}, rng) == (
-        "error: the extent 'K' of A has no value\n  note: -D K=100 gives it a value")
+        "error: the extent 'K' of A has no value\n  note: -D K=100 gives it a value"
+    )
     assert message(argument_specs.make, [argument_specs.spec_from("A=f64[2**3]")], {}, rng) == (
-        "error: the extent '2**3' of A has no value\n  note: expected N, 100, 2*N+1 or :")
+        "error: the extent '2**3' of A has no value\n  note: expected N, 100, 2*N+1 or :"
+    )
 
 
 def test_a_size_on_guessed_types_says_how_an_argument_gets_it():

@@ -78,21 +78,22 @@ def test_a_missing_file_suggests_its_neighbours(write):
     write("stencil.py", "")
     assert message("stencli.py:f") == "error: there is no file stencli.py\n  note: did you mean stencil.py?"
     assert message("stencil:f") == "error: there is no file stencil\n  note: did you mean stencil.py?"
-    assert message("zzz") == (
-        "error: there is no file zzz\n  note: expected FILE.py:FUNC, as in kernels/gemm.py:gemm")
+    assert message("zzz") == ("error: there is no file zzz\n  note: expected FILE.py:FUNC, as in kernels/gemm.py:gemm")
 
 
 def test_a_missing_function_suggests_its_neighbours(write):
     write("loops_d.py", TWO)
     assert message("loops_d.py:smoth") == (
-        "error: loops_d.py has no function 'smoth'\n  note: did you mean smooth?\n  note: it has sharpen, smooth")
+        "error: loops_d.py has no function 'smoth'\n  note: did you mean smooth?\n  note: it has sharpen, smooth"
+    )
     assert message("loops_d.py:join") == "error: loops_d.py has no function 'join'\n  note: it has sharpen, smooth"
 
 
 def test_a_file_with_several_functions_needs_a_name(write):
     write("loops_e.py", TWO)
     assert message("loops_e.py") == (
-        "error: which function of loops_e.py?\n  note: it has sharpen, smooth\n  note: for example loops_e.py:smooth")
+        "error: which function of loops_e.py?\n  note: it has sharpen, smooth\n  note: for example loops_e.py:smooth"
+    )
     write("loops_f.py", "x = 1\n")
     assert message("loops_f.py") == "error: which function of loops_f.py?\n  note: it defines no function"
 
@@ -101,7 +102,8 @@ def test_what_is_wrong_with_a_file_is_named_with_its_line(write):
     write("loops_g.py", "import math\nvalue = math.missing\n")
     assert message("loops_g.py:f") == (
         "error: loops_g.py cannot be imported: AttributeError: module 'math' has no attribute 'missing'\n"
-        "  note: loops_g.py:2: value = math.missing")
+        "  note: loops_g.py:2: value = math.missing"
+    )
     write("loops_h.py", "def f(:\n")
     assert "loops_h.py cannot be imported: SyntaxError" in message("loops_h.py:f")
     assert message("loops_h.py:f").endswith("loops_h.py:1")

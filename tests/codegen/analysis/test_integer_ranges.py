@@ -21,7 +21,14 @@ def expression(rng, names, depth=3):
     if depth == 0 or rng.random() < 0.2:
         return var(rng.choice(names)) * rng.randint(-3, 3) + rng.randint(-5, 5)
     a, b = (expression(rng, names, depth - 1) for _ in range(2))
-    forms = (a + b, a - b * 2, floor_div(a, rng.randint(1, 7)), extremum("min", [a, b]), extremum("max", [a, b]), choice(Compare(">=", a), a, b))
+    forms = (
+        a + b,
+        a - b * 2,
+        floor_div(a, rng.randint(1, 7)),
+        extremum("min", [a, b]),
+        extremum("max", [a, b]),
+        choice(Compare(">=", a), a, b),
+    )
     return rng.choice(forms)
 
 

@@ -140,9 +140,7 @@ def test_a_value_with_shared_parts_takes_time_linear_in_them():
 
 
 def test_a_branch_that_is_not_taken_reads_nothing():
-    far = syntax.IfExp(
-        syntax.Compare("<", load(0), syntax.Const(100.0, dtype=F64), dtype=BOOL), load(0), load(1), dtype=F64
-    )
+    far = syntax.IfExp(syntax.Compare("<", load(0), syntax.Const(100.0, dtype=F64), dtype=BOOL), load(0), load(1), dtype=F64)
     _, args = run_value(far, [("A", ["i"]), ("B", ["i + 7"])])
     assert args["A"].tolist() == [-2, 1, 4, 7, 10]
 
@@ -272,9 +270,7 @@ def test_other_layouts_of_memory_are_read_and_written_in_place():
 
 
 def check(kind, violated, may=False):
-    return Check(
-        kind=kind, violated=isl.Set(violated), instances=isl.Set("{ S[i] }"), iterators=("i",), what="`B[i]`", may=may
-    )
+    return Check(kind=kind, violated=isl.Set(violated), instances=isl.Set("{ S[i] }"), iterators=("i",), what="`B[i]`", may=may)
 
 
 @pytest.mark.parametrize(
@@ -356,9 +352,7 @@ def test_every_instance_runs_once_in_the_order_of_its_schedule(schedule, n):
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize(
-    "subscript", ["i + 1", "i - 2j + N", "floor((i + j)/2)", "(2i + j) mod 5", "max(i, j)", "min(i, N - j)"]
-)
+@pytest.mark.parametrize("subscript", ["i + 1", "i - 2j + N", "floor((i + j)/2)", "(2i + j) mod 5", "max(i, j)", "min(i, N - j)"])
 def test_compiled_subscripts_are_those_of_the_relation(subscript):
     head = "[N] -> { S[i, j] -> "
     if subscript.startswith(("max", "min")):

@@ -51,9 +51,7 @@ def test_shares_together_run_every_instance_once(ends):
 
 
 def _with(nodes, loop, part):
-    return tuple(
-        part if n is loop else with_body(n, _with(n.body, loop, part)) if isinstance(n, Loop) else n for n in nodes
-    )
+    return tuple(part if n is loop else with_body(n, _with(n.body, loop, part)) if isinstance(n, Loop) else n for n in nodes)
 
 
 def test_tiles_that_other_loops_depend_on_keep_their_places():

@@ -88,9 +88,7 @@ def rings(function, **options):
     return {name: (w.ring, w.lengths[w.ring]) for name, w in made.program.windows.items() if w.ring is not None}
 
 
-@pytest.mark.parametrize(
-    ("function", "kept"), [(in_one_loop, (0, 4)), (downwards, (0, 2)), (planes, (1, 1))]
-)
+@pytest.mark.parametrize(("function", "kept"), [(in_one_loop, (0, 4)), (downwards, (0, 2)), (planes, (1, 1))])
 def test_as_many_rows_as_are_live_have_memory(function, kept):
     assert rings(function) == {"T": kept}
 

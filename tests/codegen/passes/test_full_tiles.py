@@ -28,9 +28,7 @@ def only(nodes, kept):
     dropped = {id(pair[1 - kept]) for pair in versions(nodes)}
 
     def without(nodes):
-        return tuple(
-            n if isinstance(n, Instance) else with_body(n, without(n.body)) for n in nodes if id(n) not in dropped
-        )
+        return tuple(n if isinstance(n, Instance) else with_body(n, without(n.body)) for n in nodes if id(n) not in dropped)
 
     return without(nodes)
 

@@ -87,7 +87,6 @@ def bits(A, r, c):
             c[j] ^= A[i, j]
 
 
-
 EXPECTED = {
     rows_and_columns: lambda A, r, c: (A, r + A.sum(1), c + A.sum(0)),
     extremes: lambda A, r, c: (A, np.maximum(r, A.max(1, initial=-200)), np.minimum(c, A.min(0, initial=200))),

@@ -117,9 +117,7 @@ def test_lanes_of_partial_sums_finish_with_a_masked_vector_in_a_loop():
 
 def test_lanes_of_partial_sums_finish_with_plain_iterations_where_masks_cost_more():
     nodes = check(nest_of(("B", ["i"]), [ELEMENT], reduces=True), Shape(0, 1, 1, 2, 4, plain_rest=True))
-    assert loops_of(nodes) == [
-        ["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4", "S"]], ["j step 1", "S"]]
-    ]
+    assert loops_of(nodes) == [["i step 1", ["j step 8", ["j x 2 x 4", "S"]], ["j step 4", ["j x 1 x 4", "S"]], ["j step 1", "S"]]]
 
 
 @pytest.mark.parametrize("length, lanes", [(1, 1), (2, 2), (3, 4), (4, 4), (9, 1), (11, 4), (12, 4), (8, None)])

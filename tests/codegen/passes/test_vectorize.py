@@ -158,9 +158,7 @@ def test_the_chosen_shapes_keep_every_dependence_at_every_size(kernel, form, pre
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize(
-    "kernel", [matmul, lower_update, row_dots, five_points, upper, backwards], ids=lambda k: k.__name__
-)
+@pytest.mark.parametrize("kernel", [matmul, lower_update, row_dots, five_points, upper, backwards], ids=lambda k: k.__name__)
 def test_lanes_are_as_many_as_the_machine_s_vectors_hold(kernel, preset):
     program = programs(kernel)["source"]
     target = cpu.preset(preset)

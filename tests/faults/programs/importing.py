@@ -75,7 +75,9 @@ def trial(at: int) -> str:
         os.kill(child, signal.SIGKILL)
     os.close(descriptor)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return {0: "interrupted, then as Python", 4: "as Python"}.get(code, f"wrong: ends with {code} after Ctrl-C in the import of module {at}")
+    return {0: "interrupted, then as Python", 4: "as Python"}.get(
+        code, f"wrong: ends with {code} after Ctrl-C in the import of module {at}"
+    )
 
 
 begin, count = int(sys.argv[2]), modules()

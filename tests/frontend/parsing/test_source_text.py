@@ -110,16 +110,12 @@ def test_a_lambda_is_no_kernel():
     ("value", "described"), [(np.sin, "`sin`"), (len, "`len`"), (3, "a int"), (functools.partial(len), "a partial")]
 )
 def test_what_is_not_a_function_is_no_kernel(value, described):
-    assert refusal(value) == (
-        f"error: {described} is not a Python function\n  note: accepted: a function written with `def`"
-    )
+    assert refusal(value) == (f"error: {described} is not a Python function\n  note: accepted: a function written with `def`")
 
 
 def test_an_async_function_is_no_kernel():
     function = define("async def f(A):\n    pass\n")
-    assert refusal(function) == (
-        "error: an async function cannot be a kernel\n  note: accepted: a function written with `def`"
-    )
+    assert refusal(function) == ("error: an async function cannot be a kernel\n  note: accepted: a function written with `def`")
 
 
 def test_the_text_of_each_kind_of_function_is_recognised():

@@ -41,9 +41,7 @@ def formulas(draw, depth):
         return Both(af.negate(first.affine), lambda env: not first.function(env))
     second = draw(formulas(depth=depth - 1))
     if kind == "and":
-        return Both(
-            af.conjunction(first.affine, second.affine), lambda env: first.function(env) and second.function(env)
-        )
+        return Both(af.conjunction(first.affine, second.affine), lambda env: first.function(env) and second.function(env))
     return Both(af.disjunction(first.affine, second.affine), lambda env: first.function(env) or second.function(env))
 
 

@@ -29,8 +29,10 @@ WRITTEN = [
 
 
 def number_of_points(domain, values):
-    return len(polyhedra.points(domain, **values)) if polyhedra.dimensions(domain) else int(
-        not polyhedra.fix(domain, values).is_empty()
+    return (
+        len(polyhedra.points(domain, **values))
+        if polyhedra.dimensions(domain)
+        else int(not polyhedra.fix(domain, values).is_empty())
     )
 
 
@@ -87,6 +89,6 @@ def test_gives_up_after_some_steps():
 def test_conditions_that_are_long_are_shown_in_data_alone():
     domain = isl.Set("[N, M] -> { [i] : 0 <= i < N or M <= i < M + 5 or 2M - 3 <= i < N + 4 }")
     counted = count(domain).within(isl.Set("[N, M] -> { : }"))
-    (value, where), = counted.cases({"N": 20, "M": 9})
+    ((value, where),) = counted.cases({"N": 20, "M": 9})
     assert len(where) > 60 and counted.text({"N": 20, "M": 9}) == f"{value} where sizes are like these"
     assert where in counted.text() and "like these" not in counted.text()

@@ -19,7 +19,9 @@ def test_the_formula_has_too_many_cases():
         count(isl.Set(f"{{ [i, j] : {MANY} }}"))
 
 
-@pytest.mark.parametrize("text", [f"{{ [i, j] : {MANY} }}", "{ [i, j] : 0 <= j <= i < 9 or 3 <= i, j < 12 }", "{ [i] : 2 <= i < 1 }"])
+@pytest.mark.parametrize(
+    "text", [f"{{ [i, j] : {MANY} }}", "{ [i, j] : 0 <= j <= i < 9 or 3 <= i, j < 12 }", "{ [i] : 2 <= i < 1 }"]
+)
 @pytest.mark.parametrize("most", [2**24, 10])
 def test_sizes_of_sets(text, most, monkeypatch):
     monkeypatch.setattr(count_points, "MOST_POINTS", most)

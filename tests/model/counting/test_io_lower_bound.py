@@ -266,9 +266,7 @@ def test_the_simulation_moves_no_less(name):
 def test_a_matrix_product_s_bound_is_the_known_one():
     program, _ = program_of(*KERNELS["gemm"])
     bound = lower_bound(program.scop)
-    assert bound.text() == (
-        "loads >= max(A_1*C_0 + A_1*C_1 + C_0*C_1, 2*A_1*C_0*C_1/sqrt(S) - 2*S)\nstores >= C_0*C_1"
-    )
+    assert bound.text() == ("loads >= max(A_1*C_0 + A_1*C_1 + C_0*C_1, 2*A_1*C_0*C_1/sqrt(S) - 2*S)\nstores >= C_0*C_1")
     sizes, memory = dict.fromkeys(("A_0", "A_1", "B_0", "B_1", "C_0", "C_1"), 1000), 900
     found = bound.loads(sizes, memory - bound.registers)
     assert 2 * 1000**3 / 30 - 2 * memory <= found <= 2 * 1000**3 / 30 * 1.001

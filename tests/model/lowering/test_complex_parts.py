@@ -53,7 +53,9 @@ def test_special_values_are_those_of_the_c_library(kernel, function, dtype):
     polyml.kernel(cache=False, fallback="error")(kernel)(z, out)
     for got, expected in ((out.real, wanted.real), (out.imag, wanted.imag)):
         with np.errstate(all="ignore"):
-            close = np.abs(got - expected) <= 4 * np.finfo(dtype).eps * np.maximum(np.abs(expected), np.where(np.isfinite(wanted), np.abs(wanted), 0))
+            close = np.abs(got - expected) <= 4 * np.finfo(dtype).eps * np.maximum(
+                np.abs(expected), np.where(np.isfinite(wanted), np.abs(wanted), 0)
+            )
         assert np.all((got == expected) | (np.isnan(got) & np.isnan(expected)) | close)
 
 

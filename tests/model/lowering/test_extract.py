@@ -333,9 +333,7 @@ def test_local_arrays_are_filled_by_statements_and_results_are_given_out():
     assert (array, scop.result_is_tuple) == (ArrayResult("total"), True)
     assert best == ScalarResult("best", scop.arrays["best"].element)
     assert count.dtype == PYINT
-    assert isinstance(scop.statements["S4"].value, Index) or any(
-        isinstance(s.value, Index) for s in scop.statements.values()
-    )
+    assert isinstance(scop.statements["S4"].value, Index) or any(isinstance(s.value, Index) for s in scop.statements.values())
 
 
 def test_values_have_affine_integers_as_one_leaf():

@@ -34,7 +34,9 @@ def test_a_double_is_rounded_once():
             A[i] = B[i]
 
     middle = 1 + 2.0**-11  # half way between two numbers
-    B = np.array([middle, middle + 2.0**-40, middle - 2.0**-40, 65519.999, 65520.0, 1e300, -1e-300, np.nan, np.inf, 6e-8, 3e-8, 2.98e-8])
+    B = np.array(
+        [middle, middle + 2.0**-40, middle - 2.0**-40, 65519.999, 65520.0, 1e300, -1e-300, np.nan, np.inf, 6e-8, 3e-8, 2.98e-8]
+    )
     B = np.concatenate([B, -B, np.random.default_rng(6).normal(size=500) * 2.0 ** np.random.default_rng(7).integers(-30, 20, 500)])
     with np.errstate(all="ignore"):
         wanted = B.astype("f2")
@@ -88,7 +90,14 @@ def functions(a):
 
 
 def widened(a, finite):
-    return a.astype(np.float32), a.astype(np.float64), a.astype(np.float16), a != 0, finite.astype(np.int32), finite.astype(np.uint8)
+    return (
+        a.astype(np.float32),
+        a.astype(np.float64),
+        a.astype(np.float16),
+        a != 0,
+        finite.astype(np.int32),
+        finite.astype(np.uint8),
+    )
 
 
 def test_operators_of_bfloat16_give_ml_dtypes_bits():

@@ -118,7 +118,11 @@ def test_numbers_and_sizes_beyond_what_loops_compute_with_run_as_python(function
     with warnings.catch_warnings(action="ignore"):
         kernel(found, *more)
     assert np.array_equal(found, wanted)
-    assert function is a_quotient or kernel.compiled == (abs(number) < 2**40 or abs(number) == 2**40 and len(more) > 0 and np.isscalar(more[0])) or function is difference
+    assert (
+        function is a_quotient
+        or kernel.compiled == (abs(number) < 2**40 or abs(number) == 2**40 and len(more) > 0 and np.isscalar(more[0]))
+        or function is difference
+    )
 
 
 _kernels = {}

@@ -154,7 +154,7 @@ def test_nan_infinity_and_zeros_are_pythons(function, dtype):
                 assert_as_python(k, A, B)
         assert_as_python(k, np.where(rng.random(n) < 0.5, 0.0, -0.0).astype(dtype), np.zeros(n, dtype))
         A = np.full(n, -np.inf, dtype)
-        A[:: 2] = np.nan
+        A[::2] = np.nan
         assert_as_python(k, A, np.full(n, -np.inf, dtype))
 
 

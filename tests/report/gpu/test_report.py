@@ -127,7 +127,7 @@ def test_what_does_not_fit_together(options, said):
         polyml.kernel(kernels.prefix, cache=False).report(np.zeros(9), **options)
 
 
-SOURCE = '''
+SOURCE = """
 def scale(A, x):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -136,7 +136,7 @@ def scale(A, x):
 def prefix(x):
     for i in range(1, x.shape[0]):
         x[i] = x[i] + x[i - 1]
-'''
+"""
 ARGUMENTS = ("--arg", "A=f64[N,M]", "--arg", "x=2.0", "-D", "N=40", "-D", "M=30", "--target", "cuda")
 
 

@@ -81,9 +81,7 @@ def test_a_read_only_array_cannot_be_written():
     assert not_writable(argument("A", b"abc")) is not None
 
 
-@pytest.mark.parametrize(
-    "name, kind", [("longlong", "i64[:]"), ("ulonglong", "u64[:]"), ("long", "i64[:]"), ("intc", "i32[:]")]
-)
+@pytest.mark.parametrize("name, kind", [("longlong", "i64[:]"), ("ulonglong", "u64[:]"), ("long", "i64[:]"), ("intc", "i32[:]")])
 def test_other_names_of_the_same_numbers_are_the_same_type(name, kind):
     original = np.arange(3, dtype=name)
     found = argument("A", original)
@@ -149,15 +147,12 @@ def test_what_is_refused_is_told_what_is_accepted(given, message, note):
     assert caught.value.notes[0].startswith(note)
 
 
-@pytest.mark.parametrize(
-    "number, shown", [(2**63, str(2**63)), (-(2**64), str(-(2**64))), (10**50, "a number of 167 bits")]
-)
+@pytest.mark.parametrize("number, shown", [(2**63, str(2**63)), (-(2**64), str(-(2**64))), (10**50, "a number of 167 bits")])
 def test_an_int_of_more_than_64_bits_is_refused(number, shown):
     with pytest.raises(PolymlOverflowError) as caught:
         argument("n", number)
     assert str(caught.value) == (
-        f"error: argument `n` is {shown}, which does not fit 64 bits\n"
-        "  note: Python integers are held in 64 bits inside a kernel"
+        f"error: argument `n` is {shown}, which does not fit 64 bits\n  note: Python integers are held in 64 bits inside a kernel"
     )
 
 
@@ -212,9 +207,17 @@ def lies(original) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize("interface", [
-    {"shape": (10**12,)}, {"shape": (2**59,)}, {"strides": (2**40,)}, {"strides": (-(2**40),)}, {"data": (8, False)}, {"data": (2**64 - 8, False)},
-])
+@pytest.mark.parametrize(
+    "interface",
+    [
+        {"shape": (10**12,)},
+        {"shape": (2**59,)},
+        {"strides": (2**40,)},
+        {"strides": (-(2**40),)},
+        {"data": (8, False)},
+        {"data": (2**64 - 8, False)},
+    ],
+)
 def test_memory_that_is_not_there_is_not_read(interface):
     assert "where this process has no such memory" in (told := lies(Says(**interface))) or "no memory of a process" in told
 
@@ -246,11 +249,16 @@ def test_numbers_are_taken_as_such_whatever_their_class_does():
     def refuse(self):
         raise RuntimeError("no number")
 
-    given = type("Number", (int,), {"__int__": refuse, "__index__": refuse, "__lt__": refuse})(3), type("Real", (float,), {"__float__": refuse})(2.5)
+    given = (
+        type("Number", (int,), {"__int__": refuse, "__index__": refuse, "__lt__": refuse})(3),
+        type("Real", (float,), {"__float__": refuse})(2.5),
+    )
     assert [(type(v), v) for v in (argument("n", each).value for each in given)] == [(int, 3), (float, 2.5)]
 
 
-@pytest.mark.parametrize("interface", [{"data": b"12345678"}, {"data": b""}, {"data": bytearray(64), "offset": 8}, {"data": bytearray(64), "offset": -8}])
+@pytest.mark.parametrize(
+    "interface", [{"data": b"12345678"}, {"data": b""}, {"data": bytearray(64), "offset": 8}, {"data": bytearray(64), "offset": -8}]
+)
 def test_what_lies_outside_of_its_buffer_is_no_array(interface):
     with pytest.raises(PolymlTypeError, match="and its buffer has"):
         argument("A", Says(**interface))

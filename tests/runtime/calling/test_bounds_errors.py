@@ -41,25 +41,19 @@ def test_a_subscript_out_of_bounds_names_access_point_index_and_size():
     )
 
 
-@pytest.mark.parametrize(
-    "size", ["[N] -> { [] -> [(N)] }", "[N] -> { [(N)] }", "[N, M] -> { S[i, j] -> [(N)] }", "{ [(5)] }"]
-)
+@pytest.mark.parametrize("size", ["[N] -> { [] -> [(N)] }", "[N] -> { [(N)] }", "[N, M] -> { S[i, j] -> [(N)] }", "{ [(5)] }"])
 def test_a_size_may_be_written_in_any_space(size):
     assert "of size 5\n" in str(violation(replaced(size=size), {"N": 5, "M": 2}))
 
 
 def test_the_point_is_the_smallest_one():
-    check = replaced(
-        instances="[N, M] -> { S[i, j] : 0 <= i < N and 0 <= j < M and 2i - 3 >= N and (i + j) mod 3 = 1 }"
-    )
+    check = replaced(instances="[N, M] -> { S[i, j] : 0 <= i < N and 0 <= j < M and 2i - 3 >= N and (i + j) mod 3 = 1 }")
     assert violation(check, {"N": 8, "M": 9}).notes[0] == "at i = 6, j = 1"
     assert "index 9 in dimension 0 of size 8" in str(violation(check, {"N": 8, "M": 9}))
 
 
 def test_an_access_outside_every_loop_needs_no_point():
-    check = replaced(
-        what="A[3]", iterators=(), instances="[N] -> { S[] : N <= 3 }", subscript="{ S[] -> [(3)] }", loc=None
-    )
+    check = replaced(what="A[3]", iterators=(), instances="[N] -> { S[] : N <= 3 }", subscript="{ S[] -> [(3)] }", loc=None)
     assert str(violation(check, {"N": 2})) == (
         "error: `A[3]` is out of bounds: index 3 in dimension 0 of size 2\n"
         "  note: found before anything was written"

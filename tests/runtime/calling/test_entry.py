@@ -130,11 +130,7 @@ def some_array(rng: random.Random) -> np.ndarray:
     ndim = rng.randrange(4)
     base = np.zeros([rng.choice((0, 1, 1, 2, 3, 4)) for _ in range(ndim)])
     if rng.random() < 0.2:
-        base = (
-            np.frombuffer(bytearray(8 * base.size + 8), np.uint8)[1 : 1 + 8 * base.size]
-            .view(np.float64)
-            .reshape(base.shape)
-        )
+        base = np.frombuffer(bytearray(8 * base.size + 8), np.uint8)[1 : 1 + 8 * base.size].view(np.float64).reshape(base.shape)
     array = base.transpose(rng.sample(range(ndim), ndim))
     steps = tuple(slice(None, None, rng.choice((1, 1, 1, -1, 2, -2))) for _ in range(ndim))
     array = array[(*steps, ...)]
@@ -209,11 +205,7 @@ def test_two_arrays_of_no_elements_never_overlap(make):
 
 
 def addresses_are_distinct(array: np.ndarray) -> bool:
-    taken = [
-        sum(i * s for i, s in zip(index, array.strides)) + byte
-        for index in np.ndindex(array.shape)
-        for byte in range(8)
-    ]
+    taken = [sum(i * s for i, s in zip(index, array.strides)) + byte for index in np.ndindex(array.shape) for byte in range(8)]
     return len(set(taken)) == len(taken)
 
 

@@ -70,7 +70,9 @@ def test_a_parameter_whose_name_is_no_c_identifier_has_an_extent():
 
 @pytest.mark.parametrize("shape", ["__import__('os').getpid()", "b.imag", "1), _max(2", "N\n    N"])
 def test_a_shape_that_is_no_extent_is_not_run(shape):
-    made = artifact("int", parameters=(Parameter("a"),), results=(ArrayResult("T"),), result_arrays=(ResultArray("T", "int8", (shape,)),))
+    made = artifact(
+        "int", parameters=(Parameter("a"),), results=(ArrayResult("T"),), result_arrays=(ResultArray("T", "int8", (shape,)),)
+    )
     with pytest.raises(ValueError, match="is not an extent"):
         entry.bind(made, returning(0), threads=1)
 

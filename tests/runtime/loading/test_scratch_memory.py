@@ -143,7 +143,10 @@ def sum_of_rows_that_are_not_kept(n):
 def test_an_array_that_the_kernel_does_without_and_no_memory_holds_is_python_s(function, size):
     kernel = polyml.kernel(function, cache=False)
     assert kernel(30) == function(30) and kernel.compiled
-    with pytest.warns(polyml.PolymlPerformanceWarning, match="does without would have more than 512 GiB"), pytest.raises(MemoryError):
+    with (
+        pytest.warns(polyml.PolymlPerformanceWarning, match="does without would have more than 512 GiB"),
+        pytest.raises(MemoryError),
+    ):
         kernel(size)
 
 

@@ -87,7 +87,9 @@ def test_compiled_code_has_one_text_in_every_process():
         "print(code_text(f.__code__))"
     )
     texts = {
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
         for seed in ("1", "2", "3")
     }
     assert len(texts) == 1
@@ -149,9 +151,7 @@ print(content_key())
 
 def test_another_process_finds_the_same_key(pytestconfig):
     script = KEY_OF_A_PROCESS.format(root=str(pytestconfig.rootpath))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"})
     assert done.stdout.strip() == content_key()
 
 

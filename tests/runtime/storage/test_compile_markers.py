@@ -32,7 +32,9 @@ def test_a_simpler_form_serves_until_the_marker_goes(tmp_path):
     assert started(tmp_path, "object", "0").status == -11
     for _ in range(2):
         end = started(tmp_path, "object", "")
-        assert end.status == 0 and end.out.startswith("right True False ") and f"without tiles, copies and fusion, {ENDED}" in end.out
+        assert (
+            end.status == 0 and end.out.startswith("right True False ") and f"without tiles, copies and fusion, {ENDED}" in end.out
+        )
     Cache(str(tmp_path), 10**9).clear()
     end = started(tmp_path, "object", "")
     assert end.out.startswith("right True False 0 warnings")

@@ -45,9 +45,7 @@ def members(kernel):
     return found, scop, list(scop.statements)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "roles"), [(batched, [B, R, P, D]), (convolution, [R, R, P, D]), (pooled, [B, B, P])]
-)
+@pytest.mark.parametrize(("kernel", "roles"), [(batched, [B, R, P, D]), (convolution, [R, R, P, D]), (pooled, [B, B, P])])
 def test_roles_follow_from_what_the_accesses_do(kernel, roles):
     found, scop, names = members(kernel)
     assert [loop_role(member, scop, names) for member in found] == roles

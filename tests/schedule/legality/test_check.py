@@ -196,9 +196,7 @@ def broken_pairs(case, function, sizes):
     times = dict(points(case.schedule.get_map().intersect_domain(case.schedule.get_domain()), **sizes))
     names = {line: name for name, line in line_names(case.scop).items()}
     traced = traced_dependences(function, ARGUMENTS[function](sizes))
-    found = {
-        ((names[a], i), (names[b], j)) for kind in ("flow", "anti", "output") for ((a, i), (b, j)) in traced[kind]
-    }
+    found = {((names[a], i), (names[b], j)) for kind in ("flow", "anti", "output") for ((a, i), (b, j)) in traced[kind]}
     return {(source, sink) for source, sink in found if times[source][1] >= times[sink][1]}
 
 

@@ -137,15 +137,11 @@ def test_every_parallel_loop_of_the_program_is_one_that_the_schedule_marks(name)
 def test_the_operands_of_a_tile_fit_the_second_cache(size_bytes):
     preset = cpu.preset("avx2")
     first, second, third = preset.caches
-    small = cpu.CpuMachine(
-        **{**vars(preset), "caches": (_sized(first, size_bytes), _sized(second, 16 * size_bytes), third)}
-    )
+    small = cpu.CpuMachine(**{**vars(preset), "caches": (_sized(first, size_bytes), _sized(second, 16 * size_bytes), third)})
     found = modelled("gemm")
     tree = compute(found.scop, found.dependences, small, tile=True, parallel=True).tree
     steps = path_to(tree, "S1")
-    rows, columns, depth = (
-        int(re.search(r"mod (\d+)", tile).group(1)) for tile in (*steps[0].members, *steps[1].members)
-    )
+    rows, columns, depth = (int(re.search(r"mod (\d+)", tile).group(1)) for tile in (*steps[0].members, *steps[1].members))
     # C[rows, columns] streams; A[rows, depth] and B[depth, columns] are used again
     assert 8 * (rows * depth + depth * columns) <= 16 * size_bytes
 

@@ -40,7 +40,9 @@ def test_formulas_are_what_isl_counts(function, shape):
             same(plan.recurrence, plan.mapping, plan.folds.shape)
 
 
-@pytest.mark.parametrize("space", [((1, 0, 0), (0, -1, 0)), ((0, 0, -1), (0, 1, 0)), ((0, 0, -1), (-1, 0, 0)), ((0, 0, 0), (0, 1, 0))], ids=str)
+@pytest.mark.parametrize(
+    "space", [((1, 0, 0), (0, -1, 0)), ((0, 0, -1), (0, 1, 0)), ((0, 0, -1), (-1, 0, 0)), ((0, 0, 0), (0, 1, 0))], ids=str
+)
 def test_backwards_and_slowly_too(space):
     """Also mappings that are slow, or that run several instances in one cycle: the formulas do not ask."""
     (nest,), sizes = nests_of(matmul)
@@ -56,7 +58,9 @@ def test_what_is_no_box_or_no_axis_is_left_to_isl():
     assert not any(box_folds.applies(p.recurrence, p.mapping) for p in plans(nest, sizes, (3, 2)))  # values are made in the nest
     (nest,), sizes = nests_of(picture)
     recurrence = next(r for r in layouts(nest, sizes, 1) if len(r.axes) == 2)
-    assert box_folds.applies(recurrence, SpaceTime((1, 1), ((1, 0),))) and not box_folds.applies(recurrence, SpaceTime((1, 1), ((1, -1),)))
+    assert box_folds.applies(recurrence, SpaceTime((1, 1), ((1, 0),))) and not box_folds.applies(
+        recurrence, SpaceTime((1, 1), ((1, -1),))
+    )
 
 
 def test_a_loop_with_gaps_is_no_box():

@@ -39,7 +39,9 @@ def test_anything_else_is_refused_with_what_is_expected(text):
     with pytest.raises(ConfigError) as refused:
         parse(text, LOOPS)
     assert refused.value.message.endswith("is no mapping")
-    assert refused.value.notes[0].startswith("expected t and x, and y of an array of two dimensions, as sums of multiples of i, j, k")
+    assert refused.value.notes[0].startswith(
+        "expected t and x, and y of an array of two dimensions, as sums of multiples of i, j, k"
+    )
 
 
 def test_mappings_belong_to_nests():

@@ -101,7 +101,10 @@ def test_registers_hold_what_is_on_its_way(function, args):
         if any(len(axis.loops) > 1 for axis in recurrence.axes) or recurrence.outer:
             continue
         run = Run(function, args, plan)
-        places = [tuple(sum(c * v for c, v in zip(axis.coefficients, point)) for axis in recurrence.axes) for (_, point), _, _ in run.trace]
+        places = [
+            tuple(sum(c * v for c, v in zip(axis.coefficients, point)) for axis in recurrence.axes)
+            for (_, point), _, _ in run.trace
+        ]
         for stream in recurrence.streams:
             if len(stream.directions) != 1:
                 continue
@@ -115,14 +118,26 @@ def test_registers_hold_what_is_on_its_way(function, args):
 
 def test_stationary_values_have_a_second_register():
     (nest,), sizes = nests_of(matmul)
-    found = {p.dataflow: {w.stream.use.array: w.registers for w in wires(p.folds)} for p in plans(nest, sizes, (3, 2)) if len(p.folds.shape) == 2}
-    assert found["os"] == {"A": 1, "B": 1, "C": 2} and found["ws"] == {"A": 1, "B": 2, "C": 1} and found["is"] == {"A": 2, "B": 1, "C": 1}
+    found = {
+        p.dataflow: {w.stream.use.array: w.registers for w in wires(p.folds)}
+        for p in plans(nest, sizes, (3, 2))
+        if len(p.folds.shape) == 2
+    }
+    assert (
+        found["os"] == {"A": 1, "B": 1, "C": 2}
+        and found["ws"] == {"A": 1, "B": 2, "C": 1}
+        and found["is"] == {"A": 2, "B": 1, "C": 1}
+    )
 
 
 def test_values_that_move_at_two_speeds_have_delays():
     """Kung's W2: results move a unit in each cycle, and pictures in two, or the other way round."""
     (nest,), sizes = nests_of(fir, (zeros(19), zeros(8), zeros(12)))
-    found = [(p.recurrence.text(p.mapping), [w.registers for w in wires(p.folds)]) for p in plans(nest, sizes, (8,)) if p.dataflow == "ws"]
+    found = [
+        (p.recurrence.text(p.mapping), [w.registers for w in wires(p.folds)])
+        for p in plans(nest, sizes, (8,))
+        if p.dataflow == "ws"
+    ]
     assert ("t = i + 2*k, x = k", [1, 2, 2]) in found
 
 

@@ -43,7 +43,9 @@ def order(places):
 
 
 def along(step, links="broadcast", places="k, i, j"):
-    pairs = isl.UnionMap(f"{{ S[i, j, k] -> S[{step}] }}").intersect_domain(isl.UnionSet(DOMAIN)).intersect_range(isl.UnionSet(DOMAIN))
+    pairs = (
+        isl.UnionMap(f"{{ S[i, j, k] -> S[{step}] }}").intersect_domain(isl.UnionSet(DOMAIN)).intersect_range(isl.UnionSet(DOMAIN))
+    )
     check(order(places), pairs, links, what="A[i, k]")
 
 
@@ -121,7 +123,11 @@ def test_every_plan_is_what_its_instances_do(function, shape):
         assert sorted(classes) == run.classes()
         if any(len(axis.loops) > 1 for axis in plan.recurrence.axes):
             continue
-        cells = {number: (lambda n, number=number: run.trace[n][1][number]) for number, use in enumerate(nest.uses) if use.kind == "operand" and use.rows}
+        cells = {
+            number: (lambda n, number=number: run.trace[n][1][number])
+            for number, use in enumerate(nest.uses)
+            if use.kind == "operand" and use.rows
+        }
         cells["result"] = lambda n: run.trace[n][2]
         for instances in run.folds.values():
             assert len({(t, place) for t, place, _ in instances}) == len(instances)

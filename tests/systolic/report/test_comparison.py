@@ -25,7 +25,9 @@ def compared(got, wanted, bound=never):
 
 
 @pytest.mark.parametrize(
-    "value", [None, 3, 2.5, np.float32(1), np.nan, (1, np.inf), np.arange(4), np.array([np.nan, -np.inf, 0.0]), np.array([1 + 2j])], ids=repr
+    "value",
+    [None, 3, 2.5, np.float32(1), np.nan, (1, np.inf), np.arange(4), np.array([np.nan, -np.inf, 0.0]), np.array([1 + 2j])],
+    ids=repr,
 )
 def test_what_is_equal_needs_no_bound(value):
     assert compared(value, value) == Agreement(0.0, 0.0) and compared(value, value).ok

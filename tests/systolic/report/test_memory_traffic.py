@@ -173,7 +173,9 @@ def test_a_machine_without_energies_has_none():
 
 
 def test_the_report_says_it():
-    report, found = memories_of(product, np.zeros((200, 600), "i1"), np.zeros((600, 600), "i1"), np.zeros((200, 600), "i4"), dataflow="ws")
+    report, found = memories_of(
+        product, np.zeros((200, 600), "i1"), np.zeros((600, 600), "i1"), np.zeros((200, 600), "i4"), dataflow="ws"
+    )
     text = " ".join(str(report).split())
     assert f"memory {9 * 65536 + 5 * 200 * 600:,} 193 uJ" in text and "Horowitz" in text
     along = ("rows", "columns")[found.plan.mapping.space.index((0, 0, 1))]  # where k is
@@ -184,7 +186,10 @@ def test_the_report_says_it():
     assert data["stalled"]["cycles"] == found.stalled().cycles < data["memories"]["sums"]["read_back"]["cycles"]
 
 
-@pytest.mark.parametrize("function, args", [(triangular, (zeros(30, 30), zeros(30, 20), zeros(30, 20))), (subsequence, (zeros(9, 9), zeros(9), zeros(9)))])
+@pytest.mark.parametrize(
+    "function, args",
+    [(triangular, (zeros(30, 30), zeros(30, 20), zeros(30, 20))), (subsequence, (zeros(9, 9), zeros(9), zeros(9)))],
+)
 def test_what_is_no_box_or_no_sum_is_reported(function, args):
     report, found = memories_of(function, *args, array=(8, 8))
     assert found.buffer_bytes > 0 and json.dumps(report.data()) and "of the best" in str(report)

@@ -193,7 +193,9 @@ def check_drawing(text):
 def test_wires_end_at_units(function):
     """Those down and up, within the sides of a unit."""
     root = ElementTree.fromstring(reported(function, CALLS[function], array=(4,)).pictures()["array"])
-    sides = [(float(r.get("x")), float(r.get("x")) + float(r.get("width"))) for c in of_class(root, "cell") for r in c.iter(f"{SVG}rect")]
+    sides = [
+        (float(r.get("x")), float(r.get("x")) + float(r.get("width"))) for c in of_class(root, "cell") for r in c.iter(f"{SVG}rect")
+    ]
     down = [float(x) for n in of_class(root, "wire") for x in re.findall(r"^M([\d.]+),[\d.]+ v", n.get("d"))]
     assert down and all(any(left < x < right for left, right in sides) for x in down)
 
@@ -314,7 +316,9 @@ def test_texts_can_be_read_in_light_and_dark(palette):
         assert all(contrast(colour, ground) > 4.5 for colour in palette.lanes)
     assert contrast(faint, paper) > 4.5
     for colour in palette.lanes:  # what is kept, with an opacity of 0.75
-        mixed = "#" + "".join(f"{round(0.75 * int(colour[k:k + 2], 16) + 0.25 * int(idle[k:k + 2], 16)):02x}" for k in (1, 3, 5))
+        mixed = "#" + "".join(
+            f"{round(0.75 * int(colour[k : k + 2], 16) + 0.25 * int(idle[k : k + 2], 16)):02x}" for k in (1, 3, 5)
+        )
         assert contrast(mixed, idle) > 3
 
 

@@ -271,11 +271,26 @@ def test_the_command_prints_data(file):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["product", *TYPES], "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)"),
-        (["product", *TYPES, "--array", "4by4"], "--array does not take '4by4' (expected rows and columns, as in 16x16, or a length)"),
-        (["product", *TYPES, "--machine", "zen4"], "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)"),
-        (["product", *TYPES, "--array", "4x4", "--mapping", "t = i + j - k"], "`t = i + j - k` is no mapping (expected t and x, and y of an array of"),
-        (["steps", "--arg", "P=f64[N,N]", "--array", "4x4"], "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0,"),
+        (
+            ["product", *TYPES],
+            "error: a systolic array has rows and columns (expected an array such as 16x16, or a machine such as tpu-v1)",
+        ),
+        (
+            ["product", *TYPES, "--array", "4by4"],
+            "--array does not take '4by4' (expected rows and columns, as in 16x16, or a length)",
+        ),
+        (
+            ["product", *TYPES, "--machine", "zen4"],
+            "is no systolic array (expected a systolic array of `polyml machine --list`, or its file)",
+        ),
+        (
+            ["product", *TYPES, "--array", "4x4", "--mapping", "t = i + j - k"],
+            "`t = i + j - k` is no mapping (expected t and x, and y of an array of",
+        ),
+        (
+            ["steps", "--arg", "P=f64[N,N]", "--array", "4x4"],
+            "P[i, k] is used on both sides of where it is made: S0[0, 0, 0] -> S0[0, 0,",
+        ),
     ],
     ids=["no array", "no shape", "a CPU", "no mapping", "no distance"],
 )
@@ -302,9 +317,13 @@ def test_the_command_ranks_by_what_is_asked(file):
 
 
 def test_energy_needs_a_machine_with_energies(file):
-    _, err = run("report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--array", "4x4", "--rank", "energy", code=2)
+    _, err = run(
+        "report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--array", "4x4", "--rank", "energy", code=2
+    )
     assert "energies are not known (expected a machine with [energy] in its file, such as tpu-v1)" in err
-    out, _ = run("report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--machine", "tpu-v1", "--rank", "energy")
+    out, _ = run(
+        "report", f"{file}:product", "-D", "N=8", *TYPES, "--target", "systolic", "--machine", "tpu-v1", "--rank", "energy"
+    )
     assert "best     by energy, of equal mappings that of fewest cycles" in out
 
 
@@ -325,7 +344,9 @@ def test_numbers_of_real_arguments_are_the_same():
 
 def test_links_and_mappings_are_the_command_s_too(file):
     words = ["report", f"{file}:product", "-D", "N=32", *TYPES]
-    out, _ = run(*words, "--target", "systolic", "--array", "8x8", "--links", "diagonal", "--mapping", "t = i + j + k, x = i, y = j")
+    out, _ = run(
+        *words, "--target", "systolic", "--array", "8x8", "--links", "diagonal", "--mapping", "t = i + j + k, x = i, y = j"
+    )
     assert "array    8 x 8 units, diagonal links" in out and "os  t = i + j + k, x = i, y = j" in out
     _, err = run(*words, "--links", "diagonal", code=2)
     assert err.splitlines()[-1] == "error: --links is not for --target cpu"

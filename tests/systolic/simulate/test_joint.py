@@ -18,7 +18,9 @@ RUNS = [(shape, engine) for engine in ENGINES for shape in ((1, 1), (3, 2), (4,)
 
 def arguments(function):
     """Matrices that solves and factorisations keep small numbers of."""
-    args = [a + 12 * np.eye(*a.shape) if isinstance(a, np.ndarray) and a.ndim == 2 else a for a in filled(JOINT[function], np.float64)]
+    args = [
+        a + 12 * np.eye(*a.shape) if isinstance(a, np.ndarray) and a.ndim == 2 else a for a in filled(JOINT[function], np.float64)
+    ]
     if function in (cholesky, cholesky_by_columns):
         return [args[0] @ args[0].T]
     return args

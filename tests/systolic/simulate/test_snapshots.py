@@ -143,7 +143,9 @@ def test_no_element_appears_from_nowhere(function, links, shape):
                     assert move.cycles == 0 or sum(abs(a - b) for a, b in zip(move.source, move.target)) <= move.cycles
                 had = {unit: {r.element for r in cell.registers} for unit, cell in before.cells.items()}
             entering = {(unit, r.element) for unit, cell in frame.cells.items() for r in cell.registers if r.enters}
-            for move in wired_from(entering | {(unit, e) for where in (arrived, had) for unit, held in where.items() for e in held}, frame):
+            for move in wired_from(
+                entering | {(unit, e) for where in (arrived, had) for unit, held in where.items() for e in held}, frame
+            ):
                 assert sum(a != b for a, b in zip(move.source, move.target)) == 1
                 arrived[move.target].add(move.element)
             for unit, cell in frame.cells.items():

@@ -126,7 +126,7 @@ def test_products_run_in_blocks_but_for_the_ends(dataflow, in_blocks):
 def fold_programs(function, shape, links):
     args = filled(CALLS[function], np.int64)
     simulated = Simulated(function, args)
-    for (plan, *_) in simulated.plans(shape, links):
+    for plan, *_ in simulated.plans(shape, links):
         yield from NestProgram(simulated.between, plan.folds)
 
 
@@ -158,7 +158,10 @@ def _is_quiet(program, shape, cycle):
     def outside(events, steps, sign):
         places = events.listed().places
         units = places.units[places.starts[cycle] : places.starts[cycle + 1]].tolist()
-        beyond = [{axis for axis, x in enumerate(divmod(unit, columns)) if _is_beyond(x, sign * steps[axis], used[axis])} for unit in units]
+        beyond = [
+            {axis for axis, x in enumerate(divmod(unit, columns)) if _is_beyond(x, sign * steps[axis], used[axis])}
+            for unit in units
+        ]
         return not units or bool(set.intersection(*beyond))
 
     links = {own: two(operand.wire.steps, 0) for own, operand in program.operands.items()}

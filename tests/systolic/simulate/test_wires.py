@@ -221,4 +221,3 @@ def test_a_kernel_runs_on_such_an_array():
         assert found.cycles == 6 * 11 and wired(found.runs[0].plan)  # blocks of 4 x 4 results, a term of each in a cycle
     compared = kernel.compare(A, B, dataflow="all")
     assert compared.ok and len(compared.trials) > 3
-

@@ -18,7 +18,12 @@ def with_numbers_in(statement: Statement, read: int) -> Value:
         return path[-1]
     found = path[-1]
     for value in reversed(path[:-1]):
-        if not isinstance(value, syntax.Binary) or value.op not in ("*", "+", "-") or not value.dtype.is_float or value.dtype != path[-1].dtype:
+        if (
+            not isinstance(value, syntax.Binary)
+            or value.op not in ("*", "+", "-")
+            or not value.dtype.is_float
+            or value.dtype != path[-1].dtype
+        ):
             break
         other = value.left if value.right is found else value.right
         if any(not isinstance(leaf, (ScalarArg, syntax.Const, syntax.Cast)) for leaf in subvalues(other)):

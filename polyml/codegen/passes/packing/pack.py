@@ -48,9 +48,7 @@ MOST_UNREAD = 2  # elements of a copy for one that is read: a box around a diago
 LONG_ROW = 8  # cache lines from which rows that follow each other must not begin at multiples of a power of two
 
 
-def pack(
-    program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), sizes: Mapping[str, int] | None = None
-) -> Program:
+def pack(program: Program, machine: CpuMachine, layouts: tuple[str, ...] = (), sizes: Mapping[str, int] | None = None) -> Program:
     """The program with copies in its nests of tile loops, where they pay. sizes: values of parameters to judge by."""
     return _Packer(program, machine, layouts, sizes).program()
 
@@ -89,9 +87,7 @@ class _Copy:
 
 
 class _Packer:
-    def __init__(
-        self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None
-    ):
+    def __init__(self, program: Program, machine: CpuMachine, layouts: tuple[str, ...], sizes: Mapping[str, int] | None):
         self._given, self._machine, self._sizes = program, machine, sizes
         if sizes is not None:
             slots = SlotMap.of(program, layouts)
@@ -110,9 +106,7 @@ class _Packer:
         if not self._arrays:
             return self._given
         scop = self._given.scop
-        scop = replace(
-            scop, arrays={**scop.arrays, **self._arrays}, statements={**scop.statements, **self._statements}
-        )
+        scop = replace(scop, arrays={**scop.arrays, **self._arrays}, statements={**scop.statements, **self._statements})
         windows = {**self._given.windows, **self._windows}
         notes = (*self._given.notes, *self._notes)
         return replace(self._given, scop=scop, body=body, reductions=self._reductions, windows=windows, notes=notes)
@@ -227,7 +221,9 @@ class _Packer:
                     found.append(_Use(statement, number, instance, (*around, *chain, *path), window, moving))
         return found
 
-    def _copy(self, uses: Sequence[tuple[int, _Use]], chain: tuple[Loop, ...], found: Mapping[tuple, _Copy]) -> tuple[_Use, _Copy] | None:
+    def _copy(
+        self, uses: Sequence[tuple[int, _Use]], chain: tuple[Loop, ...], found: Mapping[tuple, _Copy]
+    ) -> tuple[_Use, _Copy] | None:
         """The copy that the read is best moved to, and the read with its window: the outermost one that pays, or the same in
         parts inside loops that go over other elements each time, as long as threads share it or no second cache holds it.
         """
@@ -734,7 +730,9 @@ def _elements_read(use: _Use, inside: set[str], whole: Sequence[int], tests: Con
     return total
 
 
-def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int) -> list[isl.PwAff]:
+def _in_panels(
+    subscripts: list[isl.PwAff], made: str, statement: Statement, iterators: tuple[str, ...], width: int
+) -> list[isl.PwAff]:
     """The subscripts of a copy in panels, of which the statement's last iterator is the start of one."""
     all_ = ", ".join(iterators)
     onto = isl.MultiAff(f"{{ {made}[{all_}] -> {statement.domain.get_tuple_name()}[{', '.join(statement.iterators)}] }}")
@@ -745,5 +743,3 @@ def _in_panels(subscripts: list[isl.PwAff], made: str, statement: Statement, ite
 
 def _constant_like(value: isl.PwAff, number: int) -> isl.PwAff:
     return value.sub(value).add_constant_val(isl.Val(number))
-
-

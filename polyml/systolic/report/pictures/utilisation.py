@@ -24,7 +24,16 @@ def utilisation_svg(plan: Plan, found: Activity, *, marked: bool = False) -> Svg
     units, cycles = plan.folds.units, len(found.active)
     share = int(found.active.sum()) / (units * cycles)
     together = -(-cycles // (WIDTH - LEFT - RIGHT))  # cycles of a pixel
-    words = ", ".join(filter(None, (f"{share:.1%} of {units:,} units in {cycles:,} cycles", found.said, f"averages of {together} cycles" if together > 1 else "")))
+    words = ", ".join(
+        filter(
+            None,
+            (
+                f"{share:.1%} of {units:,} units in {cycles:,} cycles",
+                found.said,
+                f"averages of {together} cycles" if together > 1 else "",
+            ),
+        )
+    )
     parts = [*heading("Units that run an instance", words), *_axes(units, cycles)]
     for phase, first, last in found.phases:
         if phase != "compute" and first < last:

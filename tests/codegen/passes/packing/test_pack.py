@@ -263,7 +263,7 @@ def test_loops_over_copies_are_loops_like_others():
     _, program = packed(plain)
     fills = [n for n in every(program.body) if isinstance(n, Loop) and n.var.startswith(("A_tile", "B_tile"))]
     panels = [loop for loop in fills if loop.role == "tile"]
-    assert len(fills) == 5 and [loop.parallel for loop in panels] [-1:] == [False]  # each thread fills its own
+    assert len(fills) == 5 and [loop.parallel for loop in panels][-1:] == [False]  # each thread fills its own
     assert all(loop.step == 1 for loop in fills if loop not in panels)
 
 
