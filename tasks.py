@@ -7,6 +7,8 @@ import sys
 
 TASKS = {
     "test": ("all tests, on all cores", ["-m", "pytest", "-n", "auto"]),
+    "lint": ("ruff: rules and format", ["-m", "ruff", "check"]),
+    "types": ("mypy", ["-m", "mypy"]),
     "replay": ("whether every program is compiled as at a commit: replay BASE", ["-m", "tests.replay.compare"]),
     "fuzz": ("all fuzzers, one after the other", ["-m", "tests.campaign"]),
 }
