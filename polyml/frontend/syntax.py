@@ -14,36 +14,47 @@ untyped one does). Locations are not part of identity.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
+from typing import Any, Union, cast
 
 from polyml.dtypes import DType
 from polyml.source import Loc, Source
 
-
-def _loc():
-    return field(default=None, compare=False, repr=False, kw_only=True)
+_UNTYPED = cast(DType, None)  # stands until inference has run, and all that reads a type comes after it
 
 
 @dataclass(frozen=True)
-class Const:
+class Located:
+    """A piece of a kernel. loc: where it was written, None of what the compiler made."""
+
+    loc: Loc | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Expr(Located):
+    """An expression is one of the nodes below, or a leaf that `model` puts in the place of names and elements.
+
+    dtype: the type of its value, None until `frontend.types.infer` has filled it in.
+    """
+
+    dtype: DType = field(default=_UNTYPED, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Const(Expr):
     """A literal, a captured global, or a closure value: int, float, complex, bool, or a NumPy scalar."""
 
-    value: object
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
+    value: Any  # one of those: which operations it has, dtype says and not Python's type
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Expr):
     """A loop variable, a local scalar, or a scalar argument."""
 
     name: str
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Expr):
     """`array.shape[dim]` of an argument or a local array; dim is not negative once typed.
 
     ndim: the number of dimensions the array must have (`n, m = A.shape`), None where any will do; type inference
@@ -53,12 +64,10 @@ class Shape:
     array: str
     dim: int
     ndim: int | None = None
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Subscript:
+class Subscript(Expr):
     """One element `array[indices]`; `A[i][j]` is the same as `A[i, j]`, but for arrays as indices.
 
     inside: made by `arrays` such that the indices are not negative and inside the array. apart: written `A[i][j]`.
@@ -70,22 +79,18 @@ class Subscript:
     part: str = field(default="", kw_only=True)
     inside: bool = field(default=False, kw_only=True)
     apart: bool = field(default=False, kw_only=True, compare=False)
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Unary:
+class Unary(Expr):
     """op: "-" "+" "~" "not"."""
 
     op: str
     operand: Expr
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Binary:
+class Binary(Expr):
     """op: "+" "-" "*" "/" "//" "%" "**" "&" "|" "^" "<<" ">>" "min" "max" (Python's rules: // and % floor).
 
     "min" and "max" are Python's builtins on two operands: `min(a, b)` is b if b < a else a, `max(a, b)` is b if b > a
@@ -96,44 +101,36 @@ class Binary:
     op: str
     left: Expr
     right: Expr
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Compare:
+class Compare(Expr):
     """op: "<" "<=" ">" ">=" "==" "!="; a chain a < b < c is a Logical "and" of two."""
 
     op: str
     left: Expr
     right: Expr
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Logical:
+class Logical(Expr):
     """op: "and" "or", on truth values."""
 
     op: str
     operands: tuple[Expr, ...]
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class IfExp:
+class IfExp(Expr):
     """`then if condition else orelse`."""
 
     condition: Expr
     then: Expr
     orelse: Expr
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Expr):
     """A function of numbers, by its NumPy name whichever module it came from.
 
     Of one operand: sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
@@ -151,12 +148,10 @@ class Call:
     function: str
     args: tuple[Expr, ...]
     module: str = "numpy"
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Cast:
+class Cast(Expr):
     """Conversion to `to` as NumPy's astype does. Written np.float32(x), float(x), int(x), or made by type inference.
 
     Once typed: never to BOOL (a Compare with zero stands there). From PYINT to a narrower integer type or U64, and
@@ -167,18 +162,15 @@ class Cast:
     operand: Expr
     to: DType
     implicit: bool = False
-    dtype: DType | None = field(default=None, kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Slice:
+class Slice(Located):
     """`start:stop:step` in the subscripts of a Part; step is a non-zero integer constant."""
 
     start: Expr | None
     stop: Expr | None
     step: int = 1
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -192,16 +184,15 @@ class Dots:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Expr):
     """`base[indices]` where an index is a slice, None or ..., or where base is not an array's name."""
 
     base: Expr
     indices: tuple[Expr | Slice | NewAxis | Dots, ...]
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Expr):
     """A function of whole arrays by its NumPy name, whichever way it is written: np.sum(A, axis=0), A.sum(0), A.T, a @ b.
 
     options: what else was given, by the name of the parameter: constants of Python, or a DType.
@@ -210,14 +201,10 @@ class Function:
     function: str
     args: tuple[Expr, ...]
     options: tuple[tuple[str, object], ...] = ()
-    loc: Loc | None = _loc()
-
-
-Expr = Union[Const, Name, Shape, Subscript, Unary, Binary, Compare, Logical, IfExp, Call, Cast, Part, Function]
 
 
 @dataclass(frozen=True)
-class For:
+class For(Located):
     """`for var in range(start, stop, step)`; step is a non-zero integer constant."""
 
     var: str
@@ -225,19 +212,17 @@ class For:
     stop: Expr
     step: int
     body: tuple[Stmt, ...]
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class If:
+class If(Located):
     condition: Expr
     then: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Assign:
+class Assign(Located):
     """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
 
     in_place: it was written `t op= v`, which changes an array instead of making a new one, and whose result must be of
@@ -250,19 +235,17 @@ class Assign:
     in_place: bool = False
     whole: bool = False
     same_type: bool = False
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Like:
+class Like(Expr):
     """The shape or the element type of another array: np.zeros_like(A), np.zeros(A.shape), A.dtype. Untyped only."""
 
     array: str
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class TypeOf:
+class TypeOf(Located):
     """The element type that `function` makes of the type of a number: "" the same, "truth" bool, "sum" and "mean" NumPy's,
     "wide sum" and "wide mean" with float32 for halves.
 
@@ -271,20 +254,18 @@ class TypeOf:
 
     of: Expr
     function: str = ""
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Require:
+class Require(Located):
     """The condition holds in every call that is compiled; others run as Python. what: what does not hold otherwise."""
 
     condition: Expr
     what: str
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Alloc:
+class Alloc(Located):
     """`name = np.zeros(shape, dtype)` and its kin. fill None means np.empty.
 
     Each Alloc of a kernel has a name of its own (parse renames a second allocation under the same name).
@@ -296,11 +277,10 @@ class Alloc:
     shape: tuple[Expr, ...] | Like
     element: DType | Like | TypeOf | None
     fill: Expr | None
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class Return:
+class Return(Located):
     """Only as the last statement of the kernel. values: Name of a scalar, an array (argument or local), or any Expr.
 
     is_tuple: `return a, b` or `return (a,)`, against `return a`. `return` and `return None` have no values, no tuple.
@@ -310,15 +290,13 @@ class Return:
     values: tuple[Expr | ArrayName, ...]
     is_tuple: bool
     python: tuple[bool, ...] = field(default=(), kw_only=True)
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
-class ArrayName:
+class ArrayName(Expr):
     """A whole array, where one may stand: only in Return."""
 
     name: str
-    loc: Loc | None = _loc()
 
 
 Stmt = Union[For, If, Assign, Alloc, Require, Return]
@@ -352,9 +330,8 @@ ArgType = Union[ArrayType, ScalarType]
 
 
 @dataclass(frozen=True)
-class Param:
+class Param(Located):
     name: str
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def scop(parameters, arrays, statements, schedule, *, params, types, checks=(), 
 
 
 def load(index, dtype=F64):
-    return Load(index, dtype)
+    return Load(index, dtype=dtype)
 
 
 def plus(left, right, dtype=F64):

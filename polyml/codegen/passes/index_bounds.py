@@ -70,7 +70,7 @@ def _step(parameter: Parameter, array: Array) -> Statement:
         domain=isl.Set(f"{{ {space} }}"),
         write=accumulator,
         reads=(accumulator, Access(array=array.name, relation=relation, subscripts=subscripts)),
-        value=syntax.Binary(parameter.extreme, Load(0, I64), _number(Load(1, array.element)), dtype=I64),
+        value=syntax.Binary(parameter.extreme, Load(0, dtype=I64), _number(Load(1, dtype=array.element)), dtype=I64),
     )
 
 

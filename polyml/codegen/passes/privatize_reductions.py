@@ -171,7 +171,7 @@ def _access(array: str, subscripts: tuple[isl.PwAff, ...]) -> Access:
 
 def _joined(operator: str, element: DType) -> Value:
     """The element and a thread's result, by the operator."""
-    both = (Load(0, element), Load(1, element))
+    both = (Load(0, dtype=element), Load(1, dtype=element))
     if operator in ("minimum", "maximum", "fmin", "fmax"):
         return syntax.Call(operator, both, "numpy", dtype=element)
     return syntax.Binary(operator, *both, dtype=element)

@@ -18,30 +18,28 @@ from polyml.frontend import syntax
 from polyml.model.core import affine as af
 from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.call_interface import ArrayResult, Parameter, ScalarResult
-from polyml.model.core.scop import Gather, Role, ScalarArg
+from polyml.model.core.scop import Gather, Role
 from polyml.source import Loc
 
 QUOTIENTS_AROUND = 3  # of all conditions around a statement: where one does not hold, isl has two alternatives
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(syntax.Expr):
     """An affine integer."""
 
     affine: Affine
-    dtype: DType
 
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(syntax.Expr):
     """An affine condition as a truth value."""
 
     formula: Formula
-    dtype: DType
 
 
 @dataclass(frozen=True)
-class Read:
+class Read(syntax.Expr):
     """array[subscripts], the subscripts as written: a negative one counts from the end.
 
     inside: known to be neither negative nor outside the array in every call that passes the requirements.
@@ -49,26 +47,10 @@ class Read:
 
     array: str
     subscripts: tuple[Affine, ...]
-    dtype: DType
-    loc: Loc | None = field(default=None, compare=False)
-    inside: bool = field(default=False, compare=False)
+    inside: bool = field(default=False, compare=False, kw_only=True)
 
 
-Value = Union[
-    Integer,
-    Truth,
-    Read,
-    Gather,
-    ScalarArg,
-    syntax.Const,
-    syntax.Unary,
-    syntax.Binary,
-    syntax.Compare,
-    syntax.Logical,
-    syntax.IfExp,
-    syntax.Call,
-    syntax.Cast,
-]
+Value = syntax.Expr  # typed: what stands above
 
 
 @dataclass(frozen=True)

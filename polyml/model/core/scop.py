@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Union
 
 import islpy as isl
 
@@ -67,57 +66,39 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Load:
+class Load(syntax.Expr):
     """The element that `Statement.reads[access]` names."""
 
     access: int
-    dtype: DType
 
 
 @dataclass(frozen=True)
-class Index:
+class Index(syntax.Expr):
     """An integer that is affine in the iterators and parameters: { S[i,j] -> [(i + 2N)] }. dtype: PYINT or I64."""
 
     value: isl.PwAff
-    dtype: DType
 
 
 @dataclass(frozen=True)
-class ScalarArg:
+class ScalarArg(syntax.Expr):
     """The value of a number argument that is not a parameter."""
 
     name: str
-    dtype: DType
 
 
 @dataclass(frozen=True)
-class Gather:
+class Gather(syntax.Expr):
     """array[indices] at indices that data decide, in an argument that the kernel does not change. indices: I64, in the
     array by a check of the index arrays at entry. inside: so are those that are affine, whatever the sizes.
     """
 
     array: str
     indices: tuple[Value, ...]
-    dtype: DType
-    loc: Loc | None = field(default=None, compare=False)
-    inside: bool = field(default=False, compare=False)
+    inside: bool = field(default=False, compare=False, kw_only=True)
 
 
 # The value of a statement: syntax.{Const, Unary, Binary, Compare, Logical, IfExp, Call, Cast} over these leaves, all typed.
-Value = Union[
-    Load,
-    Index,
-    ScalarArg,
-    Gather,
-    syntax.Const,
-    syntax.Unary,
-    syntax.Binary,
-    syntax.Compare,
-    syntax.Logical,
-    syntax.IfExp,
-    syntax.Call,
-    syntax.Cast,
-]
+Value = syntax.Expr
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,20 +30,20 @@ def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
         if not all(isinstance(v, Truth) for v in operands):
             return None
         combine = af.conjunction if expr.op == "and" else af.disjunction
-        return Truth(combine(*(v.formula for v in operands)), expr.dtype)
+        return Truth(combine(*(v.formula for v in operands)), dtype=expr.dtype)
     if isinstance(expr, syntax.Unary) and expr.op == "not" and isinstance(operands[0], Truth):
-        return Truth(af.negate(operands[0].formula), expr.dtype)
+        return Truth(af.negate(operands[0].formula), dtype=expr.dtype)
     if not all(isinstance(v, Integer) for v in operands):
         return None
     integers = [v.affine for v in operands]
     if isinstance(expr, syntax.Compare):
-        return Truth(af.compare(expr.op, *integers), expr.dtype)
+        return Truth(af.compare(expr.op, *integers), dtype=expr.dtype)
     if isinstance(expr, syntax.Unary) and expr.op == "not":
-        return Truth(af.zero(integers[0]), expr.dtype)
+        return Truth(af.zero(integers[0]), dtype=expr.dtype)
     if not is_exact(expr.dtype):
         return None
     result = _arithmetic(expr, integers)
-    return Integer(result, expr.dtype) if result is not None and is_small(result) else None
+    return Integer(result, dtype=expr.dtype) if result is not None and is_small(result) else None
 
 
 def _arithmetic(expr: syntax.Expr, integers: list[Affine]) -> Affine | None:
@@ -81,30 +81,30 @@ def _affine_call(function: str, integers: list[Affine]) -> Affine | None:
 def _folded_choice(expr: syntax.IfExp, operands: tuple[Value, ...]) -> Value | None:
     test, then, orelse = operands
     if isinstance(test, Integer):
-        test = Truth(af.compare("!=", test.affine, Affine(0)), BOOL)
+        test = Truth(af.compare("!=", test.affine, Affine(0)), dtype=BOOL)
     if not isinstance(test, Truth):
         return None
     if test.formula in (af.TRUE, af.FALSE):
         return then if test.formula == af.TRUE else orelse
     if isinstance(then, Integer) and isinstance(orelse, Integer) and is_exact(expr.dtype):
         result = af.choice(test.formula, then.affine, orelse.affine)
-        return Integer(result, expr.dtype) if is_small(result) else None
+        return Integer(result, dtype=expr.dtype) if is_small(result) else None
     if isinstance(then, Truth) and isinstance(orelse, Truth):
-        return Truth(formula_choice(test.formula, then.formula, orelse.formula), expr.dtype)
+        return Truth(formula_choice(test.formula, then.formula, orelse.formula), dtype=expr.dtype)
     return syntax.IfExp(test, then, orelse, dtype=expr.dtype, loc=expr.loc)
 
 
 def _folded_cast(expr: syntax.Cast, operand: Value) -> Value | None:
     if isinstance(operand, Integer):
         if is_exact(expr.to):
-            return Integer(operand.affine, expr.to)
+            return Integer(operand.affine, dtype=expr.to)
         if expr.to.kind == "b":
-            return Truth(af.compare("!=", operand.affine, Affine(0)), expr.to)
+            return Truth(af.compare("!=", operand.affine, Affine(0)), dtype=expr.to)
     if isinstance(operand, Truth):
         if expr.to.kind == "b":
-            return Truth(operand.formula, expr.to)
+            return Truth(operand.formula, dtype=expr.to)
         if is_exact(expr.to):
-            return Integer(af.choice(operand.formula, Affine(1), Affine(0)), expr.to)
+            return Integer(af.choice(operand.formula, Affine(1), Affine(0)), dtype=expr.to)
     return None
 
 

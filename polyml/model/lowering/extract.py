@@ -143,7 +143,7 @@ class _Builder:
 
         def leaf(v: Value) -> Value:
             if isinstance(v, Read):
-                return Load(places[v.array, v.subscripts], v.dtype)
+                return Load(places[v.array, v.subscripts], dtype=v.dtype)
             return _index(v, name, context) if isinstance(v, Integer) else v
 
         target_loc = assign.target_loc or assign.loc
@@ -224,7 +224,7 @@ def _index(value: Integer, statement: str, context: Context) -> Value:
     if value.affine.is_constant:
         return syntax.Const(value.affine.constant, dtype=value.dtype)
     dtype = I64 if value.dtype == I64 else PYINT
-    index = Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype)
+    index = Index(polyhedra.rename_domain(context.pw_aff(value.affine), statement), dtype=dtype)
     return index if value.dtype in (I64, PYINT) else syntax.Cast(index, value.dtype, dtype=value.dtype)
 
 

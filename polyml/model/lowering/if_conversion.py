@@ -33,7 +33,7 @@ def joined(
     types = {a.array: a.value.dtype for a in (*then, *orelse)}
     joins = []
     for name in dict.fromkeys((*then_names, *else_names)):
-        a, b = (Read(names.get(name, name), (), types[name]) for names in (then_names, else_names))
+        a, b = (Read(names.get(name, name), (), dtype=types[name]) for names in (then_names, else_names))
         joins.append(Assign(name, (), select(test, a, b), True, None))
     return (*_merged_stores(test, then_renamed, else_renamed), *joins)
 
@@ -136,5 +136,5 @@ def _without_old(value: Value, scalar: str, predicate: Value) -> Value:
 
 def _renamed_read(value: Value, current: dict[str, str]) -> Value:
     if isinstance(value, Read) and value.array in current:
-        return Read(current[value.array], (), value.dtype, value.loc)
+        return Read(current[value.array], (), dtype=value.dtype, loc=value.loc)
     return value

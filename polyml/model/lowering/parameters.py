@@ -28,7 +28,7 @@ def without_value_arguments(nest: Nest, written: Nest) -> Nest:
         if isinstance(v, (Integer, Truth)):
             names = af.names(v.affine if isinstance(v, Integer) else v.formula)
             if len(names) == 1 and (name := next(iter(names))) in plain:
-                return ScalarArg(plain[name], v.dtype)
+                return ScalarArg(plain[name], dtype=v.dtype)
         return v
 
     def visit(node: Node) -> Node:

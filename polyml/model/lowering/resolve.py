@@ -120,11 +120,11 @@ class _Resolver:
     def _argument(self, name: str, dtype: DType) -> Value:
         own = self.argument_names[name]
         if not (dtype.is_integer or dtype.kind == "b"):
-            return ScalarArg(name, dtype)
+            return ScalarArg(name, dtype=dtype)
         self.parameters.setdefault(own, Parameter(own, argument=name))
         if dtype.kind == "b":
-            return Truth(flag(own), dtype)
-        return Integer(af.variable(own), dtype)
+            return Truth(flag(own), dtype=dtype)
+        return Integer(af.variable(own), dtype=dtype)
 
     def scalar(self, name: str, dtype: DType) -> str:
         """The array of rank 0 that holds a local scalar."""
@@ -189,7 +189,7 @@ class _Resolver:
     ) -> Assign:
         if predicate is None:
             return Assign(array, subscripts, value, False, loc, target_loc, inside)
-        old = Read(array, subscripts, self.arrays[array].element, target_loc, inside)
+        old = Read(array, subscripts, dtype=self.arrays[array].element, loc=target_loc, inside=inside)
         return Assign(array, subscripts, select(predicate, value, old), True, loc, target_loc, inside)
 
     def _for(self, stmt: syntax.For, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
@@ -201,7 +201,7 @@ class _Resolver:
         self.env[stmt.var] = af.variable(iterator)
         first: tuple[Node, ...] = ()
         if stmt.var in changed:
-            here = Integer(af.variable(iterator), PYINT)
+            here = Integer(af.variable(iterator), dtype=PYINT)
             first = (self._store(self.scalar(stmt.var, PYINT), (), here, predicate, stmt.loc),)
         self.depth += 1
         self.around.append(Loop(iterator, start, stop, stmt.step, (), stmt.loc))
@@ -269,7 +269,7 @@ class _Resolver:
         """Both branches run, their assignments made into selects on a condition that is stored before them."""
         flag_name = self.temporary("cond", BOOL)
         whole = test if predicate is None else syntax.Logical("and", (predicate, test), dtype=BOOL)
-        stored = Read(flag_name, (), BOOL)
+        stored = Read(flag_name, (), dtype=BOOL)
         before = dict(self.env)
         then_nodes = self.block(then, iterators, stored)
         after_then, self.env = self.env, before
@@ -348,7 +348,7 @@ class _Resolver:
         if isinstance(expr, syntax.Name):
             return self._name(expr)
         if isinstance(expr, syntax.Shape):
-            return Integer(self._shape(expr.array, expr.dim), expr.dtype)
+            return Integer(self._shape(expr.array, expr.dim), dtype=expr.dtype)
         if isinstance(expr, syntax.Subscript):
             return self._read(expr)
         operands = tuple(self.value(child) for child in children(expr))
@@ -358,7 +358,7 @@ class _Resolver:
         """The value as a condition: Truth, or a value of a truth type."""
         value = self.value(expr)
         if isinstance(value, Integer):
-            return Truth(af.compare("!=", value.affine, Affine(0)), BOOL)
+            return Truth(af.compare("!=", value.affine, Affine(0)), dtype=BOOL)
         if value.dtype.kind == "b":
             return value
         return syntax.Cast(value, BOOL, True, dtype=BOOL, loc=expr.loc)
@@ -366,9 +366,9 @@ class _Resolver:
     def _constant(self, expr: syntax.Const) -> Value:
         value = expr.value
         if is_exact(expr.dtype) and not isinstance(value, bool):
-            return Integer(Affine(int(value)), expr.dtype)
+            return Integer(Affine(int(value)), dtype=expr.dtype)
         if expr.dtype.kind == "b":
-            return Truth(af.TRUE if value else af.FALSE, expr.dtype)
+            return Truth(af.TRUE if value else af.FALSE, dtype=expr.dtype)
         return expr
 
     def _name(self, expr: syntax.Name) -> Value:
@@ -381,14 +381,14 @@ class _Resolver:
                 code="PML-F030",
             )
         if isinstance(here, Affine):
-            return Integer(here, expr.dtype)
+            return Integer(here, dtype=expr.dtype)
         if isinstance(here, Read):
             return here
         if here is not None:
-            return Truth(here, expr.dtype)
+            return Truth(here, dtype=expr.dtype)
         if expr.name in self.argument_names and expr.name not in self.scalar_names:
             return self._argument(expr.name, expr.dtype)
-        return Read(self.scalar(expr.name, self.scalar_types.get(expr.name, expr.dtype)), (), expr.dtype, expr.loc)
+        return Read(self.scalar(expr.name, self.scalar_types.get(expr.name, expr.dtype)), (), dtype=expr.dtype, loc=expr.loc)
 
     def _shape(self, array: str, dim: int) -> Affine:
         if array in self.types:
@@ -401,7 +401,7 @@ class _Resolver:
         indices = [self.value(index) for index in expr.indices]
         data = [None if isinstance(index, Integer) else self._unchanged_index(index) for index in indices]
         if not any(data) or expr.array not in self.unchanged:
-            return Read(*self._element(expr), expr.dtype, expr.loc, expr.inside)
+            return Read(*self._element(expr), dtype=expr.dtype, loc=expr.loc, inside=expr.inside)
         array = self.array_names[expr.array]
         made: list[Value] = []
         for dim, (index, read) in enumerate(zip(indices, data)):
@@ -409,7 +409,7 @@ class _Resolver:
             made.append(index if read is None else self._index_in(read, size, expr))
             if read is None:
                 self._subscript(expr.indices[dim])
-        return Gather(array, tuple(made), expr.dtype, expr.loc, expr.inside)
+        return Gather(array, tuple(made), dtype=expr.dtype, loc=expr.loc, inside=expr.inside)
 
     def _unchanged_index(self, value: Value) -> Read | None:
         read = _index_read(value)
@@ -424,8 +424,8 @@ class _Resolver:
             what = f"an element of `{name}` that is no index of `{expr.array}`"
             self.contents[name, size] = Requirement((), inside, what, expr.loc)
         index: Value = read if read.dtype == I64 else syntax.Cast(read, I64, True, dtype=I64)
-        from_end = syntax.Binary("+", index, Integer(size, I64), dtype=I64)
-        return syntax.IfExp(syntax.Compare("<", index, Integer(Affine(0), I64), dtype=BOOL), from_end, index, dtype=I64)
+        from_end = syntax.Binary("+", index, Integer(size, dtype=I64), dtype=I64)
+        return syntax.IfExp(syntax.Compare("<", index, Integer(Affine(0), dtype=I64), dtype=BOOL), from_end, index, dtype=I64)
 
     def _extreme(self, array: str, extreme: str) -> Affine:
         name = next((p.name for p in self.parameters.values() if (p.array, p.extreme) == (array, extreme)), None)

@@ -145,10 +145,10 @@ class _Maker:
         part = substituted(found.part, {index: here})
         none = syntax.Const(identity("min" if first else "max", I64), dtype=I64)
         is_most = syntax.Compare("==", part, most, dtype=BOOL)
-        nearest = syntax.IfExp(is_most, Integer(here, I64), none, dtype=I64)
+        nearest = syntax.IfExp(is_most, Integer(here, dtype=I64), none, dtype=I64)
         nearer = syntax.Call("minimum" if first else "maximum", (place, nearest), dtype=I64)
         more = syntax.Binary(operator, most, part, dtype=element)
-        best = Read(found.best.array, found.best.subscripts, element, inside=found.best.inside)
+        best = Read(found.best.array, found.best.subscripts, dtype=element, inside=found.best.inside)
         test = syntax.Logical(
             "and",
             (syntax.Compare(found.op, most, best, dtype=BOOL), syntax.Compare("!=", place, none, dtype=BOOL)),
@@ -175,7 +175,7 @@ class _Maker:
     def _scalar(self, wanted: str, element: DType) -> Read:
         name = self._names.fresh(wanted)
         self.made[name] = ArrayInfo(element, (), Role.LOCAL, wanted)
-        return Read(name, (), element, inside=True)
+        return Read(name, (), dtype=element, inside=True)
 
 
 def _assign(target: Read, value: Value, like: Assign) -> Assign:
@@ -283,5 +283,5 @@ def _at(value: Integer, iterator: str, place: Read) -> Value:
     rest = value.affine - af.variable(iterator)
     total: Value = place
     if rest != Affine(0):
-        total = syntax.Binary("+", place, Integer(rest, I64), dtype=I64)
+        total = syntax.Binary("+", place, Integer(rest, dtype=I64), dtype=I64)
     return total if value.dtype == I64 else syntax.Cast(total, value.dtype, dtype=value.dtype)

@@ -159,13 +159,13 @@ def _summed(node: Node, names: set[str]) -> Node:
     change = _change(node.value, node.array)
     if change is None:
         return node
-    return replace(node, value=syntax.Binary("+", Read(node.array, (), I64), change, dtype=I64, loc=node.value.loc))
+    return replace(node, value=syntax.Binary("+", Read(node.array, (), dtype=I64), change, dtype=I64, loc=node.value.loc))
 
 
 def _change(value: Value, name: str) -> Value | None:
     """By how much the counter changes; None where it is set to something else."""
     if isinstance(value, Read):
-        return Integer(Affine(0), I64) if value.array == name else None
+        return Integer(Affine(0), dtype=I64) if value.array == name else None
     if isinstance(value, syntax.IfExp):
         then, orelse = _change(value.then, name), _change(value.orelse, name)
         return None if then is None or orelse is None else replace(value, then=then, orelse=orelse)

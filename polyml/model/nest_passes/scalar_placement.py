@@ -129,7 +129,7 @@ def _moved(node: Node, name: str, final: Assign) -> Node:
 
     def leaf(v: Value) -> Value:
         is_scalar = isinstance(v, Read) and v.array == name
-        return Read(final.array, final.subscripts, v.dtype, final.target_loc, final.inside) if is_scalar else v
+        return Read(final.array, final.subscripts, dtype=v.dtype, loc=final.target_loc, inside=final.inside) if is_scalar else v
 
     value = map_leaves(node.value, leaf)
     if node.array != name:

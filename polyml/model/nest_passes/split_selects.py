@@ -37,7 +37,7 @@ def split(value: Value, *, evaluated: bool = False) -> list[tuple[Formula, Value
 def explicit(formula: Formula, dtype: DType) -> Value:
     """An affine condition as comparisons of integers, for places where its value is needed."""
     if isinstance(formula, Compare):
-        here, zero = Integer(formula.affine, PYINT), syntax.Const(0, dtype=PYINT)
+        here, zero = Integer(formula.affine, dtype=PYINT), syntax.Const(0, dtype=PYINT)
         return syntax.Compare("==" if formula.equality else ">=", here, zero, dtype=dtype)
     if not formula.parts:
         return syntax.Const(formula == af.TRUE, dtype=dtype)
@@ -81,11 +81,11 @@ def _decided(value: Value, test: Formula, holds: bool, evaluated: bool) -> Value
 
     def _folded(v: Value, operands: tuple[Value, ...]) -> Value:
         if isinstance(v, Truth) and v.formula == test:
-            return Truth(af.TRUE if holds else af.FALSE, v.dtype)
+            return Truth(af.TRUE if holds else af.FALSE, dtype=v.dtype)
         if isinstance(v, syntax.IfExp) and (known := _known(operands[0])) is not None:
             return operands[1] if known else operands[2]
         if isinstance(v, syntax.Unary) and v.op == "not" and (known := _known(operands[0])) is not None:
-            return Truth(af.FALSE if known else af.TRUE, v.dtype)
+            return Truth(af.FALSE if known else af.TRUE, dtype=v.dtype)
         if isinstance(v, syntax.Logical):
             return _logical(v, operands, evaluated)
         return with_children(v, operands) if operands else v
@@ -97,12 +97,12 @@ def _logical(value: syntax.Logical, operands: tuple[Value, ...], evaluated: bool
     ends = value.op == "or"  # the operand value that decides the whole
     last = next((position for position, operand in enumerate(operands) if _known(operand) == ends), None)
     if last is not None:
-        decided = Truth(af.TRUE if ends else af.FALSE, value.dtype)
+        decided = Truth(af.TRUE if ends else af.FALSE, dtype=value.dtype)
         before = tuple(operand for operand in operands[:last] if _known(operand) is None) if evaluated else ()
         return with_children(value, (*before, decided)) if before else decided
     kept = tuple(operand for operand in operands if _known(operand) is None)
     if not kept:
-        return Truth(af.FALSE if ends else af.TRUE, value.dtype)
+        return Truth(af.FALSE if ends else af.TRUE, dtype=value.dtype)
     return kept[0] if len(kept) == 1 else with_children(value, kept)
 
 

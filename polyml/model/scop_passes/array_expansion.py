@@ -161,5 +161,5 @@ def _copied_out(scop: Scop, users: Sequence[Statement], array: Array, wide: Arra
         blank,
         write=_access(writers[0].write, array.name, own, blank),
         reads=(_access(writers[0].write, wide.name, (*there, *own), blank),),
-        value=Load(0, array.element),
+        value=Load(0, dtype=array.element),
     )

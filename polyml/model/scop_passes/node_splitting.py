@@ -135,7 +135,7 @@ def _copy(first: Statement, version: _Version, array: Array, every: isl.Set, sta
         domain=domain,
         write=_access(domain, name, array.name, own),
         reads=(replace(access, relation=relation, subscripts=subscripts),),
-        value=Load(0, array.element),
+        value=Load(0, dtype=array.element),
         loc=first.loc,
     )
 

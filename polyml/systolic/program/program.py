@@ -298,7 +298,7 @@ def cell(scop: Scop, statement: Statement) -> Cell:
         if isinstance(value, Index):
             indices.append(value)
             types.append(value.dtype)
-            return Load(len(types) - 1, value.dtype)
+            return Load(len(types) - 1, dtype=value.dtype)
         return with_children(value, tuple(map(plain, children(value))))
 
     value = plain(statement.value)

@@ -238,8 +238,8 @@ def test_a_value_of_another_type_than_its_element_is_a_defect_of_the_typing():
 
 
 def test_affine_integers_and_number_arguments_are_leaves():
-    index = Index(isl.PwAff("[N] -> { S[i] -> [(2i + N)] }"), PYINT)
-    value = times(syntax.Cast(index, F64, dtype=F64), ScalarArg("alpha", F64))
+    index = Index(isl.PwAff("[N] -> { S[i] -> [(2i + N)] }"), dtype=PYINT)
+    value = times(syntax.Cast(index, F64, dtype=F64), ScalarArg("alpha", dtype=F64))
     _, args = run_value(value, [], args=arguments() | {"alpha": np.float64(0.5)})
     assert args["A"].tolist() == [2.5, 3.5, 4.5, 5.5, 6.5]
 

@@ -61,7 +61,7 @@ def lines_after(text, start):
 
 
 VARIABLES = {"a": 5, "b": -3, "c": 0, "d": 12}
-LEAVES = st.sampled_from(sorted(VARIABLES)).map(lambda n: ScalarArg(n, PYINT)) | st.integers(-4, 9).map(
+LEAVES = st.sampled_from(sorted(VARIABLES)).map(lambda n: ScalarArg(n, dtype=PYINT)) | st.integers(-4, 9).map(
     lambda v: syntax.Const(v, dtype=PYINT)
 )
 ARITHMETIC = {
@@ -130,7 +130,7 @@ def test_a_printed_value_is_python_for_it(value):
 
 
 def test_parentheses_stand_only_where_they_are_needed():
-    a, b, c = (ScalarArg(n, F64) for n in "abc")
+    a, b, c = (ScalarArg(n, dtype=F64) for n in "abc")
 
     def op(name, left, right):
         return syntax.Binary(name, left, right, dtype=F64)
@@ -142,14 +142,14 @@ def test_parentheses_stand_only_where_they_are_needed():
 
 
 def test_conversions_that_the_source_does_not_show_are_left_out():
-    a = ScalarArg("a", F64)
+    a = ScalarArg("a", dtype=F64)
     assert value_text(syntax.Cast(a, F32, True, dtype=F32), leaf) == "a"
     assert value_text(syntax.Cast(a, F32, dtype=F32), leaf) == "float32(a)"
     assert value_text(syntax.Cast(a, PYINT, dtype=PYINT), leaf) == "int(a)"
 
 
 def test_a_value_that_shares_its_parts_prints_in_a_few_words():
-    value = ScalarArg("a", F64)
+    value = ScalarArg("a", dtype=F64)
     for _ in range(100):
         value = syntax.Binary("+", value, value, dtype=F64)
     assert len(value_text(value, leaf)) < 1000

@@ -104,7 +104,7 @@ def test_an_integer_argument_that_is_only_a_value_is_no_parameter():
     scop = model(scaled, VECTOR, INT, INT)
     assert {p.name for p in scop.parameters} == {"n", "A_0"}
     leaves = [v for v in subvalues(scop.statements["S0"].value) if isinstance(v, ScalarArg)]
-    assert leaves == [ScalarArg("m", PYINT)]
+    assert leaves == [ScalarArg("m", dtype=PYINT)]
 
 
 def test_a_truth_argument_guards_a_domain():

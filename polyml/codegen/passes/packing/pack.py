@@ -481,7 +481,7 @@ class _Packer:
             made = f"{name}_from_{'_'.join(copy.name for copy in copies.values())}"
             reads, iterators, value = list(statement.reads), statement.iterators, statement.value
             for read, copy in copies.items():
-                value = replaced(value, with_numbers_in(statement, read), Load(read, copy.value.dtype))
+                value = replaced(value, with_numbers_in(statement, read), Load(read, dtype=copy.value.dtype))
                 subscripts = [reads[read].subscripts[d] for d in copy.order]
                 if copy.panel is not None:
                     taken = {*iterators, *self._given.scop.params, *(p.name for p in self._given.scop.parameters)}
