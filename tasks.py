@@ -5,22 +5,32 @@ from __future__ import annotations
 import subprocess
 import sys
 
-TASKS = {
-    "test": ("all tests, on all cores", ["-m", "pytest", "-n", "auto"]),
-    "lint": ("ruff: rules and format", ["-m", "ruff", "check"]),
-    "types": ("mypy", ["-m", "mypy"]),
-    "replay": ("whether every program is compiled as at a commit: replay BASE", ["-m", "tests.replay.compare"]),
-    "fuzz": ("all fuzzers, one after the other", ["-m", "tests.campaign"]),
+PYTEST = ("-m", "pytest", "-n", "auto", "--dist", "worksteal")
+# what each task is for, and its commands, of which the last one takes the options
+TASKS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
+    "quick": ("tests of every package, in less than a minute", ((*PYTEST, "-m", "quick"),)),
+    "test": ("all tests, on all cores", (PYTEST,)),
+    "lint": ("ruff: its rules and its format", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check"))),
+    "types": ("mypy", (("-m", "mypy"),)),
+    "docs": ("every example of the documents", (("-m", "pytest", "tests/docs", "tests/test_doctests.py"),)),
+    "size": ("modules, circles, lengths and shared names beside the last release's", (("-m", "tests.size"),)),
+    "replay": ("whether every program is compiled as at a commit: replay BASE", (("-m", "tests.replay.compare"),)),
+    "fuzz": ("all fuzzers, one after the other", (("-m", "tests.campaign"),)),
+    "bench": ("PolyBench's kernels, checked and timed", (("-m", "polyml", "bench", "all", "--preset", "LARGE"),)),
 }
 
 
 def main() -> int:
-    """The exit status of the task."""
+    """The exit status of the task's first command that fails, or 0."""
     name, *options = sys.argv[1:] or [""]
     if name not in TASKS:
         print(__doc__, *(f"    {each:<10}{what}" for each, (what, _) in TASKS.items()), sep="\n")
         return 0 if name in ("", "-h", "--help") else 2
-    return subprocess.run([sys.executable, *TASKS[name][1], *options]).returncode
+    *before, last = TASKS[name][1]
+    for command in (*before, (*last, *options)):
+        if status := subprocess.run([sys.executable, *command]).returncode:
+            return status
+    return 0
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 left.add(id(item))
                 continue
             values = tuple(str(item.callspec.params[name]) for name in mark.args)
-            cases[item.nodeid.split("[")[0], values].append((zlib.crc32(item.nodeid.encode()), item, mark.kwargs.get("keep", 1)))
+            cases[item.nodeid.split("[")[0], values].append((zlib.crc32(item.name.encode()), item, mark.kwargs.get("keep", 1)))
     left |= {id(item) for group in cases.values() for _, item, keep in sorted(group, key=lambda each: each[0])[group[0][2] :]}
     if left and len(items) > 1:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left])

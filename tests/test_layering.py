@@ -1,13 +1,11 @@
 """Imports point up this list only: text, then the language, the model, schedules, code, the runtime, reports, the commands, operations."""
 
 import ast
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import polyml
+from tests.codebase import ROOT, Codebase, imports
 
-ROOT = Path(polyml.__file__).parent
 # folders, and modules of the uppermost one; those of one line may import from one another
 LAYERS = (
     (
@@ -82,16 +80,7 @@ LAYERS = (
 )
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MOST_MODULES = 12  # of a folder: what a reader takes in at a glance
-FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
-FOLDERS = {p.parent for p in FILES} - {ROOT}
-
-
-def name_of(path: Path) -> str:
-    """The full name of a module's file, or of a folder."""
-    return ".".join(("polyml", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
-
-
-MODULES = {name_of(path): path for path in FILES}
+CODE = Codebase()
 
 
 def layer_of(name: str) -> int:
@@ -100,43 +89,19 @@ def layer_of(name: str) -> int:
     return next((LAYER[key] for n in range(len(words), 0, -1) if (key := ".".join(words[:n])) in LAYER), len(LAYERS))
 
 
-def imports(text: str, package: str) -> set[str]:
-    """Full names of everything a module imports, wherever in the file. package: of the module, for relative imports."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {f"{module}.{alias.name}" for alias in node.names}
-    return found
-
-
-def own_imports(path: Path, text: str) -> Iterator[str]:
-    """Those of modules of polyml, and of what is in them."""
-    package = ".".join(("polyml", *path.relative_to(ROOT).parts[:-1]))
-    return (name for name in imports(text, package) if name.startswith("polyml."))
-
-
 def upward(path: Path, text: str) -> list[str]:
     """The imports of a file that point to a later layer."""
-    own = layer_of(name_of(path))
-    return sorted(name for name in own_imports(path, text) if layer_of(name) > own and module_of(name) in MODULES)
-
-
-def module_of(name: str) -> str:
-    """The module in which an imported name is: the name itself, or what is in front of its last dot."""
-    return name if name in MODULES else name.rpartition(".")[0]
+    own = layer_of(CODE.name_of(path))
+    return sorted(name for name in CODE.own_imports(path, text) if layer_of(name) > own and CODE.module_of(name) in CODE.modules)
 
 
 def test_every_folder_has_a_layer():
-    homes = {name_of(p if p.parent == ROOT else p.parent) for p in FILES if p.name != "__init__.py"}
+    homes = {CODE.name_of(p if p.parent == ROOT else p.parent) for p in CODE.files if p.name != "__init__.py"}
     assert homes == {f"polyml.{name}" for name in LAYER}
 
 
 def test_imports_point_up_only():
-    wrong = {str(p.relative_to(ROOT)): found for p in FILES if (found := upward(p, p.read_text()))}
+    wrong = {str(p.relative_to(ROOT)): found for p in CODE.files if (found := upward(p, p.read_text()))}
     assert wrong == {}
 
 
@@ -153,15 +118,14 @@ def test_an_import_of_a_later_layer_would_be_found():
 
 def test_no_modules_import_one_another_in_a_circle():
     """Neither at load time, nor inside functions or under TYPE_CHECKING."""
-    graph = {name: {module_of(each) for each in own_imports(path, path.read_text())} - {name} for name, path in MODULES.items()}
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter(CODE.graph).prepare()
     except CycleError as problem:
         raise AssertionError(f"a circle: {' -> '.join(problem.args[1])}") from None
 
 
 def test_folders_are_small_and_say_what_lives_there():
-    for folder in FOLDERS:
+    for folder in CODE.folders:
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
         modules = [p for p in folder.glob("*.py") if p.name != "__init__.py"]
         assert len(modules) <= MOST_MODULES, (folder, len(modules))
@@ -174,11 +138,11 @@ def test_the_frontend_does_not_know_isl():
 
 
 def test_isl_dimensions_are_addressed_by_position_in_one_package():
-    assert {p.relative_to(ROOT).parts[0] for p in FILES if "dim_type" in p.read_text()} == {"polyhedra"}
+    assert {p.relative_to(ROOT).parts[0] for p in CODE.files if "dim_type" in p.read_text()} == {"polyhedra"}
 
 
 def test_only_the_top_imports_terminal_libraries():
-    for path in FILES:
+    for path in CODE.files:
         if path.relative_to(ROOT).parts[0] not in ("cli", "__main__.py"):
             names = {n.split(".")[0] for n in imports(path.read_text(), "polyml")}
             assert not names & {"click", "rich"}, path
