@@ -23,7 +23,7 @@ from benchmarks import chosen, pythran
 from benchmarks.peer import PeerUnavailable
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Failed, Process, taking_turns
-from kernels.arrays import Workload, workloads
+from polyml.kernels.arrays import Workload, workloads
 
 _TURN_S = 0.1  # of calls in a row, of which the median counts
 _TURN_CALLS = 15

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.c_source import c_source
 from benchmarks.peer import Call, PeerUnavailable, built
-from kernels import Benchmark
+from polyml.kernels import Benchmark
 
 _FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=gnu11", "-fPIC")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-import kernels
 import polyml
 from benchmarks.results import machine
+from polyml import kernels
 from polyml.cli.commands.bench_runner import CompileTimes, compile_times
 from polyml.errors import PolymlError
 

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-import kernels
 from benchmarks import bandwidth, chosen, worker
 from benchmarks.peers import PEERS
 from benchmarks.polybench import expectation
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Failed, Process, taking_turns
+from polyml import kernels
 from polyml.machines import cpu
 
 _ITEM_BYTES = 8

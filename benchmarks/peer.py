@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import Benchmark
+from polyml.kernels import Benchmark
 from polyml.machines import cpu
 
 Call = Callable[..., object]

@@ -11,7 +11,7 @@ from benchmarks.numba_source import numba_source
 from benchmarks.parallel_loops import PARALLEL_LOOPS
 from benchmarks.peer import Call, Peer, PeerUnavailable, built
 from benchmarks.pythran import pythran
-from kernels import Benchmark
+from polyml.kernels import Benchmark
 
 
 def _polyml(benchmark: Benchmark, arguments: Mapping[str, object], threads: int) -> dict[str, Call]:

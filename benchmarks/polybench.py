@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-import kernels
 from benchmarks import chosen
 from benchmarks.peers import PEERS
 from benchmarks.results import geometric_mean, write_rows
 from benchmarks.turns import Process, rounds
 from benchmarks.worker import Job, expect, serve
+from polyml import kernels
 
 COMPILERS = tuple(name for name in PEERS if name not in ("polyml", "numpy"))
 _ENOUGH = 0.95  # of the best peer's speed

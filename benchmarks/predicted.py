@@ -14,10 +14,10 @@ from itertools import product
 
 import numpy as np
 
-import kernels
 import polyml
 from benchmarks.nests import parameters
 from benchmarks.ranks import rank_correlation
+from polyml import kernels
 from polyml.errors import PolymlError
 from polyml.machines.descriptions import Cpu
 from polyml.measure import lookup

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.loops import function_tree, loops_named, with_single_constants
 from benchmarks.parallel_loops import PARALLEL_LOOPS
 from benchmarks.peer import Call, PeerUnavailable, built
-from kernels import Benchmark
+from polyml.kernels import Benchmark
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffast-math", "-w")
 

@@ -9,13 +9,13 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-import kernels
 from benchmarks.peer import Call, PeerUnavailable
 from benchmarks.peers import PEERS
 from benchmarks.turns import Failed
-from kernels import Benchmark
-from kernels._accuracy import Accuracy, compare, magnitude
+from polyml import kernels
 from polyml.cli.commands.bench_runner import Runner
+from polyml.kernels import Benchmark
+from polyml.kernels._accuracy import Accuracy, compare, magnitude
 
 _TURN_S = 0.05  # of calls in a row, of which the median counts: cores and clocks rest while the other processes run
 _TURN_CALLS = 25

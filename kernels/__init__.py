@@ -48,7 +48,7 @@ _ALIASES = {"2mm": "k2mm", "3mm": "k3mm"}
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """One kernel with all that is needed to run, check and time it. The fields are described in `kernels`."""
+    """One kernel with all that is needed to run, check and time it. The fields are described in `polyml.kernels`."""
 
     name: str
     title: str
@@ -102,7 +102,7 @@ def preset(name: str) -> str:
 def load(name: str) -> Benchmark:
     """The benchmark of that name; its file is imported on first use."""
     key = canonical(name)
-    module = importlib.import_module(f"kernels.{key}")
+    module = importlib.import_module(f"polyml.kernels.{key}")
     return Benchmark(
         name=key,
         title=getattr(module, "TITLE", key.replace("_", "-")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels import Benchmark
+from polyml.kernels import Benchmark
 
 
 @dataclass(frozen=True)

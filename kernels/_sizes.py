@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels import PRESETS
+from polyml.kernels import PRESETS
 
 
 def size_table(parameters: str, *sets: tuple[int, ...]) -> dict[str, dict[str, int]]:

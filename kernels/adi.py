@@ -6,8 +6,8 @@ p and q hold the factors of the tridiagonal systems, v the half step.
 import numpy as np
 
 import polyml
-from kernels._data import largest
-from kernels._sizes import size_table
+from polyml.kernels._data import largest
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("TSTEPS N", (20, 20), (40, 60), (100, 200), (500, 1000), (1000, 2000))
 OUTPUTS = ("u",)

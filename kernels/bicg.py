@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("M N", (38, 42), (116, 124), (390, 410), (1900, 2100), (1800, 2200))
 OUTPUTS = ("s", "q")

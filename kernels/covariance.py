@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import largest
-from kernels._sizes import size_table
+from polyml.kernels._data import largest
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("M N", (28, 32), (80, 100), (240, 260), (1200, 1400), (2600, 3000))
 OUTPUTS = ("cov", "data", "mean")

@@ -6,8 +6,8 @@ PolyBench runs this one in float32; alpha is a NumPy scalar of the image's type,
 import numpy as np
 
 import polyml
-from kernels._data import largest
-from kernels._sizes import size_table
+from polyml.kernels._data import largest
+from polyml.kernels._sizes import size_table
 
 DTYPE = "float32"
 SIZES = size_table("W H", (64, 64), (192, 128), (720, 480), (4096, 2160), (7680, 4320))

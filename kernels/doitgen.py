@@ -6,8 +6,8 @@ A is (NR, NQ, NP), C4 (NP, NP), sum_ (NP,) holds one row.
 import numpy as np
 
 import polyml
-from kernels._data import uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("NQ NR NP", (8, 10, 12), (20, 25, 30), (40, 50, 60), (140, 150, 160), (220, 250, 270))
 OUTPUTS = ("A",)

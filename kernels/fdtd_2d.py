@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import largest, uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import largest, uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("TMAX NX NY", (20, 20, 30), (40, 60, 80), (100, 200, 240), (500, 1000, 1200), (1000, 2000, 2600))
 OUTPUTS = ("ex", "ey", "hz")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import polyml
-from kernels._sizes import size_table
+from polyml.kernels._sizes import size_table
 
 DTYPE = "int32"
 SIZES = size_table("N", (60,), (180,), (500,), (2800,), (5600,))

@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("N", (30,), (90,), (250,), (1300,), (2800,))
 OUTPUTS = ("y", "tmp")

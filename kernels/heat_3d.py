@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import largest, uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import largest, uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("TSTEPS N", (20, 10), (40, 20), (100, 40), (500, 120), (1000, 200))
 OUTPUTS = ("A", "B")

@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import uniform
+from polyml.kernels._sizes import size_table
 
 TITLE = "2mm"
 SIZES = size_table(

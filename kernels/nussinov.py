@@ -6,7 +6,7 @@ Bases are 0 to 3 and pair when they add up to 3; neighbours do not pair.
 import numpy as np
 
 import polyml
-from kernels._sizes import size_table
+from polyml.kernels._sizes import size_table
 
 DTYPE = "int32"
 SIZES = size_table("N", (60,), (180,), (500,), (2500,), (5500,))

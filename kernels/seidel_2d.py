@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import largest, uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import largest, uniform
+from polyml.kernels._sizes import size_table
 
 NUMPY = False
 SIZES = size_table("TSTEPS N", (20, 40), (40, 120), (100, 400), (500, 2000), (1000, 4000))

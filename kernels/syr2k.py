@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("M N", (20, 30), (60, 80), (200, 240), (1000, 1200), (2000, 2600))
 OUTPUTS = ("C",)

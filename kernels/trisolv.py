@@ -3,8 +3,8 @@
 import numpy as np
 
 import polyml
-from kernels._data import factorable, largest, uniform
-from kernels._sizes import size_table
+from polyml.kernels._data import factorable, largest, uniform
+from polyml.kernels._sizes import size_table
 
 SIZES = size_table("N", (40,), (120,), (400,), (2000,), (4000,))
 OUTPUTS = ("x",)

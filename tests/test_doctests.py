@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 MODULES = (
-    "polyml.machines.cpu", "polyml.config", "polyml.cli.commands.bench", "polyml.cli.commands.cache", "kernels._sizes", "tests.fuzz.affine",
+    "polyml.machines.cpu", "polyml.config", "polyml.cli.commands.bench", "polyml.cli.commands.cache", "polyml.kernels._sizes", "tests.fuzz.affine",
     "polyml.machines.descriptions", "polyml.api.target", "polyml.systolic.mapping.parse", "polyml.machines.units", "polyml.measure.lookup",
     "polyml.measure.measurement", "polyml.caches.analytic.unit_scaling", "polyml.caches.analytic.set_conflicts", "polyml.ops.patches", "polyml.ops.costs", "polyml.ops.conv2d",
     "polyml.polyhedra.pw_affs", "polyml.polyhedra.bounds", "polyml.polyhedra.constraints", "polyml.polyhedra.relations",

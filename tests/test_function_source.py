@@ -57,7 +57,7 @@ def test_a_function_inside_others_ends_where_they_go_on():
 
 
 def test_every_function_of_the_kernels_has_the_text_that_the_standard_library_finds():
-    import kernels
+    from polyml import kernels
 
     names = [path.stem for path in Path(kernels.__file__).parent.glob("[a-z]*.py")]
     assert len(names) >= 30

@@ -131,6 +131,12 @@ def test_folders_are_small_and_say_what_lives_there():
         assert len(modules) <= MOST_MODULES, (folder, len(modules))
 
 
+def test_the_compiler_does_not_know_the_kernels_it_is_measured_with():
+    """`polyml.kernels` is the folder kernels/ of the repository."""
+    users = {p.parent for p in CODE.files if any(name.startswith("polyml.kernels") for name in CODE.own_imports(p, p.read_text()))}
+    assert users == {ROOT / "cli" / "commands"}
+
+
 def test_the_frontend_does_not_know_isl():
     for path in (ROOT / "frontend").rglob("*.py"):
         names = imports(path.read_text(), "polyml.frontend")

@@ -14,11 +14,11 @@ from functools import cache
 
 import numpy as np
 
-import kernels
 from benchmarks.contractions.problem import Form, Problem, compiled
 from benchmarks.contractions.products import in_a_row
 from benchmarks.peer import PeerUnavailable
-from kernels._accuracy import compare
+from polyml import kernels
+from polyml.kernels._accuracy import compare
 
 PRODUCTS: dict[str, Callable[[dict[str, int]], list[tuple[int, int, int]]]] = {
     "gemm": lambda s: [(s["NI"], s["NJ"], s["NK"])],

@@ -5,11 +5,11 @@ workloads()["softmax"].kernel(*workloads()["softmax"].arguments("LARGE"))
 
 from __future__ import annotations
 
-from kernels.arrays._workload import WORKLOADS, Workload
+from polyml.kernels.arrays._workload import WORKLOADS, Workload
 
 
 def workloads() -> dict[str, Workload]:
     """All of them by name."""
-    from kernels.arrays import neural, polybench, science  # noqa: F401  they register themselves
+    from polyml.kernels.arrays import neural, polybench, science  # noqa: F401  they register themselves
 
     return dict(WORKLOADS)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.arrays._workload import workload
+from polyml.kernels.arrays._workload import workload
 
 
 def uniform(*names, **shapes):

@@ -5,8 +5,8 @@ Arguments, outputs and references are those of the loops in `kernels`.
 
 import numpy as np
 
-import kernels
-from kernels.arrays._workload import workload
+from polyml import kernels
+from polyml.kernels.arrays._workload import workload
 
 
 def polybench(**large: int):

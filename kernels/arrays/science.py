@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kernels.arrays._workload import workload
+from polyml.kernels.arrays._workload import workload
 
 
 def _wave_inputs(size, rng):

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kernels
 import polyml
+from polyml import kernels
 from polyml.errors import IllegalSchedule, NotAffineError, PolymlTypeError, ScheduleError
 from tests.schedule.scripts import integers, product, triangle
 

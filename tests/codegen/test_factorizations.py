@@ -5,8 +5,8 @@ of them, against the same loops as Python runs them.
 import numpy as np
 import pytest
 
-import kernels
 import polyml
+from polyml import kernels
 from polyml.schedule.tiling import blocked_factorization, panel
 from tests.codegen.forms import small_machine
 

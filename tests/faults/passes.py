@@ -12,13 +12,13 @@ from types import FunctionType
 
 import numpy as np
 
-import kernels
 import polyml
-from kernels._accuracy import compare
+from polyml import kernels
 from polyml.bundles import folder as bundles
 from polyml.bundles.bundle import read
 from polyml.defects.repeat import repeat
 from polyml.errors import CompileError
+from polyml.kernels._accuracy import compare
 from polyml.pipeline import compile as pipeline
 from polyml.runtime.storage.disk_cache import Cache
 from tests.faults.campaign import Fault, Tally

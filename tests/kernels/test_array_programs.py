@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from kernels.arrays import workloads
+from polyml.kernels.arrays import workloads
 
 named = pytest.mark.parametrize("workload", workloads().values(), ids=lambda w: w.name)
 

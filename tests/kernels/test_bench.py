@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import kernels
 from benchmarks import compile_time
+from polyml import kernels
 from polyml.cli.commands import bench_runner
 from polyml.errors import ConfigError, NotAffineError
 

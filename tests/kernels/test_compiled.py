@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-import kernels
 import polyml
-from kernels._accuracy import compare
+from polyml import kernels
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
+from polyml.kernels._accuracy import compare
 
 ODD = (7, 5, 9, 11, 3)
 SIZES = {

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-import kernels
 from benchmarks import bandwidth, memory
+from polyml import kernels
 from polyml.machines import cpu
 
 

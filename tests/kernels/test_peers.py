@@ -10,7 +10,6 @@ import shutil
 import numpy as np
 import pytest
 
-import kernels
 from benchmarks import c_peers, peer, worker
 from benchmarks import polybench as driver
 from benchmarks.c_source import NotInC, c_source
@@ -20,7 +19,8 @@ from benchmarks.parallel_loops import PARALLEL_LOOPS
 from benchmarks.peers import PEERS
 from benchmarks.pythran import directive, pythran_source
 from benchmarks.results import geometric_mean
-from kernels._accuracy import compare
+from polyml import kernels
+from polyml.kernels._accuracy import compare
 
 # In step k every iteration reads row and column k, which step k itself leaves as they are: it writes the values
 # that are there already.

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-import kernels
-from kernels._accuracy import compare
+from polyml import kernels
+from polyml.kernels._accuracy import compare
 
 # What Python itself does with no rows at all: durbin and correlation name an element, adi divides by the sizes.
 REFUSES_EMPTY = {"durbin": IndexError, "correlation": IndexError, "adi": ZeroDivisionError}

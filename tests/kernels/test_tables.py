@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import kernels
+from polyml import kernels
 from polyml.errors import ConfigError
 
 # PolyBench/C 4.2.1: kernel, parameters, then MINI, SMALL, MEDIUM, LARGE, EXTRALARGE.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import kernels
+from polyml import kernels
 
 _ODD = (4, 3, 6, 5, 2, 7)
 

@@ -10,8 +10,8 @@ import islpy as isl
 import numpy as np
 import pytest
 
-import kernels
 import polyml
+from polyml import kernels
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import CannotRunTogether, Jam, loops
 from polyml.codegen.llvm.emit import ENTRY

@@ -11,6 +11,7 @@ import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 
@@ -43,24 +44,31 @@ def subjects(random: int) -> Iterator[Subject]:
 
 
 def _kernels() -> Iterator[Subject]:
-    kernels = importlib.import_module("kernels")
-    for name in kernels.NAMES:
+    for name in _examples().NAMES:
         yield Subject(f"kernel-{name}", partial(_kernel, name))
 
 
 def _kernel(name: str) -> Sections:
-    benchmark = importlib.import_module("kernels").load(name)
+    benchmark = _examples().load(name)
     given = benchmark.inputs(benchmark.sizes["MINI"], np.random.default_rng(1), benchmark.dtype)
     return _called(benchmark.kernel.py_func, list(given.values()), reports=True)
 
 
+def _examples(part: str = "") -> ModuleType:
+    """The package of the folder kernels/, or a part of it, by the name that this polyml or an older one has for it."""
+    try:
+        return importlib.import_module(f"polyml.kernels{part}")
+    except ModuleNotFoundError:
+        return importlib.import_module(f"kernels{part}")
+
+
 def _array_kernels() -> Iterator[Subject]:
-    for name in importlib.import_module("kernels.arrays").workloads():
+    for name in _examples(".arrays").workloads():
         yield Subject(f"array-kernel-{name}", partial(_array_kernel, name))
 
 
 def _array_kernel(name: str) -> Sections:
-    workload = importlib.import_module("kernels.arrays").workloads()[name]
+    workload = _examples(".arrays").workloads()[name]
     return _called(workload.function, list(workload.arguments("SMALL")), reports=True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-import kernels
+from polyml import kernels
 from polyml.cli.commands import bench_runner as engine
 from polyml.cli.inputs import output
 from polyml.runtime.loading import thread_pool as pool

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-import kernels
-from kernels import Benchmark
-from kernels._accuracy import compare
+from polyml import kernels
 from polyml.errors import PolymlError
+from polyml.kernels import Benchmark
+from polyml.kernels._accuracy import compare
 
 _RUN_BUDGET_S = 20.0
 _CHILD = """

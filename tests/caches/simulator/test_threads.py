@@ -243,7 +243,7 @@ def test_random_nests_equal_caches_in_python(seed, tmp_path):
 @pytest.mark.parametrize("name", ["atax", "deriche", "gramschmidt", "lu", "seidel_2d", "trmm"])
 @pytest.mark.sweep(keep=2)
 def test_kernels_equal_caches_in_python(name):
-    module = import_module(f"kernels.{name}")
+    module = import_module(f"polyml.kernels.{name}")
     arguments = module.inputs({key: max(5, size // 2) for key, size in module.SIZES["MINI"].items()}, np.random.default_rng(0))
     program = polyml.kernel(cache=False, threads=4)(getattr(module, name).py_func).lower(*arguments.values()).program
     sizes = {p.name: value(p, arguments) for p in program.scop.parameters}

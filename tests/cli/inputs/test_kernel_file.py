@@ -68,7 +68,7 @@ def test_a_decorated_kernel_gives_the_function_behind_it(write):
 
 
 def test_a_kernel_of_the_project_has_sizes_and_inputs():
-    import kernels
+    from polyml import kernels
 
     target = load_target(f"{kernels.__path__[0]}/gemm.py")
     assert target.name == "gemm" and target.has_inputs and "LARGE" in target.sizes

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-import kernels
+from polyml import kernels
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import emit
 from polyml.machines import cpu

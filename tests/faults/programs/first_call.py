@@ -8,7 +8,7 @@ print("begun", flush=True)
 
 
 def attempt() -> bool:
-    from kernels import gemm
+    from polyml.kernels import gemm
 
     given = gemm.inputs(gemm.SIZES["MINI"], np.random.default_rng(1))
     wanted = gemm.reference(*given.values())

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import numpy.random  # noqa: F401  not to be interrupted: NumPy cannot import it again
 
-from kernels import gemm
+from polyml.kernels import gemm
 from tests.faults.campaign import HANG_SECONDS
 
 

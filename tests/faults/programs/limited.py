@@ -31,7 +31,7 @@ if user_threads:
 if address_bytes:
     resource.setrlimit(resource.RLIMIT_AS, (address_bytes, address_bytes))
 
-from kernels import trmm  # noqa: E402
+from polyml.kernels import trmm  # noqa: E402
 
 try:
     for _ in range(2):

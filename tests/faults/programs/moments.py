@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 import polyml
-from kernels import gemm, jacobi_2d, lu, trmm
+from polyml.kernels import gemm, jacobi_2d, lu, trmm
 from polyml.polyhedra import CONTEXT
 from tests.faults.campaign import HANG_SECONDS
 

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-import kernels
 import polyml
+from polyml import kernels
 from polyml.pipeline import compile as pipeline
 from polyml.runtime.storage.size_classes import EXACT, sizes_of
 
