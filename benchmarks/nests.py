@@ -11,7 +11,7 @@ import numpy as np
 import polyml
 from polyml.model.core.call_interface import value
 from polyml.model.core.scop import Scop
-from polyml.systolic.recurrences.recurrence import Nest, nests
+from polyml.systolic.recurrences.nests import Nest, nests
 
 
 def gemm(A, B, C):

@@ -67,7 +67,7 @@ LAYERS = (
     ("systolic.folding",),
     ("systolic.mapping",),
     ("systolic.program",),
-    ("systolic.simulate",),
+    ("systolic.simulate", "systolic.simulate.llvm"),  # the call chooses between the engines, which share registers and spans
     ("systolic.report", "systolic.report.pictures"),
     ("api.compiling",),
     ("api.calls",),

@@ -1,3 +1,3 @@
 """What a mapping of loops to threads does on a GPU: requests of warps, banks of shared memory, occupancy, registers, and the choice of a
-mapping. The door is `launch_model`.
+mapping. The door is `mapping_choice.choose`.
 """

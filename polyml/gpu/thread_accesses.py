@@ -17,7 +17,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
-from polyml.gpu.coalescing import Piece
+from polyml.gpu.warp_requests import Piece
 from polyml.model.core.nest import subvalues
 from polyml.model.core.printer import access_text
 from polyml.model.core.scop import Access, Gather, Role, Scop

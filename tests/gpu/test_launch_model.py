@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from polyml.codegen.ir.array_layout import placed_whole
-from polyml.gpu.launch_model import Kernel, _Mapping, choose
+from polyml.gpu.launch_model import MappedKernel
+from polyml.gpu.launches import Kernel
+from polyml.gpu.mapping_choice import choose
 from polyml.gpu.register_estimate import registers
 from polyml.schedule.affine.scheduler import parallel_schedule
 from polyml.schedule.gpu.mapping import nests
@@ -238,7 +240,7 @@ def test_several_iterations_of_a_thread_share_loads():
     """A's elements are loaded once for all iterations along x, B's once for those along y."""
     ni, nj, nk = 100, 150, 8
     (kernel,) = kernels_of(kernels.gemm, [(ni, nj), (ni, nk), (nk, nj)])
-    mapping = _Mapping.of(kernel, [1, 0], (16, 8), (4, 2), 1 << 20)
+    mapping = MappedKernel.of(kernel, [1, 0], (16, 8), (4, 2), 1 << 20)
     found = {access.use.text: access.requests for access in mapping.accesses if not access.use.is_write}
     place = kernel.places
 

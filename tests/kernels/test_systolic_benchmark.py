@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import systolic, tpu
 from polyml.measure import lookup
-from polyml.systolic.folding.folds import _Folded
+from polyml.systolic.folding.folded_domain import FoldedDomain
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_the_layers_are_resnet_50_s():
 @pytest.mark.parametrize("shape", systolic.ARRAYS, ids=str)
 def test_closed_forms_are_what_isl_counts(models, shape):
     for layer, dataflow, plan in list(systolic.resnet(models, shape))[::7]:
-        counted = _Folded(plan.recurrence, plan.mapping, plan.folds.shape)
+        counted = FoldedDomain(plan.recurrence, plan.mapping, plan.folds.shape)
         assert plan.dataflow == dataflow
         assert plan.folds.classes == tuple(counted.classes(False)), layer
         assert plan.folds.traffic == tuple(counted.traffic()), layer

@@ -9,7 +9,7 @@ import numpy as np
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
-from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.recurrences.nests import nests
 from tests.model.modelling import events, model_for, sizes_of
 
 

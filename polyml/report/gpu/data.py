@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from polyml.gpu.coalescing import Requests
-from polyml.gpu.launch_model import Access, Copy, Launches
+from polyml.gpu.launches import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
+from polyml.gpu.warp_requests import Requests
 from polyml.report.data import VERSION, roofline_data
 from polyml.report.gpu.text import padding_advice
 from polyml.report.gpu.values import Form, GpuReportValues

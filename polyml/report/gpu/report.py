@@ -12,7 +12,8 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.codegen.ir.array_layout import placed_whole
 from polyml.errors import IllegalSchedule
-from polyml.gpu.launch_model import Kernel, Launches, choose
+from polyml.gpu.launches import Kernel, Launches
+from polyml.gpu.mapping_choice import choose
 from polyml.machines.descriptions import Gpu
 from polyml.model.core.call_interface import value
 from polyml.model.counting.operation_counts import operations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyml.gpu import bank_conflicts
-from polyml.gpu.launch_model import Access, Copy, Launches
+from polyml.gpu.launches import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
 from polyml.report.gpu.values import Form, GpuReportValues

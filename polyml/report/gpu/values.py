@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from polyml.gpu.launch_model import Launches
+from polyml.gpu.launches import Launches
 from polyml.machines.descriptions import Gpu
 from polyml.machines.roofline import Roof, Roofline
 

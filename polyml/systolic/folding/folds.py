@@ -12,31 +12,23 @@ rows before a fold begins, a row per cycle.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import prod
 
 import islpy as isl
-import numpy as np
 
 from polyml import polyhedra
-from polyml.errors import IllegalSchedule
-from polyml.model.counting.brascamp_lieb import kernel
-from polyml.model.counting.cardinality import CannotCount, Count, count
-from polyml.model.counting.count_points import alike, size, table
-from polyml.model.counting.lattice_points import lattice
+from polyml.model.counting.cardinality import CannotCount, Count
 from polyml.systolic.folding import box_folds
 from polyml.systolic.folding.box_folds import Boxes
-from polyml.systolic.folding.fold_counts import FoldClass, Overlap, Traffic, preloaded, stays, traffic
-from polyml.systolic.folding.stalls import Repeat, Step, nested
-from polyml.systolic.recurrences.recurrence import Recurrence, Stream
-from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, linear
+from polyml.systolic.folding.fold_counts import FoldClass, Overlap, Traffic, stays
+from polyml.systolic.folding.folded_domain import FoldedDomain
+from polyml.systolic.recurrences.recurrence import Recurrence
+from polyml.systolic.recurrences.spacetime import SpaceTime
 
 FORMULA_OPERATIONS = 500_000  # isl operations for one formula
-FORMULA_STEPS = 300  # sums for one formula
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,7 @@ class Folds:
     @cached_property
     def active(self) -> tuple[int, ...]:
         """Units that run an instance, in each cycle of the first fold from its first instance to its last."""
-        return _Folded(self.recurrence, self.mapping, self.shape).active()
+        return FoldedDomain(self.recurrence, self.mapping, self.shape).active()
 
     @property
     def drain_cycles(self) -> int:
@@ -127,29 +119,9 @@ def cycles(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int]) -> 
     """
     try:
         with polyhedra.budget(FORMULA_OPERATIONS):
-            return _Folded(recurrence, mapping, tuple(shape)).formula()
+            return FoldedDomain(recurrence, mapping, tuple(shape)).formula()
     except (polyhedra.BudgetExceeded, CannotCount, polyhedra.NoNumber):
         return None
-
-
-def shifts(recurrence: Recurrence, mapping: SpaceTime) -> int:
-    """How often operands are shifted into all units before a fold."""
-    return len(together(recurrence, mapping))
-
-
-def together(recurrence: Recurrence, mapping: SpaceTime) -> list[list[Stream]]:
-    """Operands that are shifted into the units before a fold: those of different units come in at once."""
-    outer, axes = ([f"{letter}{k}" for k in range(len(each))] for letter, each in zip("oa", (recurrence.outer, recurrence.axes)))
-    to_units = _map([*outer, *axes], [*outer, *(linear(row, axes) for row in mapping.space)])
-    found: list[tuple[list[Stream], isl.Set]] = []
-    for stream in preloaded(recurrence, mapping):
-        units = recurrence.users(stream).apply(to_units)
-        free = next((k for k, (_, taken) in enumerate(found) if units.is_disjoint(taken)), None)
-        if free is None:
-            found.append(([stream], units))
-        else:
-            found[free] = [*found[free][0], stream], found[free][1].union(units)
-    return [streams for streams, _ in found]
 
 
 def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, units: int = 0, padded: bool = False) -> Folds:
@@ -157,311 +129,25 @@ def fold(recurrence: Recurrence, mapping: SpaceTime, shape: Sequence[int], *, un
     a fold that runs earlier.
     """
     folded = _counting(recurrence, mapping, tuple(shape))
-    if isinstance(folded, _Folded):
+    if isinstance(folded, FoldedDomain):
         folded.check_order()
     return Folds(recurrence, mapping, tuple(shape), units or prod(shape), padded, tuple(folded.classes(padded)))
 
 
 def fold_points(folds: Folds) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
     """The folds in their order: number [o, f], first row and column, and points { [o, a] }."""
-    return _Folded(folds.recurrence, folds.mapping, folds.shape).points()
+    return FoldedDomain(folds.recurrence, folds.mapping, folds.shape).points()
 
 
 def elements_by_fold(folds: Folds, order: Sequence[int]) -> tuple[list[str], isl.Map]:
     """{ [o, f] -> A[e] }: what each fold writes, and the names of its numbers, with the array's coordinates in this order."""
-    return _Folded(folds.recurrence, folds.mapping, folds.shape).elements(order)
+    return FoldedDomain(folds.recurrence, folds.mapping, folds.shape).elements(order)
 
 
 def ports(folds: Folds) -> tuple[tuple[int, int], ...]:
     """(units where elements come in, where they go out), by stream in the order of the traffic."""
-    return tuple(_Folded(folds.recurrence, folds.mapping, folds.shape).ports())
+    return tuple(FoldedDomain(folds.recurrence, folds.mapping, folds.shape).ports())
 
 
-def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | _Folded:
-    return (Boxes if box_folds.applies(recurrence, mapping) else _Folded)(recurrence, mapping, shape)
-
-
-class _Folded:
-    """The points by folds: { [o, f, a] }. What numbers a fold is [o, f]: the outer loops, and the blocks of rows and columns."""
-
-    def __init__(self, recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]):
-        self._recurrence, self._mapping, self._shape = recurrence, mapping, shape
-        self._outer = [f"o{k}" for k in range(len(recurrence.outer))]
-        self._axes = [f"a{k}" for k in range(len(recurrence.axes))]
-        self._units = [f"x{k}" for k in range(len(shape))]
-        self._blocks = [f"f{k}" for k in range(len(shape))]
-        self._numbers = [*self._outer, *self._blocks]
-        self._image = recurrence.points.apply(mapping.relation(len(self._outer)))  # { [o, t, x, y] }
-        starts = polyhedra.least_values(self._image)[len(self._outer) + 1 :]
-        self._origin = dict(zip(self._blocks, starts))
-        places = [linear(row, self._axes) for row in mapping.space]
-        self._points = recurrence.points.apply(self._blocking(self._axes, places))
-        self._folds = self._by_fold(self._points, self._axes).domain().coalesce()  # { [o, f] }
-
-    def _blocking(self, others: Sequence[str], places: Sequence[str]) -> isl.Map:
-        """{ [o, others] -> [o, f, others] : places are in the block f }"""
-        parts = zip(self._shape, self._blocks, places)
-        within = [f"{n}*{f} <= {place} - ({self._origin[f]}) < {n}*{f} + {n}" for n, f, place in parts]
-        return _map([*self._outer, *others], [*self._numbers, *others], " and ".join(within))
-
-    def _by_fold(self, points: isl.Set, others: Sequence[str]) -> isl.Map:
-        """{ [o, f, others] } as { [o, f] -> [others] }"""
-        every = [*self._numbers, *others]
-        return _map(every, self._numbers).intersect_domain(points).reverse().apply_range(_map(every, others))
-
-    def _blocked(self, image: isl.Set) -> isl.Map:
-        """{ [o, t, x, y] } as { [o, f] -> [t, x, y] }"""
-        others = ["t", *self._units]
-        return self._by_fold(image.apply(self._blocking(others, self._units)), others)
-
-    def points(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], isl.Set]]:
-        names = f"{{ [{', '.join([*self._outer, *self._axes])}] : "
-        places = [linear(row, self._axes) for row in self._mapping.space]
-        for _, number in sorted(polyhedra.points(self._folds)):
-            outer, blocks = number[: len(self._outer)], number[len(self._outer) :]
-            corner = tuple(self._origin[f] + n * b for f, n, b in zip(self._blocks, self._shape, blocks))
-            parts = [f"{name} = {value}" for name, value in zip(self._outer, outer)]
-            parts += [f"{low} <= {place} < {low + n}" for low, place, n in zip(corner, places, self._shape)]
-            yield number, corner, self._recurrence.points.intersect(isl.Set(f"{names}{' and '.join(parts)} }}")).coalesce()
-
-    def check_order(self) -> None:
-        """Values that are made in the nest go to the same fold, or to a later one; in the same fold from unit to unit."""
-        to_fold = _map([*self._numbers, *self._axes], self._numbers)
-        for stream in self._recurrence.streams:
-            if stream.use.kind != "value":
-                continue
-            pairs = self._ways(stream)
-            ways = pairs.apply_domain(to_fold).apply_range(to_fold)
-            back = ways.intersect(isl.Map.lex_gt(self._folds.get_space()))
-            notes = [f"mapping {self._recurrence.text(self._mapping)}"]
-            if not back.is_empty():
-                source, sink = (list(i[1]) for i in polyhedra.witness(back).instances)
-                message = f"the value {stream.use.text} would go from fold {source} to fold {sink}, which runs before"
-                raise IllegalSchedule(message, notes=[*notes, self._expected()])
-            cut = pairs.intersect(to_fold.apply_range(to_fold.reverse())).subtract_range(self._handed(stream))
-            if not cut.is_empty():
-                (_, source), _ = polyhedra.witness(cut).instances
-                message = f"the value {stream.use.text} would leave fold {list(source[: len(self._numbers)])} and come back to it"
-                raise IllegalSchedule(message, notes=notes)
-            for number, source in enumerate(self._recurrence.sources_of(stream)):
-                if source.free and self._mapping.steps(source.vector)[0] == 0:
-                    self._check_drivers(stream, number)
-
-    def _check_drivers(self, stream: Stream, number: int) -> None:
-        """Of values from memory that go along wires at most one is in a line in a cycle; number: of the source."""
-        *before, source = self._recurrence.sources_of(stream)[: number + 1]
-        takers, inside = self._lifted(self._recurrence.users(stream)), self._same_fold()
-        for each in before:
-            takers = takers.subtract(self._within(each.pairs).intersect(inside).range())
-        begin = takers.subtract(self._within(source.pairs).intersect(inside).range())
-        along = next(k for k, step in enumerate(self._mapping.steps(source.vector)[1:]) if step)
-        others = (row for k, row in enumerate(self._mapping.space) if k != along)
-        rows = [linear(row, self._axes) for row in (self._mapping.time, *others)]
-        line = _map([*self._numbers, *self._axes], [*self._numbers, *rows]).intersect_domain(begin)
-        twice = line.apply_range(line.reverse()).subtract(begin.identity())
-        if not twice.is_empty():
-            one, other = (list(point[-len(self._axes) :]) for _, point in polyhedra.witness(twice).instances)
-            message = f"{stream.use.text} would be put on one wire at {one} and at {other} in one cycle"
-            raise IllegalSchedule(message, notes=[f"mapping {self._recurrence.text(self._mapping)}"])
-
-    def _expected(self) -> str:
-        lengths = (last - first + 1 for first, last in polyhedra.ranges(self._image)[len(self._outer) + 1 :])
-        return f"expected an array of at least {' x '.join(map(str, lengths))} units, on which the instances are in one fold"
-
-    def _ways(self, stream: Stream) -> isl.Map:
-        """{ [o, f, a] -> [o', f', a'] }: from where a value is made to where it is used."""
-        return self._within(self._recurrence.made(stream))
-
-    def _within(self, pairs: isl.Map) -> isl.Map:
-        """{ [o, a] -> [o', a'] } as { [o, f, a] -> [o', f', a'] }"""
-        bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes]).intersect_domain(self._points)
-        return bare.apply_range(pairs).apply_range(bare.reverse())
-
-    def classes(self, padded: bool) -> Iterator[FoldClass]:
-        units = self._blocked(self._image).apply_range(_map(["t", *self._units], self._units))
-        times = self._places(padded).apply_range(_map(["t", *self._units], ["t"]))
-        resting = shifts(self._recurrence, self._mapping)
-        counted = [self._by_fold(self._points, self._axes), units, _filled(times), self._rows(padded)]
-        found: Counter[tuple[int, ...]] = Counter()
-        for number, (instances, used, cycles, rows) in self._alike(self._folds, counted):
-            found[instances, used, cycles, resting * rows] += number
-        return (FoldClass(number, *values) for values, number in sorted(found.items(), reverse=True))
-
-    def formula(self) -> Count:
-        context = self._recurrence.nest.domain.params()
-        times = _filled(self._places(True).apply_range(_map(["t", *self._units], ["t"])))
-        folds, resting = count(self._folds), shifts(self._recurrence, self._mapping)
-        preload = ((where, value.scaled(resting * self._shape[0])) for where, value in folds.pieces)
-        inside = count(times.wrap().flatten(), steps=FORMULA_STEPS)
-        return Count((*inside.pieces, *preload)).within(context)
-
-    def steps(self, padded: bool) -> tuple[Step | Repeat, ...]:
-        local, here = self._local(padded), ["t", *self._units]
-        later = isl.Map.lex_lt(self._folds.get_space()).intersect_domain(self._folds).intersect_range(self._folds).lexmin()
-        there = ["u", *(f"v{k}" for k in range(len(self._units)))]
-        same = " and ".join(f"{unit} = {other}" for unit, other in zip(here[1:], there[1:]))
-        waits = local.flat_range_product(later.apply_range(local)).apply_range(_map([*here, *there], ["t - u"], same)).lexmax()
-        whole = _filled(local.apply_range(_map(here, ["t"])))
-        alone = whole.intersect_domain(self._folds.subtract(waits.domain()))
-        waiting = waits.apply_range(isl.Map("{ [t] -> [u] : 0 <= u <= t }")).union(alone)
-        units = self._blocked(self._image).apply_range(_map(here, self._units))
-        counted = [self._by_fold(self._points, self._axes), units, self._rows(padded), waiting]
-        resting, leaving = shifts(self._recurrence, self._mapping), stays(self._mapping, self._recurrence.result)
-        folds, made = np.unique(lattice(self._folds), axis=0), {}
-        columns = [table(polyhedra.range_by_domain(each, self._numbers), self._numbers, folds) for each in counted]
-        found = []
-        for last, values in zip([*[False] * (len(folds) - 1), True], map(tuple, np.column_stack(columns).tolist())):
-            if (last, values) not in made:
-                instances, used, rows, free = values
-                made[last, values] = Step(resting * rows, Fraction(instances, used), max(free, rows if leaving and not last else 0))
-            found.append(made[last, values])
-        return nested(folds.tolist(), found)
-
-    def elements(self, order: Sequence[int]) -> tuple[list[str], isl.Map]:
-        names = [*self._outer, *(self._blocks[k] for k in order)]
-        return names, self._elements().apply_domain(_map([*self._numbers, *self._axes], names))
-
-    def _elements(self) -> isl.Map:
-        """{ [o, f, a] -> A[e] }, of a nest of one statement"""
-        statement, sizes = self._recurrence.nest.statement, dict(self._recurrence.sizes)
-        written = polyhedra.at_sizes(statement.write.relation.intersect_domain(statement.domain), sizes)
-        at = self._recurrence.embedding_of(statement.name).reverse().apply_range(written)
-        bare = _map([*self._numbers, *self._axes], [*self._outer, *self._axes])
-        return bare.intersect_domain(self._points).apply_range(at)
-
-    def _places(self, padded: bool) -> isl.Map:
-        """{ [o, f] -> [t, x, y] }; padded: without what bounds the units that have instances, whenever."""
-        if not padded:
-            return self._blocked(self._image)
-        outer = [0] * len(self._outer)
-        along = [(*outer, *vector) for vector in kernel(self._mapping.space, len(self._axes))]
-        image = polyhedra.bounding(self._recurrence.points, along).apply(self._mapping.relation(len(outer)))
-        return self._blocked(image).intersect_domain(self._folds)
-
-    def _local(self, padded: bool) -> isl.Map:
-        """The same from each fold's first cycle on, on the array's units."""
-        places, here = self._places(padded), ["t", *self._units]
-        starts = places.apply_range(_map(here, ["t"])).lexmin()
-        blocks = isl.Map.identity(self._folds.get_space().map_from_set())
-        every = places.flat_range_product(starts).flat_range_product(blocks)
-        parts = zip(self._units, self._blocks, self._shape)
-        units = [f"{unit} - {length}*{block} - ({self._origin[block]})" for unit, block, length in parts]
-        return every.apply_range(_map([*here, "s", *self._numbers], ["t - s", *units]))
-
-    def _rows(self, padded: bool) -> isl.Map:
-        """{ [o, f] -> [x] }: from the first row in use to the last; padded: all."""
-        if padded:
-            return isl.Map.from_domain_and_range(self._folds, isl.Set(f"{{ [x] : 0 <= x < {self._shape[0]} }}"))
-        return _filled(self._blocked(self._image).apply_range(_map(["t", *self._units], self._units[:1])))
-
-    def _alike(self, folds: isl.Set, values: Sequence[isl.Map]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """How many of the folds { [o, f] } have as many of each of { [o, f] -> values }, and how many."""
-        sets = [polyhedra.range_by_domain(each, self._numbers) for each in values]
-        return alike(polyhedra.as_parameters(folds, self._numbers), sets)
-
-    def active(self) -> tuple[int, ...]:
-        fold = self._blocked(self._image).intersect_domain(self._folds.lexmin()).range()
-        at = _map(["t", *self._units], ["t"]).intersect_domain(fold).reverse().apply_range(_map(["t", *self._units], self._units))
-        first, last = polyhedra.extremes(at.domain())
-        return tuple(table(polyhedra.range_by_domain(at, ["t"]), ["t"], np.arange(first, last + 1)[:, None]).tolist())
-
-    def traffic(self) -> Iterator[Traffic]:
-        return traffic(self._recurrence, self._entering, self._leaving)
-
-    def _entering(self, stream: Stream) -> int:
-        """Instances that get the value from none before them in the fold."""
-        return size(self._come(stream))
-
-    def _come(self, stream: Stream) -> isl.Set:
-        return self._lifted(self._recurrence.users(stream)).subtract(self._handed(stream))
-
-    def _handed(self, stream: Stream) -> isl.Set:
-        """{ [o, f, a] } that get the value from one before them in the fold."""
-        users, found = self._lifted(self._recurrence.users(stream)), [self._points.subtract(self._points)]
-        for direction in stream.directions:
-            sources = self._recurrence.sources_of(stream) if stream.use.sources else ()
-            led = [s.pairs for s in sources if (s.vector, s.line) == (direction.vector, direction.line)]
-            if led and (direction.line or direction.free):
-                inside = self._within(polyhedra.union(led, None)).intersect(self._same_fold())
-                found.append(inside.range() if self._mapping.sense(direction) > 0 else inside.domain())
-            elif stream.use.sources:
-                users_there = self._lifted(polyhedra.union([pairs.range() for pairs in led], None))
-                found.append(self._points.apply(self._step(direction)).intersect(users_there))
-            else:
-                found.append(users.apply(self._step(direction)).intersect(users))
-        return polyhedra.union(found, None)
-
-    def _lifted(self, points: isl.Set) -> isl.Set:
-        """{ [o, a] } as { [o, f, a] }"""
-        if points is self._recurrence.points:
-            return self._points
-        return points.apply(self._blocking(self._axes, [linear(row, self._axes) for row in self._mapping.space]))
-
-    def _leaving(self) -> int:
-        return size(self._leave())
-
-    def _leave(self) -> isl.Set:
-        """Instances whose value another fold uses, or another statement, or is there at the end; of sums the last ones of an element
-        in the fold.
-        """
-        if self._recurrence.is_sum:
-            leaves = self._points
-            for direction in self._recurrence.result.directions:
-                leaves = leaves.subtract(self._points.apply(self._step(direction).reverse()))
-            return leaves
-        inside = self._same_fold()
-        values = [self._ways(s) for s in self._recurrence.streams if s.use.kind == "value"]
-        return polyhedra.union([self._lifted(self._recurrence.kept), *(ways.subtract(inside).domain() for ways in values)], None)
-
-    def ports(self) -> Iterator[tuple[int, int]]:
-        """(units where elements come in, where they go out) of each stream of `traffic`."""
-        chain = next((s for s in self._recurrence.streams if s.use.kind == "result"), None)
-        for stream in self._recurrence.streams:
-            if stream != chain:
-                yield self._units_of(stream, self._come(stream)), 0
-        result = chain or self._recurrence.result
-        back = self._units_of(result, self._returning(chain)) if chain else 0
-        yield back, self._units_of(result, self._leave())
-
-    def _returning(self, chain: Stream) -> isl.Set:
-        """Instances that go on with a sum from memory: an array's element, or what an earlier fold has added up."""
-        coming = self._come(chain)
-        if self._recurrence.nest.starts:
-            return coming
-        names, every = self._numbers, [*self._numbers, *self._axes]
-        _, elements = self.elements(range(len(self._shape)))
-        earlier = elements.intersect(isl.Map.lex_gt(self._folds.get_space()).apply_range(elements))
-        return _map(every, names).range_product(self._elements()).intersect_range(earlier.wrap()).domain().intersect(coming)
-
-    def _units_of(self, stream: Stream, points: isl.Set) -> int:
-        """Of the array, that run some of the points; what stays comes and goes through the first unit of a column, what a wire carries
-        at its beginning.
-        """
-        parts = zip(self._mapping.space, self._shape, self._blocks)
-        units = [f"{linear(row, self._axes)} - {n}*{f} - ({self._origin[f]})" for row, n, f in parts]
-        if stays(self._mapping, stream) or stream in preloaded(self._recurrence, self._mapping):
-            units[0] = "0"
-        for cycles, *places in (self._mapping.steps(d.vector) for d in stream.directions):
-            units = ["0" if cycles == 0 and step else unit for unit, step in zip(units, places)]
-        return size(points.apply(_map([*self._numbers, *self._axes], units)))
-
-    def _same_fold(self) -> isl.Map:
-        """{ [o, f, a] -> [o, f, a'] }"""
-        to_fold = _map([*self._numbers, *self._axes], self._numbers)
-        return to_fold.apply_range(to_fold.reverse())
-
-    def _step(self, direction: Direction) -> isl.Map:
-        """From an instance to the one that gets the value next, as if in the same fold."""
-        sense = self._mapping.sense(direction)
-        there = [f"{axis} + {sense * step}" for axis, step in zip(self._axes, direction.vector)]
-        return _map([*self._numbers, *self._axes], [*self._numbers, *there])
-
-
-def _map(here: Sequence[str], there: Sequence[str], condition: str = "true") -> isl.Map:
-    return isl.Map(f"{{ [{', '.join(here)}] -> [{', '.join(there)}] : {condition} }}")
-
-
-def _filled(values: isl.Map) -> isl.Map:
-    """{ [f] -> [t] } with everything between the first and the last value."""
-    after = values.lexmin().apply_range(isl.Map("{ [t] -> [u] : u >= t }"))
-    return after.intersect(values.lexmax().apply_range(isl.Map("{ [t] -> [u] : u <= t }")))
+def _counting(recurrence: Recurrence, mapping: SpaceTime, shape: tuple[int, ...]) -> Boxes | FoldedDomain:
+    return (Boxes if box_folds.applies(recurrence, mapping) else FoldedDomain)(recurrence, mapping, shape)

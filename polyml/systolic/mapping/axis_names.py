@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyml.systolic.recurrences.recurrence import Nest
+from polyml.systolic.recurrences.nests import Nest
 from polyml.systolic.recurrences.spacetime import linear
 
 

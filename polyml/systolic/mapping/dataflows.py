@@ -21,8 +21,11 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting.cardinality import Count
-from polyml.systolic.folding.folds import Folds, cycles, fold, obstacle, preloaded, stays
-from polyml.systolic.recurrences.recurrence import Nest, Recurrence, Stream, Use, layouts
+from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.folds import Folds, cycles, fold, obstacle
+from polyml.systolic.recurrences.layouts import layouts
+from polyml.systolic.recurrences.nests import Nest, Use
+from polyml.systolic.recurrences.recurrence import Recurrence, Stream
 from polyml.systolic.recurrences.routing import Source, shifted
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, check_units, check_ways, check_wires, mappings
 

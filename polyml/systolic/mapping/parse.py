@@ -16,7 +16,9 @@ from polyml.input_limits import excess, shown
 from polyml.systolic.folding.folds import fold, obstacle
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan, name, prove
-from polyml.systolic.recurrences.recurrence import Nest, Recurrence, layouts
+from polyml.systolic.recurrences.layouts import layouts
+from polyml.systolic.recurrences.nests import Nest
+from polyml.systolic.recurrences.recurrence import Recurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime, Vector, linear
 
 _COORDINATES = "txy"

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyml.errors import ConfigError
-from polyml.systolic.folding.folds import Folds, ports, preloaded, stays
+from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.folds import Folds, ports
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.recurrences.recurrence import Recurrence, Stream
 from polyml.systolic.recurrences.spacetime import SpaceTime

@@ -16,7 +16,7 @@ from polyml.errors import IllegalSchedule
 from polyml.model.core.dependence import Dependences, flow_into
 from polyml.model.core.dependence import dependences as dependences_of
 from polyml.model.core.scop import Scop
-from polyml.systolic.recurrences.recurrence import Nest
+from polyml.systolic.recurrences.nests import Nest
 
 Read = tuple[str, int]  # a statement, and the number of its read
 

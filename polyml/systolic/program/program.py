@@ -15,8 +15,7 @@ Values come by links and wires in all instances but those where chains begin, so
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -26,21 +25,16 @@ import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
-from polyml.dtypes import DType
 from polyml.model.core.dependence import Order
-from polyml.model.core.nest import children, with_children
-from polyml.model.core.scop import Access, Index, Load, Scop, Statement, Value
+from polyml.model.core.scop import Access, Index
 from polyml.model.counting.lattice_points import affine, lattice, row_value
-from polyml.systolic.folding.folds import Folds, fold_points, shifts
+from polyml.systolic.folding.folds import Folds, fold_points
+from polyml.systolic.folding.preloading import shifts
+from polyml.systolic.program.events import Events, Memory, Places, Row, Runs, in_cycles, runs
+from polyml.systolic.program.fold_program import RESULT, Broadcast, FoldProgram, Operand, Register, Wire, cell, element, line
 from polyml.systolic.program.interface import Between
 from polyml.systolic.recurrences.recurrence import Recurrence
 from polyml.systolic.recurrences.spacetime import SpaceTime, Vector, linear
-
-RESULT = -1  # in place of the number of a read
-
-Register = tuple[str, int]  # a statement, and the number of its read, or RESULT
-Memory = tuple[str, str]  # ("array", name), ("initial", name): as the call found it, ("made", statement), ("number", "")
-Row = tuple[tuple[int, ...], int]  # a sum of loops and a constant
 
 
 @dataclass(frozen=True)
@@ -53,271 +47,6 @@ class _Source:
     vector: Vector
     pairs: isl.Map
     along: int | None = None
-
-
-@dataclass(frozen=True)
-class Wire:
-    """What `source` had so many cycles before, at the unit `steps` back: `offset` by number. cycles: 0 of sums that are added up along
-    a row or a column.
-    """
-
-    source: Register
-    cycles: int
-    steps: tuple[int, ...]
-    offset: int
-
-    @property
-    def along(self) -> int:
-        """0 for wires down a column, 1 along a row."""
-        return line(self.steps)
-
-
-def line(steps: Sequence[int]) -> int:
-    """0 of steps down a column, 1 of those along a row, which an array of one dimension is."""
-    return int(len(steps) == 1 or not steps[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Units by cycle: those of cycle t are units[starts[t]:starts[t + 1]]."""
-
-    starts: np.ndarray
-    units: np.ndarray
-
-    @cached_property
-    def slices(self) -> list[slice | np.ndarray | None]:
-        """By cycle, units as an index; None where there are none."""
-        steps = np.diff(self.units)
-        turns = np.concatenate([[0, 0], np.cumsum(np.diff(steps) != 0)])  # how often the step changed before a unit
-        bounds = self.starts.tolist()
-        return [self._index(first, end, steps, turns) for first, end in itertools.pairwise(bounds)]
-
-    def _index(self, first: int, end: int, steps: np.ndarray, turns: np.ndarray) -> slice | np.ndarray | None:
-        if first == end:
-            return None
-        unit = int(self.units[first])
-        if end - first == 1:
-            return slice(unit, unit + 1)
-        if steps[first] > 0 and turns[end - 1] == turns[first + 1]:
-            return slice(unit, int(self.units[end - 1]) + 1, int(steps[first]))
-        return self.units[first:end]
-
-
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Elements of a memory at units. elements: in the order of `places`; of the memory "number" the numbers themselves."""
-
-    memory: Memory
-    places: Places
-    elements: np.ndarray
-
-    @property
-    def number(self) -> int:
-        return len(self.elements)
-
-    def moved(self, step: int) -> Events:
-        """Of elements so much further."""
-        return replace(self, elements=self.elements + step)
-
-    def listed(self) -> Events:
-        return self
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Events of which those of one cycle are equally far apart. units, elements, counts: by cycle, of the first one, and how many.
-    distinct: no element is there twice, as far as its strides show.
-    """
-
-    memory: Memory
-    units: np.ndarray
-    elements: np.ndarray
-    counts: np.ndarray
-    unit_step: int
-    element_step: int
-    distinct: bool
-
-    @cached_property
-    def number(self) -> int:
-        return int(self.counts.sum())
-
-    def moved(self, step: int) -> Runs:
-        return replace(self, elements=self.elements + step)
-
-    def listed(self) -> Events:
-        """One by one."""
-        starts = np.concatenate([[0], np.cumsum(self.counts)])
-        steps = np.arange(starts[-1]) - np.repeat(starts[:-1], self.counts)
-        units = np.repeat(self.units, self.counts) + self.unit_step * steps
-        return Events(self.memory, Places(starts, units), np.repeat(self.elements, self.counts) + self.element_step * steps)
-
-
-def runs(memory: Memory, box: Sequence[tuple[int, int]], time: Row, unit: Row, element: Row, cycles: int) -> Runs | None:
-    """Of all points of a box, whose cycle, unit and element are these sums. None where those of one cycle are not equally far apart."""
-    free = [k for k, (low, high) in enumerate(box) if low < high]
-    if len(free) > 2 or len(free) == 2 and not any(abs(time[0][k]) == 1 for k in free):
-        return None
-    lows, distinct = np.array([low for low, _ in box], np.int64), _is_distinct(box, element[0])
-    first = [int(affine(*row, lows)) for row in (time, unit, element)]
-    if len(free) == 2 and abs(time[0][free[0]]) != 1:
-        free.reverse()
-    # x goes with time, and y is free within a cycle: t = first + c*x + d*y
-    x, y = (*free, None, None)[:2]
-    c, d = (0 if k is None else time[0][k] for k in (x, y))
-    m, n = (1 if k is None else box[k][1] - box[k][0] + 1 for k in (x, y))
-    if y is None and c == 0:
-        x, y, c, d, m, n = y, x, d, c, n, m
-    sums = [(0 if x is None else row[x], 0 if y is None else row[y]) for row, _ in (unit, element)]
-    at = np.arange(cycles) - first[0]
-    if c == 0:  # all in one cycle
-        counts = np.where(at == 0, n, 0)
-        return Runs(memory, np.full(cycles, first[1]), np.full(cycles, first[2]), counts, sums[0][1], sums[1][1], distinct)
-    if y is None:
-        here = (at % c == 0) & (at // c >= 0) & (at // c < m)
-        place = at // c
-        return Runs(memory, first[1] + sums[0][0] * place, first[2] + sums[1][0] * place, here.astype(np.int64), 0, 0, distinct)
-    # x = c * (t - d*y), as c is 1 or -1: 0 <= x < m bounds y
-    low, high = _between(-c * d, c * at, m, n)
-    counts = np.maximum(high - low + 1, 0)
-    columns = c * (at - d * low)
-    return Runs(
-        memory,
-        first[1] + sums[0][0] * columns + sums[0][1] * low,
-        first[2] + sums[1][0] * columns + sums[1][1] * low,
-        counts,
-        sums[0][1] - sums[0][0] * c * d,
-        sums[1][1] - sums[1][0] * c * d,
-        distinct,
-    )
-
-
-def _is_distinct(box: Sequence[tuple[int, int]], row: Sequence[int]) -> bool:
-    """Whether a sum of loops has another value at each point: each stride is longer than all shorter ones together reach."""
-    reach = 0
-    for stride, length in sorted((abs(c), high - low) for c, (low, high) in zip(row, box) if low < high):
-        if stride <= reach:
-            return False
-        reach += stride * length
-    return True
-
-
-def _between(slope: int, start: np.ndarray, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """(least, greatest) y of 0 ... n - 1 with 0 <= start + slope * y < m."""
-    if slope == 0:
-        inside = (start >= 0) & (start < m)
-        return np.zeros_like(start), np.where(inside, n - 1, -1)
-    ends = (0, m - 1) if slope > 0 else (m - 1, 0)
-    low, high = -((start - ends[0]) // slope), (ends[1] - start) // slope
-    return np.maximum(low, 0), np.minimum(high, n - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Broadcast:
-    """A line's units all take what its driver has. along: 0 down columns, 1 along rows. drivers: by cycle, at most one of a line;
-    in lines that have none nothing changes.
-    """
-
-    along: int
-    drivers: Places
-
-    def lines(self, columns: int) -> Places:
-        """Numbers of the rows or columns, of an array of so many columns."""
-        units = self.drivers.units
-        return Places(self.drivers.starts, units // columns if self.along else units % columns)
-
-
-@dataclass(frozen=True, eq=False)
-class Operand:
-    """Where a register's values come from. wire: in all units, None where it only has what is loaded. Transfers and loads count
-    where they are, broadcasts after them.
-    """
-
-    wire: Wire | None
-    transfers: tuple[tuple[Wire, Places], ...]
-    loads: tuple[Events | Runs, ...]
-    broadcasts: tuple[Broadcast, ...] = ()
-
-    @property
-    def wires(self) -> list[Wire]:
-        return [*([self.wire] if self.wire else []), *(wire for wire, _ in self.transfers)]
-
-
-@dataclass(frozen=True, eq=False)
-class FoldProgram:
-    """One fold. number: of the outer loops, and the block of rows and columns. preload_cycles: before the first cycle.
-    used: of each coordinate, the least and the greatest of units that ever have an instance. active: those that have one, by cycle.
-    """
-
-    number: tuple[int, ...]
-    cycles: int
-    preload_cycles: int
-    operands: Mapping[Register, Operand]
-    stores: tuple[tuple[str, Events | Runs], ...]
-    used: tuple[tuple[int, int], ...]
-    active: np.ndarray
-
-    def loaded(self, register: Register) -> int:
-        """Elements that come from memory."""
-        return sum(events.number for events in self.operands[register].loads)
-
-    @property
-    def stored(self) -> int:
-        """Values that go to memory, each counted once."""
-        found: dict[str, list[Events | Runs]] = {}
-        for name, events in self.stores:
-            found.setdefault(name, []).append(events)
-        return sum(each[0].number if len(each) == 1 else self._together(each) for each in found.values())
-
-    def _together(self, stores: Sequence[Events | Runs]) -> int:
-        """Units and cycles of any of them."""
-        found = []
-        for places in (events.listed().places for events in stores):
-            cycles = np.repeat(np.arange(self.cycles), np.diff(places.starts))
-            found.append(np.column_stack([cycles, places.units]))
-        return len(np.unique(np.concatenate(found), axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """What every unit computes for a statement. value: over `Load`s of registers alone, those of its reads and behind them one
-    for each of the `indices`. types: of the registers; result: of the value.
-    """
-
-    statement: Statement
-    value: Value
-    types: tuple[DType, ...]
-    result: DType
-    indices: tuple[Index, ...]
-
-
-def cell(scop: Scop, statement: Statement) -> Cell:
-    types = [scop.arrays[access.array].element for access in statement.reads]
-    indices: list[Index] = []
-
-    def plain(value: Value) -> Value:
-        if isinstance(value, Index):
-            indices.append(value)
-            types.append(value.dtype)
-            return Load(len(types) - 1, dtype=value.dtype)
-        return with_children(value, tuple(map(plain, children(value))))
-
-    value = plain(statement.value)
-    return Cell(statement, value, tuple(types), scop.arrays[statement.write.array].element, tuple(indices))
-
-
-def element(scop: Scop, access: Access, sizes: Mapping[str, int]) -> Row:
-    """The number of the accessed element in its array, row by row, as a sum of the statement's loops."""
-    shape = [polyhedra.value_at(length, sizes) for length in scop.arrays[access.array].shape]
-    row, start = [0] * polyhedra.dimensions(access.relation.domain()), 0
-    for k, subscript in enumerate(access.subscripts):
-        stride, (terms, constant) = prod(shape[k + 1 :]), polyhedra.linear_row(subscript)
-        start += stride * constant
-        for name, factor in terms.items():
-            if isinstance(name, str):
-                start += stride * factor * sizes[name]
-            else:
-                row[name] += stride * factor
-    return tuple(row), start
 
 
 class _Fold:
@@ -333,13 +62,6 @@ class _Fold:
         self.cycles = last - self.start + 1
         self.used = tuple((low - first, high - first) for (low, high), first in zip(places, corner))
         self.rows = places[0][1] - places[0][0] + 1
-
-
-def _places(cycles: np.ndarray, units: np.ndarray, end: int) -> tuple[Places, np.ndarray]:
-    """Units in their cycles before `end`, and their order."""
-    order = np.argsort(cycles.astype(np.uint16) if end < 1 << 16 else cycles, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(cycles, minlength=end))])
-    return Places(starts, units[order]), order
 
 
 class NestProgram:
@@ -464,7 +186,7 @@ class NestProgram:
         loops = [f"i{k}" for k in range(len(row))]
         times = pairs.apply_range(isl.Map(f"{{ {name}[{', '.join(loops)}] -> [{linear(row, loops, start - fold.start)}] }}"))
         found = lattice(polyhedra.flat(times))
-        return _places(found[:, -1], affine(*self._unit(maker, fold), found[:, :-1]), fold.cycles)[0]
+        return in_cycles(found[:, -1], affine(*self._unit(maker, fold), found[:, :-1]), fold.cycles)[0]
 
     def _broadcasts(self, name: str, wired: Sequence[tuple[int, isl.Map]], fold: _Fold) -> Iterator[Broadcast]:
         """wired: (along, { p -> q : q takes what p has in the same cycle }). What takes from none of its line drives it."""
@@ -615,7 +337,7 @@ class NestProgram:
     def _places(self, name: str, points: np.ndarray, fold: _Fold) -> tuple[Places, np.ndarray]:
         """Where and when these instances run, and the order in which they do."""
         cycles = affine(*self._times[name], points) - fold.start
-        return _places(cycles, affine(*self._unit(name, fold), points), fold.cycles)
+        return in_cycles(cycles, affine(*self._unit(name, fold), points), fold.cycles)
 
     def _row(self, name: str, axes: Sequence[int]) -> Row:
         """A sum of axes as one of a statement's loops."""

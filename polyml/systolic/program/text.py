@@ -8,7 +8,9 @@ from itertools import product
 import numpy as np
 
 from polyml.model.core.printer import access_text
-from polyml.systolic.program.program import RESULT, Events, FoldProgram, NestProgram, Register, Wire
+from polyml.systolic.program.events import Events
+from polyml.systolic.program.fold_program import RESULT, FoldProgram, Register, Wire
+from polyml.systolic.program.program import NestProgram
 
 MOST_LINES = 400
 _LINES = ("column", "row")

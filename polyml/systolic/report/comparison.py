@@ -21,7 +21,7 @@ from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.program import text as systolic_text
 from polyml.systolic.program.interface import Between
 from polyml.systolic.program.program import NestProgram
-from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.report import rounding_bound as rounding
 from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.entry_checks import checked

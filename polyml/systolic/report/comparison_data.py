@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import zip_longest
 from math import inf
 
-from polyml.systolic.folding.folds import stays
+from polyml.systolic.folding.fold_counts import stays
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import classical, entries
 from polyml.systolic.report.comparison_values import SimulationReportValues, Trial

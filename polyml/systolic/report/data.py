@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from polyml.systolic.folding.folds import Folds, Traffic, stays
+from polyml.systolic.folding.fold_counts import Traffic, stays
+from polyml.systolic.folding.folds import Folds
 from polyml.systolic.folding.stalls import Stalled
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan, classical, entries

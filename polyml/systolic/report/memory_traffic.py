@@ -22,11 +22,13 @@ from polyml import polyhedra
 from polyml.machines.descriptions import OPERATIONS, Systolic
 from polyml.model.core.scop import Scop
 from polyml.model.counting.count_points import size
-from polyml.systolic.folding.folds import preloaded, together
+from polyml.systolic.folding.fold_counts import preloaded
 from polyml.systolic.folding.partial_sums import Partial, partial
+from polyml.systolic.folding.preloading import together
 from polyml.systolic.folding.stalls import Stalled, stalled
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.recurrence import Nest, Stream
+from polyml.systolic.recurrences.nests import Nest
+from polyml.systolic.recurrences.recurrence import Stream
 
 
 def operands(scop: Scop, nest: Nest, sizes: Mapping[str, int]) -> dict[str, tuple[str, int]]:

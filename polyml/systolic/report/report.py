@@ -17,7 +17,7 @@ from polyml.performance.variants import Call, source_schedule
 from polyml.systolic.mapping import parse
 from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.mapping.ranking import ranked
-from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.report.memory_traffic import Memories, element_bytes, operands, written
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 

@@ -8,11 +8,12 @@ from polyml.machines.descriptions import OPERATIONS
 from polyml.machines.units import shown
 from polyml.report.html import page
 from polyml.report.text import WIDTH, Table, lines, time_text
-from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.folding.fold_counts import preloaded, stays
 from polyml.systolic.mapping.axis_names import axis_names, turns
 from polyml.systolic.mapping.dataflows import Plan, classical, entries
 from polyml.systolic.mapping.ranking import wires
-from polyml.systolic.recurrences.recurrence import Nest, Stream
+from polyml.systolic.recurrences.nests import Nest
+from polyml.systolic.recurrences.recurrence import Stream
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
 from polyml.systolic.report.data import BOUND, CYCLES, MEMORIES, OVERLAPPED, PADDED, STALLED, TRAFFIC, WIRES
 from polyml.systolic.report.memory_traffic import Memories

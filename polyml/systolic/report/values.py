@@ -9,7 +9,7 @@ from math import prod
 from polyml.machines.descriptions import Figure, Systolic
 from polyml.model.counting.io_lower_bound import LowerBound
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.recurrences.recurrence import Nest
+from polyml.systolic.recurrences.nests import Nest
 from polyml.systolic.report.memory_traffic import Memories
 
 

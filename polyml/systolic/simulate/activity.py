@@ -9,9 +9,10 @@ from itertools import accumulate, groupby
 import numpy as np
 
 from polyml.model.counting.lattice_points import affine, lattice
-from polyml.systolic.folding.folds import fold_points, shifts
+from polyml.systolic.folding.folds import fold_points
+from polyml.systolic.folding.preloading import shifts
 from polyml.systolic.mapping.dataflows import Plan
-from polyml.systolic.simulate.snapshots import Frames
+from polyml.systolic.simulate.frames import Frames
 
 MOST_INSTANCES = 2_000_000  # that are enumerated
 MOST_FOLDS = 300

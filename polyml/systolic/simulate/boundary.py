@@ -8,8 +8,8 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.model.counting.lattice_points import affine, inside, lattice, row_value
+from polyml.systolic.program.fold_program import cell, element
 from polyml.systolic.program.interface import Between
-from polyml.systolic.program.program import cell, element
 from polyml.systolic.simulate.buffers import Memories
 from polyml.systolic.simulate.numpy_values import evaluator
 

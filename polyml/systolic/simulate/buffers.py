@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
+from polyml.systolic.program.events import Memory
 from polyml.systolic.program.interface import Between
-from polyml.systolic.program.program import Memory
 
 
 class Memories(Mapping[Memory, np.ndarray]):

@@ -18,7 +18,7 @@ from polyml.systolic.program.interface import Between
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate import boundary
 from polyml.systolic.simulate.buffers import Memories
-from polyml.systolic.simulate.llvm_engine import Compiled
+from polyml.systolic.simulate.llvm.engine import Compiled
 from polyml.systolic.simulate.numpy_engine import Stepped
 
 _ENGINES = {"compiled": Compiled, "numpy": Stepped}

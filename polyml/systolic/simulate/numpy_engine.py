@@ -14,19 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.program import (
-    RESULT,
-    Broadcast,
-    Cell,
-    Events,
-    FoldProgram,
-    Memory,
-    NestProgram,
-    Operand,
-    Register,
-    Runs,
-    Wire,
-)
+from polyml.systolic.program.events import Events, Memory, Runs
+from polyml.systolic.program.fold_program import RESULT, Broadcast, Cell, FoldProgram, Operand, Register, Wire
+from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate.numpy_values import Vector, evaluator
 
 ROOM = 64  # steps of a value before its vector is moved back

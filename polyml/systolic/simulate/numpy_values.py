@@ -13,7 +13,7 @@ from polyml.model.core import call_interface
 from polyml.model.core.nest import children
 from polyml.model.core.scop import Load, ScalarArg, Value
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.program import Cell
+from polyml.systolic.program.fold_program import Cell
 
 Vector = np.ndarray
 Evaluator = Callable[[Sequence[Vector], Vector], None]  # of registers, into a vector

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyml.systolic.program.program import Events, FoldProgram, Register, Runs
+from polyml.systolic.program.events import Events, Runs
+from polyml.systolic.program.fold_program import FoldProgram, Register
 from polyml.systolic.simulate.numpy_engine import in_place
 
 Steps = tuple[int, int]  # rows and columns further

@@ -7,10 +7,10 @@ import pytest
 
 from polyml.systolic.folding import box_folds
 from polyml.systolic.folding.box_folds import Boxes, runs
-from polyml.systolic.folding.folds import _Folded
+from polyml.systolic.folding.folded_domain import FoldedDomain
 from polyml.systolic.folding.stalls import Repeat
 from polyml.systolic.mapping.dataflows import plans
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.systolic.designs import CALLS, matmul, nests_of, picture, subsequence, syrk, triangular, zeros
 
@@ -23,7 +23,7 @@ def flat(steps):
 
 def same(recurrence, mapping, shape):
     assert box_folds.applies(recurrence, mapping)
-    found, counted = Boxes(recurrence, mapping, shape), _Folded(recurrence, mapping, shape)
+    found, counted = Boxes(recurrence, mapping, shape), FoldedDomain(recurrence, mapping, shape)
     for padded in (False, True):
         assert list(found.classes(padded)) == list(counted.classes(padded))
         assert flat(found.steps(padded)) == flat(counted.steps(padded))

@@ -10,9 +10,10 @@ import pytest
 from polyml import polyhedra
 from polyml.errors import ConfigError, IllegalSchedule
 from polyml.model.counting.count_points import size
-from polyml.systolic.folding.folds import cycles, fold, preloaded, stays
+from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.systolic.folding.folds import cycles, fold
 from polyml.systolic.mapping.dataflows import plans, prove
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime, mappings
 from tests.systolic.designs import (  # fmt: skip
     CALLS,

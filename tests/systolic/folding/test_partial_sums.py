@@ -7,7 +7,7 @@ import pytest
 from polyml.systolic.folding.folds import fold
 from polyml.systolic.folding.partial_sums import _counted, partial, waits
 from polyml.systolic.mapping.dataflows import plans
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.systolic.designs import CALLS, Run, batched, fir, layer, matmul, matvec, nests_of, subsequence, syrk, triangular, zeros
 

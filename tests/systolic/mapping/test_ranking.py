@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.folding.fold_counts import preloaded, stays
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.mapping.ranking import RANKS, ranked, registers, wires
 from tests.systolic.designs import (

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.systolic.folding.folds import stays
+from polyml.systolic.folding.fold_counts import stays
 from polyml.systolic.mapping.dataflows import classical, plans, prove
 from polyml.systolic.mapping.ranking import wires
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime, check, mappings
 from tests.systolic.designs import (  # fmt: skip
     CALLS,

@@ -5,7 +5,7 @@ import pytest
 from polyml.errors import IllegalSchedule
 from polyml.systolic.folding.folds import fold
 from polyml.systolic.mapping.dataflows import plans, prove
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime
 from tests.systolic.designs import nests_of, zeros
 from tests.systolic.joint import JOINT, Arrivals, cholesky, fdtd, jacobi_1d, lu, trsv

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from polyml.errors import IllegalSchedule
-from polyml.systolic.folding.folds import obstacle, stays
+from polyml.systolic.folding.fold_counts import stays
+from polyml.systolic.folding.folds import obstacle
 from polyml.systolic.mapping.dataflows import classical, entries, name, plans, prove
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import Direction, check, linear, mappings
 from tests.systolic.designs import (  # fmt: skip
     CALLS,

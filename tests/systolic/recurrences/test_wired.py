@@ -6,7 +6,7 @@ import pytest
 from polyml.errors import IllegalSchedule
 from polyml.systolic.folding.folds import fold
 from polyml.systolic.mapping.dataflows import plans, prove
-from polyml.systolic.recurrences.recurrence import layouts
+from polyml.systolic.recurrences.layouts import layouts
 from polyml.systolic.recurrences.spacetime import SpaceTime, check_wires
 from tests.model.modelling import events
 from tests.systolic.designs import nests_of, zeros

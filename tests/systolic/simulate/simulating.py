@@ -11,7 +11,7 @@ from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
 from polyml.systolic.mapping.dataflows import Plan, plans
 from polyml.systolic.program.interface import Between
-from polyml.systolic.recurrences.recurrence import nests
+from polyml.systolic.recurrences.nests import nests
 from polyml.systolic.simulate.call import Simulation, run
 from tests.model.modelling import model_for, sizes_of
 

@@ -14,7 +14,9 @@ import time
 import numpy as np
 
 from polyml.machines.descriptions import LINKS
-from polyml.systolic.simulate import ENGINES, llvm_engine, time_blocks
+from polyml.systolic.simulate import ENGINES
+from polyml.systolic.simulate.llvm import engine as llvm_engine
+from polyml.systolic.simulate.llvm import time_blocks
 from tests.systolic.designs import CALLS, seidel
 from tests.systolic.joint import JOINT, REORDERED
 from tests.systolic.simulate.simulating import Simulated, expected, filled

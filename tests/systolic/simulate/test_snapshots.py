@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from polyml.errors import ConfigError
-from polyml.systolic.folding.folds import preloaded, stays
+from polyml.systolic.folding.fold_counts import preloaded, stays
 from polyml.systolic.mapping.dataflows import plans
 from polyml.systolic.program.program import NestProgram
 from polyml.systolic.simulate.snapshots import frames

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from polyml import config
-from polyml.systolic.program.program import Events, NestProgram
-from polyml.systolic.simulate import llvm_engine, time_blocks
+from polyml.systolic.program.events import Events
+from polyml.systolic.program.program import NestProgram
+from polyml.systolic.simulate.llvm import engine as llvm_engine
+from polyml.systolic.simulate.llvm import time_blocks
 from polyml.systolic.simulate.steady_spans import grid_of, spans, two
 from tests.systolic.designs import CALLS, batched, channels, matmul, seidel
 from tests.systolic.simulate.simulating import Simulated, expected, filled

@@ -8,11 +8,13 @@ import pytest
 
 import polyml
 from polyml.systolic.mapping.dataflows import classical
-from polyml.systolic.program.program import RESULT, Broadcast, Events, FoldProgram, NestProgram, Operand, Places, Wire
+from polyml.systolic.program.events import Events, Places
+from polyml.systolic.program.fold_program import RESULT, Broadcast, FoldProgram, Operand, Wire
+from polyml.systolic.program.program import NestProgram
 from polyml.systolic.program.text import listing
 from polyml.systolic.simulate import ENGINES
 from polyml.systolic.simulate.activity import activity
-from polyml.systolic.simulate.llvm_engine import Compiled
+from polyml.systolic.simulate.llvm.engine import Compiled
 from polyml.systolic.simulate.numpy_engine import Stepped
 from tests.systolic.designs import (  # fmt: skip
     CALLS,

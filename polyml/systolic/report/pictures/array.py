@@ -16,7 +16,7 @@ from polyml.plot.svg import Svg, path, rect, text
 from polyml.systolic.mapping.axis_names import axis_names
 from polyml.systolic.mapping.dataflows import Plan
 from polyml.systolic.report.text import mapping_text, moves_text
-from polyml.systolic.simulate.snapshots import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
+from polyml.systolic.simulate.frames import MOST_AHEAD, Cell, Frame, Frames, Instance, Move, Outside, Register, Unit
 
 HEAD, SLOT = 22, 17  # pixels: of a unit's first line, of the others
 WIRE = 32  # between units, without what is on its way for more than a cycle

@@ -12,7 +12,8 @@ from polyml.systolic.report.pictures.utilisation import utilisation_svg
 from polyml.systolic.report.pictures.wavefronts import wavefronts_svg
 from polyml.systolic.report.values import SystolicReportValues
 from polyml.systolic.simulate.activity import activity
-from polyml.systolic.simulate.snapshots import Frames, frames
+from polyml.systolic.simulate.frames import Frames
+from polyml.systolic.simulate.snapshots import frames
 
 
 def pictures(report: SystolicReportValues) -> dict[str, str]:

@@ -21,7 +21,8 @@ from polyml.systolic.report.pictures.utilisation import scale, utilisation_svg
 from polyml.systolic.report.text import mapping_text, moves_text, name_text, parts
 from polyml.systolic.report.values import NestReport, SystolicReportValues
 from polyml.systolic.simulate.activity import of_frames
-from polyml.systolic.simulate.snapshots import Frames, frames
+from polyml.systolic.simulate.frames import Frames
+from polyml.systolic.simulate.snapshots import frames
 
 SPEEDS = (("slow", 1400), ("normal", 700), ("fast", 250))  # milliseconds of a cycle
 FRAME = 1000  # pixels of its height in notebooks

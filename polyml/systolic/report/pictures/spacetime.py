@@ -9,7 +9,7 @@ from polyml.plot.style import CHARACTER, heading, heading_width, lane, picture
 from polyml.plot.svg import Svg, path, rect, text
 from polyml.systolic.report.pictures.array import label
 from polyml.systolic.report.text import mapping_text, moves_text
-from polyml.systolic.simulate.snapshots import Cell, Frames, Unit
+from polyml.systolic.simulate.frames import Cell, Frames, Unit
 
 MOST_CYCLES = 48
 HEIGHT = 26  # pixels of a unit

@@ -16,7 +16,7 @@ from polyml.frontend import syntax
 from polyml.model.core import call_interface
 from polyml.model.core.nest import children, with_children
 from polyml.model.core.scop import Access, Array, Role, ScalarArg, Scop, Statement, Value
-from polyml.systolic.program.program import Cell
+from polyml.systolic.program.fold_program import Cell
 
 TOGETHER = 4  # vectors of one iteration
 ROWS = 4  # of sums in vector registers

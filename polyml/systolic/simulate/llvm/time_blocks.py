@@ -36,9 +36,10 @@ from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
 from polyml.runtime.loading import thread_pool
-from polyml.systolic.program.program import Cell, FoldProgram, Memory, Register, Runs
-from polyml.systolic.simulate.llvm_module import Code, loaded
-from polyml.systolic.simulate.llvm_values import TOGETHER, chains
+from polyml.systolic.program.events import Memory, Runs
+from polyml.systolic.program.fold_program import Cell, FoldProgram, Register
+from polyml.systolic.simulate.llvm.module import Code, loaded
+from polyml.systolic.simulate.llvm.values import TOGETHER, chains
 from polyml.systolic.simulate.steady_spans import Grid, Span, run_steps, two
 
 ENTRY, _REGISTERS, _STRIPS = "polyml_blocks", "registers", "strips"

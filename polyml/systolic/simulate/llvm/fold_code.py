@@ -1,17 +1,9 @@
-"""Folds run cycle by cycle with LLVM: the same registers, events and order as in `numpy_engine`; but `steady_spans` of cycles in `time_blocks`.
-
-    for each cycle
-        for each register      where its vector is now; what others have there; what memory gives; what is on wires
-        for each statement     the values of all units; of sums along a wire of one after another
-        for each store         what leaves
-
-Code is made for how registers hang together; cycles, places, elements and memories come as words.
-"""
+"""LLVM code for the cycles of one fold: registers, events and stores of all units."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -22,121 +14,18 @@ from polyml.codegen.llvm.builder import Unit
 from polyml.dtypes import I64, DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype
-from polyml.systolic.program.program import RESULT, Cell, Events, FoldProgram, Memory, NestProgram, Operand, Register, Runs, Wire
-from polyml.systolic.simulate.llvm_module import Code, loaded
-from polyml.systolic.simulate.llvm_values import TOGETHER, values
+from polyml.systolic.program.events import Events, Runs
+from polyml.systolic.program.fold_program import RESULT, Cell, FoldProgram, Operand, Register, Wire
+from polyml.systolic.simulate.llvm.module import Code
+from polyml.systolic.simulate.llvm.values import TOGETHER, values
 from polyml.systolic.simulate.numpy_engine import ROOM, added_up, in_place, remembered
-from polyml.systolic.simulate.steady_spans import Span, grid_of, spans
-from polyml.systolic.simulate.time_blocks import Blocks, form
 
 ENTRY = "polyml_fold"
-LEAST_SPAN = 32  # cycles that run in blocks
-LEAST_WORK = 1 << 20  # units and cycles of a fold that is looked at for them
 WIDE_BYTES = 64  # that a wire's value is written to at once
 
 
-class Compiled:
-    """Runs the folds of one nest. arguments: numbers by name."""
-
-    def __init__(self, program: NestProgram, arguments: Mapping[str, object]):
-        self._cells, self._grid, self._arguments = program.cells, program.grid, arguments
-        self._codes: dict[tuple, _Code] = {}
-        self._blocks: dict[tuple, Blocks] = {}
-
-    def run(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> None:
-        """The fold's cycles; changes elements of the memories."""
-        state, now = self._code(fold).begin(fold, memories), 0
-        for (first, end), blocks in self._spans(fold):
-            state.run(now, first)
-            planes = {own: state.plane(own) for own in fold.operands}
-            blocks.run(fold, self._grid, memories, (first, end), planes)
-            now = end
-        state.run(now, fold.cycles)
-
-    def _spans(self, fold: FoldProgram) -> list[tuple[Span, Blocks]]:
-        """Cycles that run in blocks, and what runs them."""
-        here = grid_of(fold, self._grid, self._cells) if prod(self._grid) * fold.cycles >= LEAST_WORK else None
-        found = spans(fold, self._grid, LEAST_SPAN) if here is not None else []
-        if not found:
-            return []
-        key = form(fold, here)
-        if key not in self._blocks:
-            self._blocks[key] = Blocks(self._cells, fold, here, self._arguments)
-        return [(span, self._blocks[key]) for span in found]
-
-    def _code(self, fold: FoldProgram) -> _Code:
-        operands = ((own, each.wire, _ways(each), *map(_form, each.loads)) for own, each in fold.operands.items())
-        key = tuple(operands), tuple((name, _form(events)) for name, events in fold.stores)
-        if key not in self._codes:
-            self._codes[key] = _Code(self._cells, fold, self._grid, self._arguments)
-        return self._codes[key]
-
-
-class _Code:
-    """The machine code for folds whose registers hang together in one way."""
-
-    def __init__(self, cells: Mapping[str, Cell], fold: FoldProgram, grid: tuple[int, int], arguments: Mapping[str, object]):
-        emitter = _Emitter(cells, fold, grid, arguments)
-        self._vectors, self._moving, self._units = emitter.vectors, emitter.moving, prod(grid)
-        self._call = loaded(ENTRY, emitter.units)
-
-    def begin(self, fold: FoldProgram, memories: Mapping[Memory, np.ndarray]) -> _State:
-        """The fold before its first cycle."""
-        words = [np.full(each.length, each.fill, each.kind) for each in self._vectors]
-        for operand in fold.operands.values():
-            for _, places in operand.transfers:
-                words += [places.starts, places.units]
-            for each in operand.broadcasts:
-                words += [each.drivers.starts, each.drivers.units]
-            for events in operand.loads:
-                words += _words(events, memories)
-        for _, events in fold.stores:
-            words += _words(events, memories)
-        words = [word if word.flags.c_contiguous else np.ascontiguousarray(word) for word in words]
-        return _State(self._call, words, self._moving, self._units)
-
-
-class _State:
-    """A fold between two of its cycles. words: vectors that the code has pointers to. moving: of registers along which units move,
-    the first of their two words.
-    """
-
-    def __init__(self, call: Callable[[int], None], words: Sequence[np.ndarray], moving: Mapping[Register, int], units: int):
-        self._call, self._words, self._moving, self._units = call, words, moving, units
-        self._pointers = np.array([0, 0, *(word.ctypes.data for word in words)], np.int64)
-
-    def run(self, first: int, end: int) -> None:
-        """Its next cycles."""
-        if first < end:
-            self._pointers[:2] = first, end
-            self._call(self._pointers.ctypes.data)
-
-    def plane(self, own: Register) -> np.ndarray:
-        """What all units have in a register that takes what the one along its link had in the cycle before."""
-        number = self._moving[own]
-        vector, (start, *_) = self._words[number : number + 2]
-        return vector[start : start + self._units]
-
-
-def _ways(operand: Operand) -> tuple[object, ...]:
-    return tuple(wire for wire, _ in operand.transfers), tuple(each.along for each in operand.broadcasts)
-
-
-def _form(events: Events | Runs) -> tuple[int, ...]:
-    """What the code for them depends on."""
-    return (events.unit_step, events.element_step) if isinstance(events, Runs) else ()
-
-
-def _words(events: Events | Runs, memories: Mapping[Memory, np.ndarray]) -> list[np.ndarray]:
-    if isinstance(events, Runs):
-        return [events.counts, events.units, events.elements, memories[events.memory]]
-    own = events.memory[0] == "number"
-    elements = np.arange(len(events.elements)) if own else events.elements
-    return [events.places.starts, events.places.units, elements, events.elements if own else memories[events.memory]]
-
-
 @dataclass(frozen=True)
-class _Vector:
+class CodeVector:
     """Memory of the code's own: so many elements, at first all the same."""
 
     length: int
@@ -144,7 +33,7 @@ class _Vector:
     kind: np.dtype
 
 
-class _Emitter:
+class FoldCode:
     """Writes `i64 @polyml_fold(ptr %words)`: the first cycle and the one behind the last, then pointers in the order in which
     `_Code.begin` has them.
     """
@@ -184,7 +73,7 @@ class _Emitter:
         return self._fn.emit(f"load ptr, ptr {at}", self._fn.blocks[0])
 
     def _vector(self, length: int, kind: DType | None, fill: int = 0) -> str:
-        self.vectors.append(_Vector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
+        self.vectors.append(CodeVector(length, fill, np.dtype(np.int64) if kind is None else numpy_dtype(kind)))
         return self._word()
 
     def _type(self, register: Register) -> DType:

@@ -1,0 +1,87 @@
+"""The predicted time of a mapping's launches, from roofs.
+
+Predicted times are the highest of the roofs, each an amount over a rate:
+
+    operations    of all lanes that warps have, over the peak
+    L1            lines that requests touch and passes through the banks of shared memory, at one of each in a cycle
+    L2            sectors that blocks ask for; where the L1 holds what the blocks of a multiprocessor use in one iteration of
+                  their outermost loop, those alone that no request of the block has asked for before
+    memory        sectors that a launch uses, once; once for all launches where the L2 holds what one uses
+    latency       sectors that blocks ask for, as many at a time as the warps that multiprocessors hold load before they wait for
+                  L2 and memory (Little's law; Volkov, "Better performance at lower occupancy", GTC 2010)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from polyml.gpu.launches import Launches
+from polyml.gpu.register_estimate import AHEAD
+from polyml.machines.descriptions import Figure, Gpu
+from polyml.machines.roofline import Roof, Roofline
+
+
+def multiprocessors(found: Launches) -> int:
+    """That have something to do in a launch, in the mean."""
+    return max(1, min(found.kernel.machine.parts, -(-found.blocks // found.kernel.launches)))
+
+
+def roofline(found: Launches, amounts: Mapping[str, int]) -> Roofline:
+    machine = found.kernel.machine
+    used = multiprocessors(found)
+    work = tuple(_work(found, amounts, machine, used))
+    places = (("L1", _passes(found) * machine.line_bytes, machine.read("shared", used)),
+              ("L2", found.sectors * machine.sector_bytes, machine.read("L2", used)),
+              ("memory", found.kernel.memory_bytes, machine.read("memory", used)))  # fmt: skip
+    traffic = tuple(Roof(place, amount or 0, rate, None if rate is None or amount is None else amount / rate.value)
+                    for place, amount, rate in places)  # fmt: skip
+    return Roofline(sum(amounts.values()), work, (*traffic, *_latency(found, used)))
+
+
+def _latency(found: Launches, used: int) -> Iterator[Roof]:
+    """What all warps wait for, where latencies are known and something is loaded."""
+    kernel, machine = found.kernel, found.kernel.machine
+    loads = [access for access in found.accesses if access.copy is None and not access.use.is_write]
+    size = machine.sector_bytes * (sum(load.requests.sectors for load in loads) + sum(c.requests.sectors for c in found.copies))
+    if machine.l2_latency_s is None or machine.memory_latency_s is None or not size or not found.occupancy.blocks:
+        return
+    warps = min(-(-found.blocks // kernel.launches) * found.threads.warps, used * found.occupancy.warps)
+    items = prod(axis.items for axis in found.mapped.axes)
+    waits = 0.0  # of all warps, one after the other, for everything that they load before they wait
+    for is_inside in (False, True):
+        some = [load for load in loads if (len(load.use.loops) > kernel.depth) == is_inside]
+        waits += sum(load.requests.requests for load in some) / max(1, len(some) * max(items, AHEAD if is_inside else 1))
+    for loop in {copy.buffer.loop for copy in found.copies}:
+        copies = [copy.requests.requests for copy in found.copies if copy.buffer.loop == loop]
+        each = [min(AHEAD, -(-c.buffer.elements // found.threads.count)) for c in found.copies if c.buffer.loop == loop]
+        waits += sum(copies) / sum(each)
+    moved = kernel.memory_bytes or 0
+    far = min(1.0, moved / (found.sectors * machine.sector_bytes)) if found.sectors else 0.0
+    latency = far * machine.memory_latency_s.value + (1 - far) * machine.l2_latency_s.value
+    seconds = waits / warps * latency * min(1.0, found.sectors / found.requested)
+    amount = min(size, found.sectors * machine.sector_bytes)
+    source = f"{warps:,} warps hold loads in flight, latency {latency * 1e9:.0f} ns"
+    yield Roof("latency", amount, Figure(amount / seconds, "estimate", source), seconds)
+
+
+def _work(found: Launches, amounts: Mapping[str, int], machine: Gpu, used: int) -> Iterator[Roof]:
+    for kind, count in amounts.items():
+        rate = _peak(machine, kind, used)
+        yield Roof(kind, count, rate, None if rate is None else count / found.lanes / rate.value, found.lanes)
+
+
+def _peak(machine: Gpu, kind: str, used: int) -> Figure | None:
+    known = machine.peak(kind, used)
+    if known is not None:
+        return known
+    near = machine.peak({"i32": "f32", "u32": "f32"}.get(kind, "f64"), used)  # of integers nothing is known
+    return near and near.times(1, "estimate")
+
+
+def _passes(found: Launches) -> int:
+    """Lines that requests touch, and wavefronts of shared memory."""
+    direct = sum(access.requests.lines for access in found.accesses if access.copy is None)
+    loads = sum(access.requests.requests * access.wavefronts for access in found.accesses if access.copy is not None)
+    copies = sum(copy.requests.lines + copy.requests.requests * copy.stores for copy in found.copies)
+    return round(direct + loads + copies)

@@ -1,0 +1,88 @@
+"""The choice of a mapping: axes of the grid, sizes of blocks, items of threads, and what is copied to shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polyml.gpu.coalescing import MOST_WARPS
+from polyml.gpu.launch_model import MappedKernel, launches_of
+from polyml.gpu.launch_roofline import multiprocessors
+from polyml.gpu.launches import Kernel, Launches
+from polyml.gpu.warp_requests import EXACT
+
+SHAPES = {1: ((256,), (128,), (512,), (64,), (1024,), (32,)),
+          2: ((32, 8), (32, 4), (32, 16), (64, 4), (128, 2), (16, 16), (256, 1), (32, 32))}  # fmt: skip
+SEVERAL = {1: ((128,), (256,)), 2: ((32, 8), (16, 16))}  # of blocks of threads with several iterations
+ITEMS = (2, 4, 8)  # of a thread along each axis
+TILES = (32, 16, 8)  # of a thread's outermost loop
+ENOUGH = 0.5  # of the warps that a multiprocessor may hold: more hide little more
+ALIKE = 1.02  # times that are as good
+_FEWER = 1 << 13  # warps that are looked at for a choice
+
+
+def choose(kernel: Kernel, block: Sequence[int] = ()) -> Launches:
+    """The mapping with the least predicted time, not counting on L1 to hold anything; among those about as fast, on most
+    multiprocessors, with most warps up to half of what there may be, then the first.
+
+    The loop along which most references move by one element is x, else the innermost one; then the loops further out. A thread
+    has several iterations where that spares loads in a loop of its own. block: sizes in place of those that are tried, of threads
+    with one iteration each.
+    """
+    order = _order(kernel)
+    shapes = (tuple(block),) if block else SHAPES.get(min(len(order), 2), ((1,),))
+    plain = [MappedKernel.of(kernel, order, shape, (), _FEWER) for shape in shapes]
+    several = [] if block else [MappedKernel.of(kernel, order, *given, _FEWER) for given in _several(kernel, order)]
+    tried = [each for mapping in (*plain, *several) for each in _tried(mapping)]
+    if not tried:  # the block does not fit
+        mapping = MappedKernel.of(kernel, order, shapes[0], (), MOST_WARPS)
+        return launches_of(mapping, mapping.accesses, ())
+    fastest = min(map(_cost, tried))
+    alike = [each for each in tried if _cost(each) <= ALIKE * fastest]
+    best = max(alike, key=lambda each: (multiprocessors(each), min(ENOUGH, each.occupancy.share)))
+    if all(access.requests.accuracy == EXACT for access in best.accesses):
+        return best
+    items = tuple(axis.items for axis in best.mapped.axes)
+    mapping = MappedKernel.of(kernel, order, best.threads.sizes, items, MOST_WARPS)
+    accesses, copies = mapping.staged(best.copies[0].buffer.tile) if best.copies else (mapping.accesses, ())
+    return launches_of(mapping, accesses, copies)
+
+
+def _several(kernel: Kernel, order: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Sizes of blocks and items of threads, where loads in a thread's own loop do not move along one of the first axes."""
+    host, first = len(kernel.nest.host), order[:2]
+    loads = [use for use in kernel.uses.uses if not use.is_write and len(use.loops) > kernel.depth]
+    if any(use.step(host + loop) == 0 for use in loads for loop in first):
+        for count in ITEMS:
+            yield from ((shape, (count,) * len(first)) for shape in SEVERAL[len(first)])
+
+
+def _tried(mapping: MappedKernel) -> Iterator[Launches]:
+    """With nothing copied to shared memory, and with what pays to be copied in tiles of each size, where a multiprocessor holds
+    the block.
+    """
+    staged = (mapping.staged(tile) for tile in TILES)
+    for accesses, copies in ((mapping.accesses, ()), *(pair for pair in staged if pair[1])):
+        found = launches_of(mapping, accesses, copies)
+        if found.occupancy.blocks:
+            yield found
+
+
+def _cost(found: Launches) -> float:
+    rate = found.kernel.machine.read("L2")
+    if found.roofline.seconds is None or rate is None:
+        return found.requested
+    return max(found.roofline.seconds, found.requested * found.kernel.machine.sector_bytes / rate.value)
+
+
+def _order(kernel: Kernel) -> list[int]:
+    """The grid's loops, x first."""
+    grid, host = range(len(kernel.nest.grid)), len(kernel.nest.host)
+
+    def neighbours(loop: int) -> int:
+        steps = ((use.step(host + loop), use.element_bytes) for use in kernel.uses.uses)
+        return sum(step is not None and abs(step) == size for step, size in steps)
+
+    if not grid:
+        return []
+    x = max(grid, key=lambda loop: (neighbours(loop), loop))
+    return [x, *(loop for loop in reversed(grid) if loop != x)]

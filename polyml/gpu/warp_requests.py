@@ -1,0 +1,376 @@
+"""Requests of warps at the iterations that are looked at, lane by lane, with how often each of them counts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+
+import islpy as isl
+import numpy as np
+
+from polyml import polyhedra
+from polyml.gpu.thread_blocks import Threads
+from polyml.polyhedra import LinearRow, Quotient
+
+EXACT = "exact"
+_CHUNK = 1 << 15  # of them at once
+_NONE = np.iinfo(np.int64).max
+Piece = tuple[isl.Set, LinearRow, int]  # where, and there the byte address: a row over a number
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Sums over all requests. lanes: threads that take part. elements: different ones; sectors, lines: that these lie in; most:
+    sectors of the worst request. element_bytes, sector_bytes: sizes of each. accuracy: "exact", or which iterations were looked
+    at.
+    """
+
+    requests: int
+    lanes: int
+    elements: int
+    sectors: int
+    lines: int
+    most: int
+    element_bytes: int
+    sector_bytes: int
+    accuracy: str = EXACT
+
+    @property
+    def per_request(self) -> float:
+        """Sectors of a request in the mean."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    @property
+    def efficiency(self) -> float:
+        """Bytes of different elements over the bytes of the sectors."""
+        return self.elements * self.element_bytes / (self.sectors * self.sector_bytes) if self.sectors else 1.0
+
+
+@dataclass(frozen=True)
+class AccessBlock:
+    """What `requests` is given. grains: sizes of elements, sectors and lines."""
+
+    axes: Mapping[int, int]
+    threads: Threads
+    grains: tuple[int, int, int]
+    items: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class PointsPart:
+    """What is 0 and what is at least 0 for its points, and their addresses."""
+
+    zero: list[LinearRow]
+    least: list[LinearRow]
+    addresses: tuple[LinearRow, ...]
+
+    @property
+    def rows(self) -> list[tuple[LinearRow, bool]]:
+        return [*((row, True) for row in self.zero), *((row, False) for row in self.least)]
+
+
+def parts_of_points(points: isl.Set, addresses: Sequence[Sequence[Piece]]) -> Iterator[PointsPart]:
+    """addresses: one of any number of pieces, or several of one piece."""
+    regions = [points.intersect(where) for where, _, _ in addresses[0]] if len(addresses[0]) > 1 else [points]
+    for number, region in enumerate(regions):
+        rows = tuple(_row(*address[number][1:]) for address in addresses)
+        for part in polyhedra.disjoint(region):
+            yield PointsPart(*polyhedra.integer_rows(part), rows)
+
+
+def _row(row: LinearRow, divisor: int) -> LinearRow:
+    terms, constant = row
+    return row if divisor == 1 else ({Quotient(frozenset(terms.items()), constant, divisor): 1}, 0)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Of one dimension that are looked at. weights: how often each counts."""
+
+    values: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Warps:
+    """Some that are looked at. columns: by dimension, where each one's block and loops begin. number: in its block. takes_part:
+    [warp, lane]. kind: equal for those with the same number and lanes. weights: how often each counts.
+    """
+
+    columns: dict[int, np.ndarray]
+    number: np.ndarray
+    takes_part: np.ndarray
+    kind: np.ndarray
+    weights: np.ndarray
+
+
+class WarpRequests:
+    def __init__(self, points: isl.Set, parts: Sequence[PointsPart], block: AccessBlock):
+        axes, threads, items = block.axes, block.threads, block.items
+        self._points, self._parts, self._threads = points, parts, threads
+        several = {dim: axis for dim, axis in axes.items() if axis < len(threads.sizes)}
+        self._axes = {dim: axis for dim, axis in several.items() if threads.sizes[axis] * items.get(dim, 1) > 1}
+        moves = [[(dim, item * threads.sizes[axis]) for item in range(items.get(dim, 1))] for dim, axis in self._axes.items()]
+        self._items = [dict(each) for each in product(*moves)]  # how far along each dimension a thread's iterations are
+        self._sizes = {dim: threads.sizes[axis] * items.get(dim, 1) for dim, axis in self._axes.items()}
+        self._grains, self._modulus = block.grains, block.grains[-1]
+        self._exist = threads.exist
+        self._at = {dim: threads.along(axis) for dim, axis in self._axes.items()}
+        ends = {dim: self._free(dim) for dim in range(polyhedra.dimensions(points))}
+        self._free_ends = {dim: pair for dim, pair in ends.items() if pair is not None}
+        self._coupled = {dim: self._all(dim) for dim, pair in ends.items() if pair is None}
+
+    def longest(self, most: int) -> tuple[int, int, int, int] | None:
+        """A dimension, the numbers of its first and last block, and a block's size, where more than so many warps are to be
+        looked at: a loop in order if there is one.
+        """
+        lengths = {dim: high - low + 1 for dim, (low, high) in self._coupled.items()}
+        if prod(lengths.values()) * self._threads.warps <= most or max(lengths.values(), default=1) == 1:
+            return None
+        dim = max((d for d, length in lengths.items() if length > 1), key=lambda d: (d not in self._axes, lengths[d]))
+        return dim, *self._coupled[dim], self._size(dim)
+
+    def counted(self) -> Iterator[Requests]:
+        """Of each address."""
+        count = len(self._parts[0].addresses)
+        starts = [np.zeros(self._modulus) for _ in range(count)]  # how many requests of free loops begin where in a line
+        for each in starts:
+            each[0] = 1
+        chosen: dict[int, _Values] = {}
+        for dim, (low, high) in self._coupled.items():
+            values = np.arange(low, high + 1) * self._size(dim)
+            chosen[dim] = _Values(values, np.ones(len(values)))
+        for dim, bounds in self._free_ends.items():
+            steps = [row[0].get(dim, 0) for row in self._parts[0].addresses]
+            if dim in self._axes:
+                chosen[dim] = self._tiles(*bounds, self._size(dim), steps)
+            else:
+                starts = [spread(each, step, *bounds) for each, step in zip(starts, steps)]
+        totals, worst = np.zeros((count, 5)), [0] * count
+        for warps in self._warps(chosen):
+            for number in range(count):
+                found, highest = self._of_address(warps, number, starts[number])
+                totals[number] += found
+                worst[number] = max(worst[number], highest)
+        for total, highest in zip(totals, worst):
+            yield Requests(*map(round, total), highest, *self._grains[:2])
+
+    def _size(self, dim: int) -> int:
+        return self._sizes.get(dim, 1)
+
+    # which values of a dimension there are
+
+    def _free(self, dim: int) -> tuple[int, int] | None:
+        """The first and the last value of a dimension that bounds no other one, and that addresses are linear in; None of
+        another.
+        """
+        found = set()
+        for part in self._parts:
+            low, high = [], []
+            for (terms, constant), is_zero in part.rows:
+                if not any(polyhedra.is_in(name, dim) for name in terms):
+                    continue
+                if {*terms} != {dim}:
+                    return None
+                c = terms[dim]
+                if c > 0 or is_zero:
+                    low.append(-(constant // c) if c > 0 else constant // -c)
+                if c < 0 or is_zero:
+                    high.append(constant // -c if c < 0 else -constant // c)
+            if not low or not high or any(polyhedra.is_in(n, dim) for row in part.addresses for n in row[0] if n != dim):
+                return None
+            found.add((max(low), min(high), *(row[0].get(dim, 0) for row in part.addresses)))
+        return next(iter(found))[:2] if len(found) == 1 else None
+
+    def _all(self, dim: int) -> tuple[int, int]:
+        """Numbers of the first and the last block, or value, of a dimension."""
+        first, last = polyhedra.extremes(polyhedra.along(self._points, dim))
+        return first // self._size(dim), last // self._size(dim)
+
+    def _tiles(self, first: int, last: int, size: int, steps: Sequence[int]) -> _Values:
+        """First iterations of blocks: those that are cut one by one, of the full ones one for each place of a line."""
+        low, high = first // size, last // size
+        cut = {t for t in (low, high) if t * size < first or t * size + size - 1 > last}
+        count = high - low + 1 - len(cut)
+        full = low + (low in cut)
+        period = min(count, max(self._modulus // gcd(self._modulus, step * size) for step in steps))
+        values = [*sorted(cut), *range(full, full + period)]
+        weights = [1] * len(cut) + [count // period + (k < count % period) for k in range(period)]
+        return _Values(np.array(values) * size, np.array(weights, float))
+
+    # warps
+
+    def _warps(self, chosen: dict[int, _Values]) -> Iterator[_Warps]:
+        lengths = [len(v.values) for v in chosen.values()]
+        count, at_once = prod(lengths), max(1, _CHUNK // self._threads.warps)
+        for start in range(0, count, at_once):
+            numbers = np.arange(start, min(count, start + at_once))
+            columns: dict[int, np.ndarray] = {}
+            weights = np.ones(len(numbers))
+            for (dim, each), which in zip(chosen.items(), np.unravel_index(numbers, lengths) if lengths else ()):
+                columns[dim] = each.values[which]
+                weights = weights * each.weights[which]
+            found = self._some_warps(columns, weights)
+            if len(found.number):
+                yield found
+
+    def _some_warps(self, columns: dict[int, np.ndarray], weights: np.ndarray) -> _Warps:
+        """Those of all warps at these values that have something to do."""
+        full, some = self._full_and_some(columns, len(weights))
+        at, number = np.nonzero(some)
+        takes_part = self._exist[number]
+        edge = ~full[at, number]
+        if edge.any():
+            takes_part[edge] &= self._inside({dim: c[at[edge]] for dim, c in columns.items()}, number[edge])
+        keep = takes_part.any(axis=1)
+        at, number, takes_part, edge = at[keep], number[keep], takes_part[keep], edge[keep]
+        bits = np.zeros(len(at), np.int64)  # 0: all that there are
+        bits[edge] = takes_part[edge] @ (1 << np.arange(self._threads.width, dtype=np.int64))
+        _, pattern = np.unique(bits, return_inverse=True)
+        _, kind = np.unique(pattern.ravel() * self._threads.warps + number, return_inverse=True)
+        return _Warps({dim: c[at] for dim, c in columns.items()}, number, takes_part, kind.ravel(), weights[at])
+
+    def _full_and_some(self, columns: dict[int, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+        """[iteration, warp]: whether all lanes are points of one part, and whether some may be points."""
+        shape = count, self._threads.warps
+        full, some = np.zeros(shape, bool), np.zeros(shape, bool)
+        for part, item in product(self._parts, self._items):
+            all_in, none_in = np.ones(shape, bool), np.zeros(shape, bool)
+            for row, is_zero in part.rows:
+                if _is_of_free(row, columns):
+                    continue
+                lanes = self._of_lanes(row)
+                if lanes is None:
+                    all_in[:] = False
+                    continue
+                base = _value(row, columns).reshape(-1, 1) + sum(row[0].get(dim, 0) * far for dim, far in item.items())
+                low = np.where(self._exist, lanes, _NONE).min(axis=1) + base
+                high = np.where(self._exist, lanes, -_NONE).max(axis=1) + base
+                all_in &= (low >= 0) & (high <= 0) if is_zero else low >= 0
+                none_in |= (high < 0) | (low > 0) if is_zero else high < 0
+            full |= all_in
+            some |= ~none_in
+        return full, some
+
+    def _of_lanes(self, row: LinearRow) -> np.ndarray | None:
+        """[warp, lane]: what a thread's place in its block adds to a row; None where that depends on the block."""
+        if any(isinstance(name, Quotient) and any(polyhedra.is_in(name, dim) for dim in self._at) for name in row[0]):
+            return None
+        return sum((row[0].get(dim, 0) * at for dim, at in self._at.items()), np.zeros(self._exist.shape, np.int64))
+
+    def _inside(self, columns: dict[int, np.ndarray], number: np.ndarray) -> np.ndarray:
+        """[warp, lane]: which are points."""
+        found = np.zeros((len(number), self._threads.width), bool)
+        for item in self._items:
+            lanes = self._lanes(columns, number, item)
+            for part in self._parts:
+                found |= _holds(part, lanes, found.shape, columns)
+        return found
+
+    def _lanes(self, columns: dict[int, np.ndarray], number: np.ndarray, item: Mapping[int, int]) -> dict[int, np.ndarray]:
+        """[warp, lane]: the loops' values."""
+        return {dim: each[:, None] + (self._at[dim][number] + item[dim] if dim in self._at else 0) for dim, each in columns.items()}
+
+    # requests
+
+    def _of_address(self, warps: _Warps, number: int, starts: np.ndarray) -> tuple[np.ndarray, int]:
+        """Sums (requests, lanes, elements, sectors, lines), and the most sectors of a request."""
+        addresses, takes_part, weights = self._kinds(warps, number)
+        total = np.zeros(5)
+        total[0] = weights.sum() * starts.sum()
+        total[1] = (weights * takes_part.sum(axis=1)).sum() * starts.sum()
+        worst = 0
+        begins = np.nonzero(starts)[0]
+        for some in np.array_split(np.arange(len(weights)), -(-len(weights) * len(begins) // _CHUNK)):
+            many = np.outer(weights[some], starts[begins]).ravel()
+            moved = (addresses[some][:, None, :] + begins[:, None]).reshape(-1, self._threads.width)
+            lanes = np.repeat(takes_part[some], len(begins), axis=0)
+            for which, grain in enumerate(self._grains):
+                found = different(moved, lanes, grain)
+                total[2 + which] += (many * found).sum()
+                if which == 1:
+                    worst = max(worst, int(found.max()))
+        return total, worst
+
+    def _kinds(self, warps: _Warps, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Addresses [kind, lane], of free loops without what they add; which lanes take part [kind, lane]; how often there is
+        each.
+        """
+        rows = {_key(part.addresses[number]) for part in self._parts}
+        row = _looked_at(self._parts[0].addresses[number], warps.columns)
+        lanes = self._of_lanes(row) if len(rows) == 1 else None
+        if lanes is None:
+            return self._addresses(warps, number), warps.takes_part, warps.weights
+        places = np.broadcast_to(_value(row, warps.columns) % self._modulus, len(warps.number))  # only the place in a line counts
+        _, first, which = np.unique(places + self._modulus * warps.kind, return_index=True, return_inverse=True)
+        found = places[first][:, None] + lanes[warps.number[first]]
+        return found, warps.takes_part[first], np.bincount(which.ravel(), warps.weights)
+
+    def _addresses(self, warps: _Warps, number: int) -> np.ndarray:
+        """[warp, lane]; of free loops without what they add."""
+        found = np.zeros(warps.takes_part.shape, np.int64)
+        for item in self._items:
+            lanes = self._lanes(warps.columns, warps.number, item)
+            for part in self._parts:
+                holds = _holds(part, lanes, found.shape, warps.columns)
+                found = np.where(holds, _value(_looked_at(part.addresses[number], warps.columns), lanes), found)
+        return found
+
+
+def _key(row: LinearRow) -> tuple:
+    return frozenset(row[0].items()), row[1]
+
+
+def _is_of_free(row: LinearRow, columns: Mapping[int, np.ndarray]) -> bool:
+    """Whether it bounds a dimension that is not looked at."""
+    return any(isinstance(name, int) and name not in columns for name in row[0])
+
+
+def _holds(
+    part: PointsPart, lanes: Mapping[int, np.ndarray], shape: tuple[int, int], columns: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """[warp, lane]: which are points of the part."""
+    found = np.ones(shape, bool)
+    for row, is_zero in part.rows:
+        if not _is_of_free(row, columns):
+            value = _value(row, lanes)
+            found &= value == 0 if is_zero else value >= 0
+    return found
+
+
+def different(addresses: np.ndarray, takes_part: np.ndarray, grain: int) -> np.ndarray:
+    """[request]: how many pieces of memory of that size the lanes' addresses lie in."""
+    pieces = np.sort(np.where(takes_part, addresses // grain, _NONE), axis=1)
+    new = (pieces[:, 1:] != pieces[:, :-1]) & (pieces[:, 1:] != _NONE)
+    return (pieces[:, 0] != _NONE) + new.sum(axis=1)
+
+
+def spread(starts: np.ndarray, step: int, first: int, last: int) -> np.ndarray:
+    """The places of a line at which requests begin, with a loop more that moves them by so many bytes."""
+    modulus, count = len(starts), last - first + 1
+    period = modulus // gcd(modulus, step)
+    found = np.zeros(modulus)
+    for k in range(min(count, period)):
+        found += np.roll(starts, step * (first + k) % modulus) * (count // period + (k < count % period))
+    return found
+
+
+def _looked_at(row: LinearRow, columns: Mapping[int, np.ndarray]) -> LinearRow:
+    """The row without free dimensions."""
+    return {name: c for name, c in row[0].items() if not isinstance(name, int) or name in columns}, row[1]
+
+
+def _value(row: LinearRow, columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    terms, constant = row
+    total = np.array(constant)
+    for name, c in terms.items():
+        total = total + c * _column(name, columns)
+    return total
+
+
+def _column(name: Hashable, columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    if isinstance(name, int):
+        return columns[name]
+    return _value((dict(name.terms), name.constant), columns) // name.divisor

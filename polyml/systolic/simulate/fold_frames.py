@@ -1,0 +1,289 @@
+"""The cycles of one fold as frames: where elements come from, where they are on their way, where they go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Access
+from polyml.systolic.folding.fold_counts import stays
+from polyml.systolic.folding.preloading import together
+from polyml.systolic.mapping.dataflows import Plan
+from polyml.systolic.recurrences.nests import Use
+from polyml.systolic.recurrences.recurrence import Recurrence, Stream
+from polyml.systolic.recurrences.routing import Source
+from polyml.systolic.recurrences.spacetime import Vector
+from polyml.systolic.simulate.frames import MOST_AHEAD, Cell, Frame, Instance, Move, Outside, Point, Register, Unit
+
+
+def lanes_of(recurrence: Recurrence) -> tuple[Stream, ...]:
+    summed = any(s.use.kind == "result" for s in recurrence.streams)
+    return (*recurrence.streams, *(() if summed else (recurrence.result,)))
+
+
+def _accesses(recurrence: Recurrence, lane: Stream) -> list[tuple[Use, Access]]:
+    """Of a lane; every statement writes to the lane of results."""
+    statements = {place.statement.name: place.statement for place in recurrence.nest.places}
+    if lane is recurrence.result:
+        return [(use, statements[use.statement].write) for use in recurrence.nest.results]
+    return [(lane.use, statements[lane.use.statement].reads[lane.use.read])]
+
+
+def _instances(recurrence: Recurrence, points: isl.Set) -> tuple[dict[Point, Instance], list[dict[Point, str]]]:
+    """By point [o, a]: what runs there, and the elements that it has, by lane."""
+    pairs = {name: recurrence.embedding_of(name).intersect_range(points) for name in recurrence.statements}
+    at = {instance: point for each in pairs.values() for instance, (_, point) in polyhedra.points(each)}
+    elements = []
+    for lane in lanes_of(recurrence):
+        found = {}
+        for use, access in _accesses(recurrence, lane):
+            relation = access.relation.intersect_domain(pairs[use.statement].domain())
+            known = polyhedra.points(relation, **dict(recurrence.sizes))
+            found |= {at[instance]: _element(use.array, index) for instance, (_, index) in known}
+        elements.append(found)
+    return {point: Instance(*instance) for instance, point in at.items()}, elements
+
+
+def _element(array: str, index: tuple[int, ...]) -> str:
+    return f"{array}[{','.join(map(str, index))}]" if index else array
+
+
+class FoldFrames:
+    """sources: by stream. corner: the coordinates of its first unit. before: the elements that folds before wrote."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: tuple[Stream, ...],
+        sources: Sequence[tuple[Source, ...]],
+        number: tuple[int, ...],
+        corner: Unit,
+        points: isl.Set,
+        before: set[str],
+    ):
+        recurrence, mapping = plan.recurrence, plan.mapping
+        self._plan, self._lanes, self._number, self._outer = plan, lanes, number, len(recurrence.outer)
+        self._instances, self._elements = _instances(recurrence, points)
+        self._t: dict[Point, int] = {}
+        self._unit: dict[Point, Unit] = {}
+        for point in self._instances:
+            t, *place = mapping.steps(point[self._outer :])
+            self._t[point] = t
+            self._unit[point] = tuple(x - first for x, first in zip(place, corner))
+        self._begin, self._end = min(self._t.values()), max(self._t.values())
+        self._loads = [[lanes.index(stream) for stream in streams] for streams in together(recurrence, mapping)]
+        self._resting = [lane for each in self._loads for lane in each]
+        self._kept = [*self._resting, *(n for n, lane in enumerate(lanes) if lane.use.kind == "result" and stays(mapping, lane))]
+        self._source = {(point, lane): None for lane, known in enumerate(self._elements) for point in known}
+        self._at_once: set[tuple[Point, int]] = set()  # what comes by a wire from where it was kept
+        for lane, found in enumerate(sources):
+            for point, (source, other) in self._from(found, points).items():
+                self._source[point, lane] = other
+                if source.line:
+                    self._at_once.add((point, lane))
+        self._gone = self._leaving(points)
+        self._new = self._entering(before)
+        self._rows = [unit[0] for unit in self._unit.values()]
+
+    def written(self) -> set[str]:
+        return set(self._elements[self._result].values())
+
+    @property
+    def _result(self) -> int:
+        return next(n for n, lane in enumerate(self._lanes) if lane.use.kind == "result")
+
+    def _step(self, point: Point, vector: Vector, sign: int) -> Point:
+        first = self._outer
+        return (*point[:first], *(value + sign * step for value, step in zip(point[first:], vector)))
+
+    def _from(self, sources: Sequence[Source], points: isl.Set) -> dict[Point, tuple[Source, Point]]:
+        """By instance the one of the fold that has the element before."""
+        found: dict[Point, tuple[Source, Point]] = {}
+        for source in sources:
+            pairs = source.pairs if self._plan.mapping.sense(source) > 0 else source.pairs.reverse()
+            for (_, before), (_, after) in polyhedra.points(pairs.intersect_domain(points).intersect_range(points)):
+                found.setdefault(after, (source, before))
+        return found
+
+    def _leaving(self, points: isl.Set) -> set[Point]:
+        """Instances after which the buffer gets what they write: of a sum the last ones of the fold, else those whose value is there at
+        the end, or used by another fold or statement.
+        """
+        recurrence, last = self._plan.recurrence, set(self._instances)
+        if recurrence.is_sum:
+            for direction in self._lanes[self._result].directions:
+                sense = self._plan.mapping.sense(direction)
+                last -= {p for p in last if self._step(p, direction.vector, sense) in self._instances}
+            return last
+        last = {point for _, point in polyhedra.points(recurrence.kept.intersect(points))}
+        for stream in (s for s in self._lanes if s.use.kind == "value"):
+            made = recurrence.made(stream).intersect_domain(points)
+            last |= {source for (_, source), (_, sink) in polyhedra.points(made) if sink not in self._instances}
+        return last
+
+    def _entering(self, before: set[str]) -> set[tuple[Point, int]]:
+        """(instance, lane) that get the element from the buffer. A sum that starts from no array's element starts in the unit."""
+        recurrence, found = self._plan.recurrence, set()
+        for (point, lane), source in self._source.items():
+            is_sum = self._lanes[lane].use.kind == "result"
+            begins = is_sum and not recurrence.nest.starts and self._elements[lane][point] not in before
+            if source is None and lane < len(recurrence.streams) and not begins:
+                found.add((point, lane))
+        return found
+
+    def frames(self, cycle: int, index: int) -> Iterator[Frame]:
+        """cycle: of the first."""
+        low, high = min(self._rows), max(self._rows)
+        moves, registers = self._moves(), self._registers()
+        outside = self._outside()
+        ahead = len(self._loads) * (high - low + 1)
+        for step in range(ahead):
+            t = self._begin - ahead + step
+            cells, shifts, waiting = self._preload(step, low, high)
+            yield Frame(cycle + step, index, self._number, t, "preload", cells, tuple(shifts), (*waiting, *outside(t)))
+        instances = {(t, self._unit[point]): self._instances[point] for point, t in self._t.items()}
+        for t in range(self._begin, self._end + 1):
+            here = registers.get(t, {})
+            cells = {unit: Cell(instances.get((t, unit)), tuple(_sorted(held))) for unit, held in sorted(here.items())}
+            now = cycle + ahead + t - self._begin
+            yield Frame(now, index, self._number, t, "compute", cells, tuple(moves.get(t, ())), outside(t))
+
+    def _registers(self) -> dict[int, dict[Unit, list[Register]]]:
+        """By cycle and unit."""
+        found: dict[int, dict[Unit, list[Register]]] = defaultdict(lambda: defaultdict(list))
+        stays_until: dict[tuple[Unit, int], tuple[int, str]] = {}
+        stays_from: dict[tuple[Unit, int], tuple[int, str]] = {}
+        for point in sorted(self._instances, key=self._t.__getitem__):
+            t, unit = self._t[point], self._unit[point]
+            for lane in self._lanes_at(point):
+                element, source = self._elements[lane][point], self._source[point, lane]
+                leaves = lane == self._result and point in self._gone
+                shifted = lane in self._resting and (unit, lane) not in stays_from
+                enters = (point, lane) in self._new and not shifted
+                found[t][unit].append(Register(lane, element, enters, leaves, used=True))
+                if source is not None and self._unit[source] == unit:
+                    for between in range(self._t[source] + 1, t):
+                        found[between][unit].append(Register(lane, element))
+                stays_from.setdefault((unit, lane), (t, element))
+                stays_until[unit, lane] = t, element
+        for (unit, lane), (t, element) in stays_from.items():
+            for earlier in range(self._begin, t) if lane in self._resting else ():
+                found[earlier][unit].append(Register(lane, element))
+        for (unit, lane), (t, element) in stays_until.items():
+            for later in range(t + 1, self._end + 1) if lane in self._kept else ():
+                found[later][unit].append(Register(lane, element))
+        return found
+
+    def _lanes_at(self, point: Point) -> list[int]:
+        return [lane for lane, elements in enumerate(self._elements) if point in elements]
+
+    def _moves(self) -> dict[int, list[Move]]:
+        """By cycle: elements that are on their way from unit to unit, from the cycle in which the first one uses them."""
+        found: dict[int, list[Move]] = defaultdict(list)
+        for (point, lane), source in self._source.items():
+            if source is None or self._unit[source] == self._unit[point]:
+                continue
+            start, cycles = self._t[source], self._t[point] - self._t[source]
+            if (point, lane) in self._at_once:
+                start, cycles = self._t[point], 0
+            for step in range(max(cycles, 1)):
+                way = self._unit[source], self._unit[point]
+                found[start + step].append(Move(lane, self._elements[lane][point], *way, step, cycles))
+        return {t: sorted(moves, key=lambda m: (m.lane, m.source)) for t, moves in found.items()}
+
+    def _outside(self) -> Callable[[int], tuple[Outside, ...]]:
+        """t -> what is outside the array then, on its way along one coordinate; or to and from each unit of a row."""
+        ways = [self._way(lane) for lane in range(len(self._lanes))]
+        used = set(self._unit.values())
+        found: dict[int, list[Outside]] = defaultdict(list)
+        for point, lane in self._new:
+            if ways[lane] is not None and lane not in self._resting and self._is_free(self._unit[point], ways[lane], used, -1):
+                for ahead in range(1, MOST_AHEAD + 1):
+                    found[self._t[point] - ahead].append(self._token(point, lane, ways[lane], -ahead))
+        lane = self._result
+        for point in self._gone:
+            if ways[lane] is not None and self._is_free(self._unit[point], ways[lane], used, 1):
+                for ago in range(1, MOST_AHEAD + 1):
+                    found[self._t[point] + ago].append(self._token(point, lane, ways[lane], ago))
+        return lambda t: tuple(sorted(found.get(t, ()), key=lambda o: (o.lane, o.unit, o.cycles)))
+
+    def _token(self, point: Point, lane: int, way: Vector, cycles: int) -> Outside:
+        return Outside(lane, self._elements[lane][point], self._unit[point], way, cycles)
+
+    def _way(self, lane: int) -> Vector | None:
+        """Of a lane's moves along one coordinate, the sign along each; None where that is not all it does."""
+        stream, mapping = self._lanes[lane], self._plan.mapping
+        along = [tuple((v > 0) - (v < 0) for v in mapping.moved(d)[1:]) for d in stream.directions]
+        nowhere = (0,) * len(mapping.space)
+        if not along or along == [nowhere]:
+            return nowhere if len(nowhere) == 1 else None
+        return along[0] if len(along) == 1 and sum(map(abs, along[0])) == 1 else None
+
+    def _is_free(self, unit: Unit, way: Vector, used: set[Unit], sign: int) -> bool:
+        """Whether no unit that runs something is between this one and the array's edge."""
+        here = unit
+        while any(way):
+            here = tuple(x + sign * step for x, step in zip(here, way))
+            if not all(0 <= x < length for x, length in zip(here, self._plan.folds.shape)):
+                return True
+            if here in used:
+                return False
+        return True
+
+    def _preload(self, step: int, low: int, high: int) -> tuple[dict[Unit, Cell], list[Move], list[Outside]]:
+        """What stays goes down the rows, that of the last row first; of lanes of the same units one after another."""
+        rows = high - low + 1
+        loading, at = divmod(step, rows)
+        first = self._firsts
+        registers: dict[Unit, list[Register]] = defaultdict(list)
+        moves, waiting = [], []
+        for lane in (lane for each in self._loads[:loading] for lane in each):
+            for unit, element in first[lane].items():
+                registers[unit].append(Register(lane, element))
+        coming = [(lane, unit, element) for lane in self._loads[loading] for unit, element in first[lane].items()]
+        for lane, (row, *column), element in coming:
+            here = low + at - (high - row)
+            way = (1, *(0 for _ in column))
+            if here < low:
+                if low - here <= MOST_AHEAD:
+                    waiting.append(Outside(lane, element, (low, *column), way, here - low))
+                continue
+            registers[(here, *column)].append(Register(lane, element, enters=here == low))
+            if here < row:
+                moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
+        cells = {unit: Cell(None, tuple(_sorted(held))) for unit, held in sorted(registers.items())}
+        return cells, moves, waiting
+
+    @cached_property
+    def _firsts(self) -> dict[int, dict[Unit, str]]:
+        """By lane that stays, of each unit, its first element."""
+        found: dict[int, dict[Unit, str]] = {lane: {} for lane in self._resting}
+        for point in sorted(self._instances, key=self._t.__getitem__):
+            for lane in self._resting:
+                if point in self._elements[lane]:
+                    found[lane].setdefault(self._unit[point], self._elements[lane][point])
+        return found
+
+    def drain(self, cycle: int, index: int) -> Iterator[Frame]:
+        """Results that stay go down the rows and out."""
+        lane, last = self._result, {}
+        for point in sorted(self._instances, key=self._t.__getitem__):
+            last[self._unit[point]] = self._elements[lane][point]
+        rows = self._plan.folds.shape[0]
+        for step in range(self._plan.folds.drain_cycles):
+            cells, moves = {}, []
+            for (row, *column), element in sorted(last.items()):
+                here = row + step
+                if here < rows:
+                    cells[(here, *column)] = Cell(None, (Register(lane, element, leaves=here == rows - 1),))
+                if here < rows - 1:
+                    moves.append(Move(lane, element, (here, *column), (here + 1, *column), 0, 1))
+            yield Frame(cycle + step, index, self._number, self._end + 1 + step, "drain", cells, tuple(moves), ())
+
+
+def _sorted(registers: Sequence[Register]) -> list[Register]:
+    return sorted(registers, key=lambda r: (r.lane, not r.used))
