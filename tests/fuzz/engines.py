@@ -74,7 +74,7 @@ def _random_order(function: FunctionType, program: Program) -> Callable:
     """A random legal schedule, iterations of parallel loops in random order."""
     from polyml.codegen.astgen.build import build
     from polyml.model.core.dependence import dependences
-    from polyml.schedule.random import random_legal_schedule
+    from tests.schedule.random_schedules import random_legal_schedule
 
     scop = _scop(function, program)
     if _shares(program):  # dependences do not know of it: the compiler keeps the source's order
@@ -98,7 +98,7 @@ def _random_native(function: FunctionType, program: Program) -> Callable:
 
     import polyml
     from polyml.schedule.compute import Scheduled
-    from polyml.schedule.random import random_legal_schedule
+    from tests.schedule.random_schedules import random_legal_schedule
 
     def any_legal(scop, deps, machine, **options):
         return Scheduled(random_legal_schedule(scop, deps, random.Random(program.seed)), ("random",))

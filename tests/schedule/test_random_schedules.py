@@ -12,9 +12,9 @@ from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import loops
 from polyml.model.core.dependence import dependences
 from polyml.polyhedra import CONTEXT, budget, points
-from polyml.schedule import random as random_schedules
-from polyml.schedule.random import random_legal_schedule
 from tests.codegen.samples import SAMPLES, arguments_for, in_place, matmul, prefix_sum, scop_of, stencil
+from tests.schedule import random_schedules
+from tests.schedule.random_schedules import random_legal_schedule
 
 SEEDS = range(6)
 BUILD_OPERATIONS = 20_000_000
