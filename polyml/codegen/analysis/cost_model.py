@@ -12,7 +12,18 @@ from functools import cached_property
 from types import MappingProxyType
 
 from polyml import polyhedra
-from polyml.codegen.analysis.instruction_costs import EASY_POWERS, MOST_APART, OPERATIONS
+from polyml.codegen.analysis.instruction_costs import (
+    CONVERSION,
+    EASY_POWER,
+    EASY_POWERS,
+    FUNCTIONS,
+    MOST_APART,
+    OPERATORS,
+    SIMPLE,
+    SQUARE,
+    Price,
+    price_of_function,
+)
 from polyml.codegen.analysis.loop_nest import Nest, TouchIn
 from polyml.codegen.ir.linexpr import Lin, var
 from polyml.codegen.ir.program import Instance, Loop
@@ -29,14 +40,11 @@ LINE_JUMP_CYCLES = 1.0  # a cache line that is not the next one of a stream, in 
 FAR_JUMP_CYCLES = 3.0  # the same where nothing keeps the data near
 REST_VECTOR_COST = 1.3  # of a vector that is left over alone, in those of one of several
 REST_COST = 0.5  # of an iteration that is left over, alone, in those of all that run together
-GATHER_CYCLES = 4.0  # of the elements that one register gathers
-_SLOW = {"/": 8.0, "//": 20.0, "%": 20.0, "**": 20.0}
-_SLOW_CALLS = {"sqrt": 10.0, "floor": 1.0, "ceil": 1.0, "trunc": 1.0, "rint": 1.0, "abs": 1.0, "fabs": 1.0}
+GATHERED = Price(cycles=4.0)  # the elements that one register gathers
 LONG_CHAIN = 20.0  # instructions of an elementary function, each waiting for the one before
 SCAN_CARRY_OPERATIONS = 4  # that join a vector's scan to what came before; each of its steps is a shuffle and an operation
 FAR = 2  # how a touch moves whose next lane is anywhere in memory
 CHAIN_WAITS = 0.5  # the share of its time that a long chain adds where no other one runs beside it
-_QUICK_CALLS = ("minimum", "maximum", "fmin", "fmax", "square", "sign", "isnan", "isinf", "isfinite", "copysign")
 
 
 @dataclass(frozen=True)
@@ -164,11 +172,12 @@ class _Collector:
             loads = frozenset().union(*(part.loads for part in below))
             indices = tuple(index for part in below for index in part.indices)
             self._known[key] = _Part(len(self._known), loads, indices)
-            quick, slow = _price(value)
+            price = _price(value)
+            quick = price.instructions
             if isinstance(value, syntax.Binary) and value.op in "+-" and value.dtype.is_float:
                 if any(isinstance(v, syntax.Binary) and v.op == "*" for v in (value.left, value.right)):
                     quick = 0.0  # one multiply-add does both
-            self._found.append(Operation(quick, slow, loads, indices, _lanes_may(value)))
+            self._found.append(Operation(quick, price.cycles, loads, indices, _lanes_may(value)))
         return self._known[key]
 
 
@@ -180,25 +189,24 @@ def _is_extreme(value) -> bool:
     return (test.left, test.right) in ((value.then, value.orelse), (value.orelse, value.then))
 
 
-def _price(value) -> tuple[float, float]:
+def _price(value) -> Price:
     if isinstance(value, syntax.Cast):
-        return 0.5, 0.0
+        return CONVERSION
     if isinstance(value, Gather):
-        return 0.0, GATHER_CYCLES
-    if isinstance(value, syntax.Binary) and value.op == "**" and _is_easy_power(value.right):
-        return 1.0 if value.right.value == 2 else 6.0, 0.0
-    if isinstance(value, syntax.Binary) and value.op == "**" and value.dtype.is_float:
-        return OPERATIONS["pow"], 0.0
-    if isinstance(value, syntax.Binary) and value.op in _SLOW:
-        return 0.0, _SLOW[value.op]
-    if isinstance(value, syntax.Call) and value.function in OPERATIONS:
-        return OPERATIONS[value.function], 0.0
+        return GATHERED
     if isinstance(value, syntax.Call):
-        if value.function in _SLOW_CALLS:
-            return 0.0, _SLOW_CALLS[value.function]
-        if value.function not in _QUICK_CALLS:
-            return 0.0, 40.0
-    return 1.0, 0.0
+        return price_of_function(value.function)
+    if isinstance(value, syntax.Binary) and value.op == "**":
+        return _price_of_power(value)
+    if isinstance(value, syntax.Binary):
+        return OPERATORS.get(value.op, SIMPLE)
+    return SIMPLE
+
+
+def _price_of_power(value: syntax.Binary) -> Price:
+    if _is_easy_power(value.right):
+        return SQUARE if value.right.value == 2 else EASY_POWER
+    return FUNCTIONS["pow"] if value.dtype.is_float else OPERATORS["**"]
 
 
 def _is_easy_power(exponent) -> bool:
