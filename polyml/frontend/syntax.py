@@ -278,6 +278,20 @@ class Alloc(Located):
     element: DType | Like | TypeOf | None
     fill: Expr | None
 
+    @property
+    def extents(self) -> tuple[Expr, ...]:
+        """The sizes of its dimensions, once typed."""
+        if isinstance(self.shape, Like):
+            raise TypeError(f"the shape of `{self.name}` is not known before inference")
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements, once typed."""
+        if not isinstance(self.element, DType):
+            raise TypeError(f"the element type of `{self.name}` is not known before inference")
+        return self.element
+
 
 @dataclass(frozen=True)
 class Return(Located):

@@ -25,6 +25,7 @@ class Quotient:
 
 
 LinearRow = tuple[dict["str | int | Quotient", int], int]  # coefficients by name, and a constant
+NamedRow = tuple[dict[str, int], int]  # the same where each name is a word
 
 
 def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | None:
@@ -49,7 +50,7 @@ def integer_rows(domain: isl.Set) -> tuple[list[LinearRow], list[LinearRow]] | N
 
 
 def set_of_rows(
-    parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[LinearRow], least: Sequence[LinearRow]
+    parameters: Sequence[str], dims: Sequence[str], exist: Sequence[str], zero: Sequence[NamedRow], least: Sequence[NamedRow]
 ) -> isl.Set:
     """[parameters] -> { [dims] : exists `exist` with each of `zero` 0 and each of `least` at least 0 }, of no dims { : ... }.
     Much faster than by a text.
@@ -70,7 +71,7 @@ def _space(parameters: tuple[str, ...], dims: int) -> isl.Space:
     return space
 
 
-def _matrix(rows: Sequence[LinearRow], columns: Mapping[str, int]) -> isl.Mat:
+def _matrix(rows: Sequence[NamedRow], columns: Mapping[str, int]) -> isl.Mat:
     """The constant first."""
     matrix = isl.Mat.alloc(CONTEXT, 0, len(columns) + 1).add_zero_rows(len(rows))
     for number, (terms, constant) in enumerate(rows):

@@ -251,7 +251,7 @@ def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
     linear = to_aff(value, frame)
     if linear is not None:
         return linear.to_pw_aff()
-    result = frame.aff(value.constant, [t for t in value.terms if isinstance(t[0], str)]).to_pw_aff()
+    result = frame.aff(value.constant, _names_of(value)).to_pw_aff()
     for atom, coefficient in value.terms:
         if not isinstance(atom, str):
             result = result.add(_atom_pw_aff(atom, frame).scale_val(isl.Val(coefficient)))
@@ -260,17 +260,25 @@ def to_pw_aff(value: Affine, frame: Frame) -> isl.PwAff:
 
 def to_aff(value: Affine, frame: Frame) -> isl.Aff | None:
     """The same as one isl.Aff, or None where there are cases to tell apart (min, max, a choice)."""
-    if all(isinstance(atom, str) for atom, _ in value.terms):
-        return frame.aff(value.constant, value.terms)
-    result = frame.aff(value.constant, [t for t in value.terms if isinstance(t[0], str)])
+    named = _names_of(value)
+    result = frame.aff(value.constant, named)
+    if len(named) == len(value.terms):
+        return result
     for atom, coefficient in value.terms:
         if isinstance(atom, str):
             continue
-        inner = to_aff(atom.numerator, frame) if isinstance(atom, Floor) else None
+        if not isinstance(atom, Floor):
+            return None
+        inner = to_aff(atom.numerator, frame)
         if inner is None:
             return None
         result = result.add(inner.scale_down_val(isl.Val(atom.divisor)).floor().scale_val(isl.Val(coefficient)))
     return result
+
+
+def _names_of(value: Affine) -> list[tuple[str, int]]:
+    """The terms that are variables, with their coefficients."""
+    return [(atom, coefficient) for atom, coefficient in value.terms if isinstance(atom, str)]
 
 
 def to_set(formula: Formula, frame: Frame) -> isl.Set:
@@ -297,7 +305,7 @@ def _compare_set(formula: Compare, frame: Frame) -> isl.Set:
     return value.zero_set() if formula.equality else value.nonneg_set()
 
 
-def _atom_pw_aff(atom: Atom, frame: Frame) -> isl.PwAff:
+def _atom_pw_aff(atom: Floor | Extreme | Choice, frame: Frame) -> isl.PwAff:
     if isinstance(atom, Floor):
         return to_pw_aff(atom.numerator, frame).scale_down_val(isl.Val(atom.divisor)).floor()
     if isinstance(atom, Extreme):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from polyml.dtypes import DType
 
@@ -55,8 +56,8 @@ def extreme(array, which: str) -> int:
     return min(int(found), 2**63 - 1)
 
 
-def value(parameter: Parameter, arguments: Mapping[str, object]) -> int:
-    """The parameter in a call. arguments: by the names of the kernel's parameters."""
+def value(parameter: Parameter, arguments: Mapping[str, Any]) -> int:
+    """The parameter in a call. arguments: by the names of the kernel's parameters, of any type that has the shape or the number."""
     if parameter.array is None:
         return int(arguments[parameter.argument or parameter.name])
     array = arguments[parameter.array]

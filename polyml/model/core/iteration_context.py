@@ -48,8 +48,8 @@ class Context:
     """
 
     setting: Setting
-    iterators: tuple[str, ...] = ()
-    domain: isl.Set | None = None
+    iterators: tuple[str, ...]
+    domain: isl.Set
     bounds: Mapping[str, tuple[Affine, Affine]] = field(default_factory=dict)
     values: Mapping[str, Affine] = field(default_factory=dict)
     _inner: dict = field(default_factory=dict, repr=False)
@@ -160,7 +160,7 @@ class Context:
 
 
 def outermost(setting: Setting) -> Context:
-    return Context(setting, domain=Frame(setting.parameters, ()).universe())
+    return Context(setting, (), Frame(setting.parameters, ()).universe())
 
 
 def _by_its_number(iterator: str, start: Affine, step: int) -> Affine:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Union
+from typing import Any, Union
 
 from polyml.dtypes import DType
 from polyml.frontend import syntax
@@ -172,7 +172,8 @@ def children(value: Value) -> tuple[Value, ...]:
     return () if operands is None else operands(value)
 
 
-_OPERANDS: Mapping[type, Callable[[Value], tuple[Value, ...]]] = {
+# Any: each function is given values of the class beside it only.
+_OPERANDS: Mapping[type, Callable[[Any], tuple[Value, ...]]] = {
     syntax.Unary: lambda value: (value.operand,),
     syntax.Cast: lambda value: (value.operand,),
     syntax.Binary: lambda value: (value.left, value.right),
@@ -199,7 +200,9 @@ def with_children(value: Value, operands: tuple[Value, ...]) -> Value:
         return replace(value, condition=operands[0], then=operands[1], orelse=operands[2])
     if isinstance(value, Gather):
         return replace(value, indices=operands)
-    return replace(value, args=operands)
+    if isinstance(value, syntax.Call):
+        return replace(value, args=operands)
+    raise TypeError(f"not an operation: {value!r}")
 
 
 def map_leaves(value: Value, leaf: Callable[[Value], Value]) -> Value:

@@ -53,7 +53,9 @@ def reductions(scop: Scop, fp: str) -> dict[str, Reduction]:
         if element.is_float and fp == "strict":
             continue
         access = _accumulator(statement)
-        operator = None if access is None else _spine(statement.value, access, element.is_float)
+        if access is None:
+            continue
+        operator = _spine(statement.value, access, element.is_float)
         if operator:
             found[statement.name] = Reduction(statement.name, statement.write.array, operator, access)
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 
 import islpy as isl
@@ -60,7 +61,7 @@ class Access:
     loc: Loc | None = field(default=None, compare=False)
 
     @cached_property
-    def coefficients(self) -> tuple[list[tuple[int, ...]], ...]:
+    def coefficients(self) -> tuple[list[tuple[int | Fraction, ...]], ...]:
         """Of each subscript, those of the iterators in each of its pieces."""
         return tuple(map(polyhedra.iterator_coefficients, self.subscripts))
 

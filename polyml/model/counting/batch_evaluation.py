@@ -10,7 +10,7 @@ import numpy as np
 
 from polyml import polyhedra
 from polyml.model.counting.cardinality import CannotCount, Count
-from polyml.model.counting.lattice_points import row_at
+from polyml.model.counting.lattice_points import row_at, rows_of
 from polyml.model.counting.quasi_polynomial import Atom, Poly
 
 LARGEST = 2**62
@@ -33,7 +33,7 @@ def holds(region: isl.Set, at: Columns) -> np.ndarray:
     """Where the parameters in { : ... } have these values."""
     found = np.zeros((), bool)
     for part in polyhedra.alternatives(region):
-        zero, least = polyhedra.integer_rows(part)
+        zero, least = rows_of(part)
         here = np.ones((), bool)
         for row in zero:
             here = here & (row_at(row, at) == 0)

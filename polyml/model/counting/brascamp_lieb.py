@@ -39,7 +39,8 @@ def space(rows: Iterable[Sequence[int]], dims: int) -> Space:
     >>> space([(1, 2, 3), (2, 4, 6), (0, 0, -2)], 3)
     ((1, 2, 0), (0, 0, 1))
     """
-    left, found = [list(row) for row in rows], []
+    left = [list(row) for row in rows]
+    found: list[list[int]] = []
     for column in range(dims):
         pivot = next((row for row in left if row[column]), None)
         if pivot is None:
@@ -112,8 +113,8 @@ def _least_sum(rows: Sequence[tuple[Sequence[int], int]], count: int) -> list[Fr
     Simplex with exact fractions on the dual, max bound . y for y >= 0 with sum over rows of row * y <= 1, from y = 0 by Bland's
     rule; s are the prices at the end.
     """
-    table = [[*(row[j] for row, _ in rows), *(int(i == j) for i in range(count)), 1] for j in range(count)]
-    table = [[Fraction(v) for v in row] for row in table]
+    numbers = [[*(row[j] for row, _ in rows), *(int(i == j) for i in range(count)), 1] for j in range(count)]
+    table = [[Fraction(v) for v in row] for row in numbers]
     gain = [Fraction(bound) for _, bound in rows] + [Fraction(0)] * (count + 1)
     basis = [len(rows) + j for j in range(count)]
     while any(g > 0 for g in gain[:-1]):

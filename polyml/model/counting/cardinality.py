@@ -21,6 +21,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.counting import formula_text
 from polyml.model.counting.quasi_polynomial import Floor, Poly, floor, summed
+from polyml.polyhedra import LinearRow
 
 MOST_REMAINDERS = 64  # of an unknown inside floors
 MOST_PIECES = 4000  # of one count
@@ -58,7 +59,7 @@ class Count:
         lines = [f"{short} = values[{name!r}]" for name, short in names.items()]
         lines.append("total = 0")
         for alternatives, (value, divisor) in zip(regions, values):
-            holds = " or ".join(_condition_code(*rows, names) for rows in alternatives)
+            holds = " or ".join(_condition_code(zero, least, names) for zero, least in alternatives)
             lines.append(f"if {holds}: total += ({value}) * {common // divisor}")
         lines += [f"whole, rest = divmod(total, {common})", "assert rest == 0", "return whole"]
         found: dict[str, Callable] = {}
@@ -212,8 +213,8 @@ class _Counter:
         self._defined.append((name, others, divisor))
         return name
 
-    def _sum(self, least: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
-        least = _tidy(least)
+    def _sum(self, rows: list[Row], unknowns: list[str], value: Poly, conditions: tuple[Row, ...]):
+        least = _tidy(rows)
         if least is None:
             return
         self.steps -= 1 + len(value.terms) // 20
@@ -243,9 +244,9 @@ class _Counter:
             tightest = [_beyond(low, r, chosen, strict=k < i) for k, r in enumerate(lower) if k != i]
             for j, high in enumerate(upper):
                 near = [_beyond(high, r, chosen, strict=k < j) for k, r in enumerate(upper) if k != j]
-                rows = [*others, *tightest, *near, _between(low, high, chosen)]
+                inner = [*others, *tightest, *near, _between(low, high, chosen)]
                 over = summed(value, chosen, _bound(low, chosen), _bound(high, chosen))
-                yield from self._sum(rows, left, over, conditions)
+                yield from self._sum(inner, left, over, conditions)
 
     def _by_remainder(self, chosen: str, inside: list[Floor], least: list[Row], unknowns: list[str], value: Poly, conditions):
         step = lcm(*(_period(atom, chosen) for atom in inside))
@@ -334,7 +335,7 @@ def _together(cases: Iterable[tuple[isl.Set, Poly]]) -> list[tuple[isl.Set, Poly
     return [(region, value) for region, value in found if value.terms]
 
 
-def _integer_rows(region: isl.Set) -> tuple:
+def _integer_rows(region: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
     rows = polyhedra.integer_rows(region)
     if rows is None:
         raise CannotCount("a piece has alternatives")

@@ -69,13 +69,13 @@ def alike(context: isl.Set, sets: Sequence[isl.Set]) -> Iterator[tuple[int, tupl
     [(10, (2,))]
     """
     try:
-        cases = _cases(context, [count(each).within(context) for each in sets])
+        cases: list[tuple[isl.Set, list[Poly] | None]] = [*_cases(context, [count(each).within(context) for each in sets])]
     except CannotCount:
         cases = [(context, None)]
     found: Counter[tuple[int, ...]] = Counter()
     for region, polys in cases:
         if polys is not None and all(poly.is_number for poly in polys):
-            found[tuple(poly.constant for poly in polys)] += size(polyhedra.parameters_as_set(region))
+            found[tuple(int(poly.constant) for poly in polys)] += size(polyhedra.parameters_as_set(region))
             continue
         names, at = polyhedra.parameter_names(region), lattice(polyhedra.parameters_as_set(region))
         columns = [table(each, names, at) for each in sets]

@@ -69,7 +69,8 @@ def factored(poly: Poly) -> tuple[Fraction, list[tuple[Poly, int]]]:
     first = min(poly.terms, key=lambda term: (-sum(p for _, p in term[0]), str(term[0])))[1]
     number = Fraction(common if first > 0 else -common, divisor)
     rest = poly.scaled(1 / number)
-    powers = dict(min((m for m, _ in rest.terms), key=len))
+    shortest: Monomial = min((m for m, _ in rest.terms), key=len)
+    powers = dict(shortest)
     for monomial, _ in rest.terms:
         own = dict(monomial)
         powers = {a: min(p, own[a]) for a, p in powers.items() if a in own}

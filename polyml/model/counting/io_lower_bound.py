@@ -303,7 +303,7 @@ def _of_read(scop: Scop, statement: Statement, flow: _Flow, dims: Sequence[int])
     if any(c for row in rows for dim, c in enumerate(row) if dim not in dims):
         return
     text = f"{array.source_name or array.name}{_subscripts(access)}"
-    vanishing = kernel([[row[dim] for dim in dims] for row in rows], len(dims))
+    vanishing = kernel([[int(row[dim]) for dim in dims] for row in rows], len(dims))  # whole, as of affine subscripts
     yield Projection(text, vanishing, flow.values, _added(map(count, new)))
 
 
@@ -372,15 +372,15 @@ def _inequality(
     if powers is None:
         return None
     used = [(p, s) for p, s in zip(found, powers) if s]
-    degree = sum(powers)
+    degree = sum(powers, start=Fraction(0))
     root = lcm(*(s.denominator for _, s in used), degree.denominator)
     power = Fraction(1)
     for family in _families([p for p, _ in used]):
-        share = sum(s for p, s in used if p in family)
+        share = sum((s for p, s in used if p in family), start=Fraction(0))
         power *= (share / degree) ** int(share * root)
     slices = prod(length for _, length in constant)
     telling = sum((s for p, s in used if all(not v[dim] for v in p.vanishing for dim, _ in constant)), start=Fraction(0))
-    power *= slices ** int(max(1 - telling, 0) * root)
+    power *= slices ** int(max(1 - telling, Fraction(0)) * root)
     return Reuse(name, instances, tuple(used), degree, power, root)
 
 

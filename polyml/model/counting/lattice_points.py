@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import islpy as isl
 import numpy as np
 
 from polyml import polyhedra
 from polyml.polyhedra import LinearRow, Quotient
+
+Values = Mapping[Any, np.ndarray | int]  # by names, by numbers of dimensions, or both: Any, since keys of a Mapping are invariant
 
 
 def lattice(domain: isl.Set) -> np.ndarray:
@@ -65,24 +68,35 @@ def inside(domain: isl.Set, points: np.ndarray) -> np.ndarray:
     """Of each point, whether a set without parameters has it."""
     found = np.zeros(len(points), bool)
     for part in polyhedra.disjoint(domain):
-        zero, least = polyhedra.integer_rows(part)
+        zero, least = rows_of(part)
         tests = [row_value(row, points) == 0 for row in zero] + [row_value(row, points) >= 0 for row in least]
         found |= np.logical_and.reduce([np.ones(len(points), bool), *tests])
     return found
 
 
+def rows_of(part: isl.Set) -> tuple[list[LinearRow], list[LinearRow]]:
+    """What is 0 and what is at least 0 for exactly the points of a set without alternatives."""
+    rows = polyhedra.integer_rows(part)
+    if rows is None:
+        raise ValueError(f"a set that has alternatives: {part}")
+    return rows
+
+
 def row_value(row: LinearRow, points: np.ndarray, sizes: Mapping[str, int] = {}) -> np.ndarray:
     """The row's value at each point. sizes: of its parameters."""
-    return np.broadcast_to(row_at(row, {**sizes, **dict(enumerate(points.T))}), len(points))
+    at: Values = {**sizes, **dict(enumerate(points.T))}
+    return np.broadcast_to(row_at(row, at), len(points))
 
 
-def row_at(row: LinearRow, at: Mapping[str | int, np.ndarray | int]) -> np.ndarray:
-    """Where its names have these values, of shapes that fit each other."""
+def row_at(row: LinearRow, at: Values) -> np.ndarray:
+    """The row where its names have these values, of shapes that fit each other."""
     terms, constant = row
     total = np.full((), constant, np.int64)
     for name, factor in terms.items():
-        quotient = isinstance(name, Quotient)
-        total = total + factor * (row_at((dict(name.terms), name.constant), at) // name.divisor if quotient else at[name])
+        if isinstance(name, Quotient):
+            total = total + factor * (row_at((dict(name.terms), name.constant), at) // name.divisor)
+        else:
+            total = total + factor * at[name]
     return total
 
 

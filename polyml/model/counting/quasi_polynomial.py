@@ -130,7 +130,7 @@ class Poly:
     def constant(self) -> Fraction | int:
         return dict(self.terms).get((), 0)
 
-    def in_powers_of(self, name: str) -> list[Poly]:
+    def in_powers_of(self, name: Atom) -> list[Poly]:
         """The coefficients of name ** 0, name ** 1, ...; the name must not be inside a floor."""
         found: list[dict[Monomial, Fraction | int]] = [{}]
         for monomial, c in self.terms:
@@ -171,7 +171,7 @@ class Poly:
         return Poly.of(total)
 
     def evaluate(self, values: Mapping[str, int]) -> Fraction | int:
-        total = 0
+        total: Fraction | int = 0
         for monomial, c in self.terms:
             for atom, power in monomial:
                 c = c * _evaluate(atom, values) ** power

@@ -27,15 +27,16 @@ def folded(expr: syntax.Expr, operands: tuple[Value, ...]) -> Value | None:
     if isinstance(expr, syntax.Cast):
         return _folded_cast(expr, operands[0])
     if isinstance(expr, syntax.Logical):
-        if not all(isinstance(v, Truth) for v in operands):
+        formulas = [v.formula for v in operands if isinstance(v, Truth)]
+        if len(formulas) < len(operands):
             return None
         combine = af.conjunction if expr.op == "and" else af.disjunction
-        return Truth(combine(*(v.formula for v in operands)), dtype=expr.dtype)
+        return Truth(combine(*formulas), dtype=expr.dtype)
     if isinstance(expr, syntax.Unary) and expr.op == "not" and isinstance(operands[0], Truth):
         return Truth(af.negate(operands[0].formula), dtype=expr.dtype)
-    if not all(isinstance(v, Integer) for v in operands):
+    integers = [v.affine for v in operands if isinstance(v, Integer)]
+    if len(integers) < len(operands):
         return None
-    integers = [v.affine for v in operands]
     if isinstance(expr, syntax.Compare):
         return Truth(af.compare(expr.op, *integers), dtype=expr.dtype)
     if isinstance(expr, syntax.Unary) and expr.op == "not":

@@ -7,6 +7,7 @@ needs still raises what Python raises.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import islpy as isl
 
@@ -74,7 +75,7 @@ class _Found:
         self.checks.append(check)
 
 
-def _check(context: Context, outside: isl.Set, **facts: object) -> Check:
+def _check(context: Context, outside: isl.Set, **facts: Any) -> Check:  # Any: of as many types as a Check has fields
     """The check that no point of the context is in `outside`."""
     return Check(
         violated=outside.params().coalesce(),
@@ -115,7 +116,7 @@ def _assign(assign: Assign, nest: Nest, context: Context, found: _Found) -> None
                 affine = {d: i.affine for d, i in enumerate(part.indices) if isinstance(i, Integer)}
                 _access(part.array, affine, may, part.loc, nest, here, found)
             elif isinstance(part, syntax.Cast) and isinstance(part.operand, Integer):
-                _cast(part, may, here, found)
+                _cast(part, part.operand.affine, may, here, found)
     if assign.inside:
         return
     _access(assign.array, dict(enumerate(assign.subscripts)), assign.may, assign.target_loc or assign.loc, nest, context, found)
@@ -162,9 +163,9 @@ def _instances(context: Context, parts: list[af.Formula]) -> isl.Set | None:
     return outside
 
 
-def _cast(cast: syntax.Cast, may: bool, context: Context, found: _Found) -> None:
+def _cast(cast: syntax.Cast, value: af.Affine, may: bool, context: Context, found: _Found) -> None:
     """A Python int must fit the integer type it becomes; NumPy raises OverflowError where it does not."""
-    value, to = cast.operand.affine, cast.to
+    to = cast.to
     if not (cast.operand.dtype.weak and to.is_integer) or not found.is_new((id(context), to, value, may)):
         return
     low, high = (0, 2**to.bits - 1) if to.kind == "u" else (-(2 ** (to.bits - 1)), 2 ** (to.bits - 1) - 1)

@@ -311,9 +311,10 @@ def _power(a: Pair, b: Pair) -> Pair:
 
 
 def _small_integer(exponent: Pair) -> int | None:
-    if not all(isinstance(part, syntax.Const) for part in exponent) or exponent.imag.value != 0:
+    real, imag = exponent
+    if not (isinstance(real, syntax.Const) and isinstance(imag, syntax.Const)) or imag.value != 0:
         return None
-    number = exponent.real.value
+    number = real.value
     return int(number) if abs(number) < _LONGEST_POWER and number == int(number) else None
 
 
@@ -321,13 +322,14 @@ def _integer_power(a: Pair, times: int) -> Pair:
     one = constant(1 + 0j, a.dtype)
     if times in (0, 1):
         return a if times else one
-    result, square, rest = None, a, abs(times)
-    while rest:
+    square, rest = a, abs(times)
+    while not rest & 1:
+        square, rest = _product(square, square), rest >> 1
+    result = square
+    while rest := rest >> 1:
+        square = _product(square, square)
         if rest & 1:
-            result = square if result is None else _product(result, square)
-        rest >>= 1
-        if rest:
-            square = _product(square, square)
+            result = _product(result, square)
     if times > 0:
         return result
     nan, zero = constant(complex(math.nan, math.nan), a.dtype), constant(0j, a.dtype)

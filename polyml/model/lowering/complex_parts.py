@@ -23,6 +23,8 @@ from polyml.frontend.syntax import ArrayType, Expr, Stmt
 from polyml.model.lowering import complex_arithmetic as arithmetic
 from polyml.model.lowering.complex_arithmetic import Pair
 
+Place = syntax.Name | syntax.Subscript  # where a number is stored
+
 _OF_PARTS = ["real", "imag", "abs", "norm", "isnan", "isinf", "isfinite"]
 _LEAVES = (syntax.Const, syntax.Name, syntax.Subscript)
 
@@ -46,9 +48,15 @@ def parts_of(name: str) -> tuple[str, str]:
 def _dtypes(body: Sequence[Stmt]) -> Iterator[DType]:
     for stmt in statements(body):
         if isinstance(stmt, syntax.Alloc):
-            yield stmt.element
+            yield stmt.dtype
         for expr in traversal.expressions(stmt):
             yield from (node.dtype for node in traversal.nodes(expr) if not isinstance(node, syntax.ArrayName))
+
+
+def _as_place(expr: Expr) -> Place:
+    if not isinstance(expr, (syntax.Name, syntax.Subscript)):
+        raise TypeError(f"nothing can be stored in {expr!r}")
+    return expr
 
 
 class _Splitter:
@@ -91,8 +99,7 @@ class _Splitter:
             case syntax.Assign() if stmt.target.dtype.is_complex:
                 self._assign(stmt)
             case syntax.Assign():
-                target = stmt.target if isinstance(stmt.target, syntax.Name) else self._real(stmt.target)
-                self._out.append(dataclasses.replace(stmt, target=target, value=self._real(stmt.value)))
+                self._out.append(dataclasses.replace(stmt, target=self._target(stmt.target), value=self._real(stmt.value)))
             case syntax.Alloc():
                 self._alloc(stmt)
             case syntax.Require():
@@ -102,15 +109,24 @@ class _Splitter:
 
     def _assign(self, stmt: syntax.Assign) -> None:
         """Both parts; a part that the other one still needs is held back."""
-        value, target = self._parts(stmt.value), self._parts(stmt.target)
-        first, second = (dataclasses.replace(stmt, target=t, value=v) for t, v in zip(target, value))
-        if not any(self._may_be(target.real, node) for node in traversal.nodes(value.imag)):
+        value, places = self._parts(stmt.value), self._places(stmt.target)
+        first, second = (dataclasses.replace(stmt, target=t, value=v) for t, v in zip(places, value))
+        if not any(self._may_be(places[0], node) for node in traversal.nodes(value.imag)):
             self._out += [first, second]
             return
         held = self._new("_part", value.dtype)
         self._out += [syntax.Assign(held, value.real, loc=stmt.loc), second, dataclasses.replace(first, value=held)]
 
-    def _may_be(self, place: Expr, read: Expr) -> bool:
+    def _target(self, target: Expr) -> Place:
+        """Where a real number is stored."""
+        return target if isinstance(target, syntax.Name) else _as_place(self._real(target))
+
+    def _places(self, target: Expr) -> tuple[Place, Place]:
+        """Where the parts of a complex number are stored."""
+        real, imag = self._parts(target)
+        return _as_place(real), _as_place(imag)
+
+    def _may_be(self, place: Place, read: Expr) -> bool:
         """Whether storing to `place` may change what is read."""
         if isinstance(place, syntax.Name):
             return isinstance(read, syntax.Name) and read.name == place.name
@@ -119,10 +135,10 @@ class _Splitter:
         return self._aliased or read.array == place.array and read.indices[0] == place.indices[0]
 
     def _alloc(self, stmt: syntax.Alloc) -> None:
-        shape = tuple(map(self._real, stmt.shape))
-        if not stmt.element.is_complex or stmt.fill is None:
-            fill = None if stmt.fill is None else self._real(stmt.fill)
-            self._out.append(dataclasses.replace(stmt, shape=shape, fill=fill))
+        shape = tuple(map(self._real, stmt.extents))
+        if not stmt.dtype.is_complex or stmt.fill is None:
+            same = None if stmt.fill is None else self._real(stmt.fill)
+            self._out.append(dataclasses.replace(stmt, shape=shape, fill=same))
             return
         fill = self._parts(stmt.fill)
         if repr(fill.real) == repr(fill.imag):  # 0.0 is not -0.0
@@ -130,9 +146,9 @@ class _Splitter:
             return
         self._out.append(dataclasses.replace(stmt, shape=shape, fill=None))
         counters = [syntax.Name(unused("_c", self._taken), dtype=PYINT) for _ in shape]
-        target = syntax.Subscript(stmt.name, tuple(counters), inside=True, dtype=stmt.element, loc=stmt.loc)
+        target = syntax.Subscript(stmt.name, tuple(counters), inside=True, dtype=stmt.dtype, loc=stmt.loc)
         body: tuple[Stmt, ...] = tuple(
-            syntax.Assign(place, value, loc=stmt.loc) for place, value in zip(self._parts(target), self._held(fill))
+            syntax.Assign(place, value, loc=stmt.loc) for place, value in zip(self._places(target), self._held(fill))
         )
         for counter, size in zip(reversed(counters), reversed(shape)):
             body = (syntax.For(counter.name, syntax.Const(0, dtype=PYINT), size, 1, body, loc=stmt.loc),)

@@ -60,7 +60,7 @@ def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict")
     order = builder.block(nest.body, outermost(replace(places, counted=True)))
     mentioned = set(places.parameters).union(*(polyhedra.used_parameters(c.violated) for c in found))
     spared = [name for name, array in written.arrays.items() if array.loc and array.shape and name not in nest.arrays]
-    for array in (*nest.arrays.values(), *map(written.arrays.get, spared)):
+    for array in (*nest.arrays.values(), *(written.arrays[name] for name in spared)):
         mentioned = mentioned.union(*(af.names(extent) for extent in array.shape))
     parameters = tuple(p for p in written.parameters if p.name in mentioned)
     found = limit_checks(integer_arguments(parameters, kernel), least) + found

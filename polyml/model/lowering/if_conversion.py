@@ -43,7 +43,7 @@ def flag(name: str) -> Formula:
     return af.non_negative(af.variable(name) - 1)
 
 
-def select(condition: Value, then: Value, orelse: Value) -> Value:
+def select(condition: Value, then: Value, orelse: Value) -> syntax.IfExp:
     """then if condition else orelse, without a negation at the head of the condition."""
     if isinstance(condition, syntax.Unary) and condition.op == "not":
         condition, then, orelse = condition.operand, orelse, then
@@ -54,10 +54,14 @@ def leading_truths(test: Value) -> tuple[Formula | None, Value, str]:
     """`affine and data` or `affine or data`: the affine condition, which comes first, the rest, and the operator."""
     if not isinstance(test, syntax.Logical) or not isinstance(test.operands[0], Truth):
         return None, test, ""
-    count = next(k for k, v in enumerate(test.operands) if not isinstance(v, Truth))
-    rest = test.operands[count:]
+    leading: list[Formula] = []
+    for operand in test.operands:
+        if not isinstance(operand, Truth):
+            break
+        leading.append(operand.formula)
+    rest = test.operands[len(leading) :]
     combine = af.conjunction if test.op == "and" else af.disjunction
-    known = combine(*(v.formula for v in test.operands[:count]))
+    known = combine(*leading)
     return known, rest[0] if len(rest) == 1 else syntax.Logical(test.op, rest, dtype=test.dtype, loc=test.loc), test.op
 
 
@@ -86,25 +90,28 @@ def _merged_stores(test: Value, then: list[Assign], orelse: list[Assign]) -> lis
     """
     pairs = list(zip([a for a in then if a.subscripts], [a for a in orelse if a.subscripts]))
     same = len(pairs) == sum(1 for a in (*then, *orelse) if a.subscripts) / 2
-    if not same or not all(_is_pair(test, a, b) for a, b in pairs):
+    merged = [one for a, b in pairs if (one := _merged_pair(test, a, b)) is not None]
+    if not same or len(merged) < len(pairs):
         return [*then, *orelse]
     result: list[Assign] = []
     then_rest, else_rest = iter(then), iter(orelse)
-    for a, b in pairs:
+    for (a, b), one in zip(pairs, merged):
         result.extend(_until(then_rest, a))
         result.extend(_until(else_rest, b))
-        value = syntax.IfExp(test, a.value.then, b.value.orelse, dtype=a.value.dtype)
-        result.append(replace(a, value=value, may=False))
+        result.append(one)
     return [*result, *then_rest, *else_rest]
 
 
-def _is_pair(test: Value, a: Assign, b: Assign) -> bool:
-    """Whether two selects on `test` store to the same element, one where it holds, the other where it does not."""
+def _merged_pair(test: Value, a: Assign, b: Assign) -> Assign | None:
+    """The store that stands for two to the same element, one where `test` holds, the other where it does not; None for others."""
     if (a.array, a.subscripts) != (b.array, b.subscripts):
-        return False
-    if not all(isinstance(v, syntax.IfExp) and v.condition == test for v in (a.value, b.value)):
-        return False
-    return _is_element(a.value.orelse, a) and _is_element(b.value.then, b)
+        return None
+    first, second = a.value, b.value
+    if not (isinstance(first, syntax.IfExp) and isinstance(second, syntax.IfExp)):
+        return None
+    if first.condition != test or second.condition != test or not (_is_element(first.orelse, a) and _is_element(second.then, b)):
+        return None
+    return replace(a, value=syntax.IfExp(test, first.then, second.orelse, dtype=first.dtype), may=False)
 
 
 def _is_element(value: Value, assign: Assign) -> bool:

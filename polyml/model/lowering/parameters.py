@@ -123,5 +123,7 @@ def _is_flag(value: Truth) -> bool:
 
 
 def _is_truth_argument(parameter: Parameter, kernel: syntax.Kernel) -> bool:
-    types = {p.name: t for p, t in zip(kernel.params, kernel.types)}
-    return parameter.array is None and types[parameter.argument].dtype.kind == "b"
+    if parameter.array is not None:
+        return False
+    given = next(t for p, t in zip(kernel.params, kernel.types) if p.name == parameter.argument)
+    return isinstance(given, syntax.ScalarType) and given.dtype.kind == "b"

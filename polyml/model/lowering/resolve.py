@@ -6,6 +6,9 @@ also written to memory, and `model.nest_passes.forward_substitution` removes the
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import Union
+
 from polyml.dtypes import BOOL, F64, I64, PYBOOL, PYFLOAT, PYINT, DType
 from polyml.errors import NotAffineError, SizesNeeded
 from polyml.frontend import syntax, traversal
@@ -40,8 +43,17 @@ from polyml.source import Loc
 
 _PYTHON = {F64: PYFLOAT, BOOL: PYBOOL}
 _CHOICE_DEPTH = 3
+_FORMULAS = (af.Compare, af.And, af.Or)
 _COPIED_STATEMENTS = 8  # a branch up to this size may be copied to tell an affine condition from one on data
-_STALE = "stale"  # a loop variable after its loop: its value depends on whether the loop ran
+
+
+class Stale(Enum):
+    """What is known of a loop variable after its loop: its value depends on whether the loop ran."""
+
+    STALE = "stale"
+
+
+Known = Union[Affine, Formula, Read, Stale]  # of a local number; a Read: of an index array that does not change
 
 _SUBSCRIPT_NOTE = "polyml needs subscripts of the form c0 + c1*i + c2*j with integer c"
 _BOUND_NOTE = "polyml needs bounds of the form c0 + c1*i + c2*N with integer c, and min, max, // and % of such"
@@ -67,7 +79,7 @@ class _Resolver:
         self.parameters: dict[str, Parameter] = {}
         self.shape_names: dict[tuple[str, int], str] = {}
         self.argument_names: dict[str, str] = {}
-        self.env: dict[str, Affine | Formula | Read | str | None] = {}  # a Read: of an index array that does not change
+        self.env: dict[str, Known | None] = {}
         self.products: set[str] = set()  # local numbers that would be affine if the numbers of the call were known
         self.depth = 0
         self.conditions = 0  # that are as those on data, since their quotients are many
@@ -176,8 +188,10 @@ class _Resolver:
         target = stmt.target
         if isinstance(target, syntax.Subscript):
             return (self._store(*self._element(target), value, predicate, stmt.loc, target.loc, target.inside),)
+        if not isinstance(target, syntax.Name):
+            raise TypeError(f"an array that is stored as a whole became loops before: {target!r}")
         dtype = self.scalar_types.get(target.name, value.dtype)
-        found = known(value)
+        found: Known | None = known(value)
         found = self._unchanged_index(value) if found is None else found
         self.env[target.name] = found if value.dtype == dtype else None
         if not isinstance(value, Integer) and value.dtype == PYINT and self._call_knows_a_factor(stmt.value):
@@ -209,8 +223,8 @@ class _Resolver:
         self.around.pop()
         self.depth -= 1
         for name in changed:
-            self.env[name] = None if self.env.get(name) != _STALE else _STALE
-        self.env[stmt.var] = _STALE
+            self.env[name] = None if self.env.get(name) is not Stale.STALE else Stale.STALE
+        self.env[stmt.var] = Stale.STALE
         return (Loop(iterator, start, stop, stmt.step, body, stmt.loc),)
 
     def _if(self, condition, then, orelse, iterators, predicate) -> tuple[Node, ...]:
@@ -289,7 +303,7 @@ class _Resolver:
         return None if info.shape or info.role is not Role.LOCAL else self.temporary(info.source_name, info.element)
 
     def _alloc(self, stmt: syntax.Alloc, iterators: tuple[str, ...], predicate: Value | None) -> tuple[Node, ...]:
-        shape = tuple(self._size(extent, iterators) for extent in stmt.shape)
+        shape = tuple(self._size(extent, iterators) for extent in stmt.extents)
         if predicate is not None and stmt.name in self.returned:
             raise NotAffineError(
                 f"the allocation of `{stmt.name}` depends on data",
@@ -301,10 +315,10 @@ class _Resolver:
         name = self.names.fresh(stmt.name)
         self.array_names[stmt.name] = name
         conditional = self.depth > 0 or predicate is not None
-        self._declare(name, stmt.element, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
+        self._declare(name, stmt.dtype, shape, role, stmt.name, conditional=conditional, loc=stmt.loc)
         if stmt.fill is None:
             return ()
-        shape, element, value = self.arrays[name].shape, stmt.element.part, self.value(stmt.fill)
+        shape, element, value = self.arrays[name].shape, stmt.dtype.part, self.value(stmt.fill)
         if value.dtype != element:
             value = syntax.Cast(value, element, True, dtype=element, loc=stmt.loc)
         inner = list(iterators)
@@ -323,8 +337,11 @@ class _Resolver:
             if isinstance(value, syntax.ArrayName):
                 results.append(ArrayResult(self.array_names[value.name]))
                 continue
-            whole = value.dtype if value.dtype.is_complex else None
-            for number in (value,) if whole is None else value.args:
+            numbers: tuple[syntax.Expr, ...] = (value,)
+            whole = None
+            if isinstance(value, syntax.Call) and value.dtype.is_complex:
+                whole, numbers = value.dtype, value.args
+            for number in numbers:
                 array = self._result(number, nodes, stmt.loc)
                 element = self.arrays[array].element
                 results.append(ScalarResult(array, _PYTHON.get(element, element) if python else element, whole))
@@ -332,8 +349,7 @@ class _Resolver:
 
     def _result(self, value: syntax.Expr, nodes: list[Node], loc: Loc | None) -> str:
         """The scalar array that holds a number that is returned."""
-        is_memory = isinstance(value, syntax.Name) and value.name in self.scalar_names
-        if is_memory and self.env.get(value.name) != _STALE:
+        if isinstance(value, syntax.Name) and value.name in self.scalar_names and self.env.get(value.name) is not Stale.STALE:
             return self.scalar_names[value.name]
         array = self.temporary("result", value.dtype)
         nodes.append(Assign(array, (), self.value(value), False, value.loc or loc))
@@ -373,7 +389,7 @@ class _Resolver:
 
     def _name(self, expr: syntax.Name) -> Value:
         here = self.env.get(expr.name)
-        if here == _STALE:
+        if here is Stale.STALE:
             raise NotAffineError(
                 f"`{expr.name}` is read after its loop, where its value depends on whether the loop ran",
                 loc=expr.loc,
@@ -517,23 +533,24 @@ def assigned_names(body: tuple[syntax.Stmt, ...]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _merged(formula: Formula | None, then: dict, orelse: dict) -> dict:
+def _merged(formula: Formula | None, then: dict[str, Known | None], orelse: dict[str, Known | None]) -> dict[str, Known | None]:
     """What is known after an `if`, from what is known after its branches. formula None: it depends on data."""
-    result = {}
+    result: dict[str, Known | None] = {}
     for name in {**then, **orelse}:
         a, b = then.get(name), orelse.get(name)
         if a == b:
             result[name] = a
-        elif _STALE in (a, b):
-            result[name] = _STALE
-        elif formula is None or None in (a, b) or isinstance(a, Read) or isinstance(b, Read):
+        elif Stale.STALE in (a, b):
+            result[name] = Stale.STALE
+        elif formula is None:
             result[name] = None
         elif isinstance(a, Affine) and isinstance(b, Affine):
             value = af.choice(formula, a, b)
             result[name] = value if af.depth(value) <= _CHOICE_DEPTH else None
+        elif isinstance(a, _FORMULAS) and isinstance(b, _FORMULAS):
+            result[name] = formula_choice(formula, a, b)
         else:
-            both = not isinstance(a, Affine) and not isinstance(b, Affine)
-            result[name] = formula_choice(formula, a, b) if both else None
+            result[name] = None
     return result
 
 

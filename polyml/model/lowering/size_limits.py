@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from polyml.errors import NotAffineError
 from polyml.model.core import affine as af
-from polyml.model.core.affine import Affine, Atom, Formula
+from polyml.model.core.affine import Affine, Formula
 from polyml.model.core.nest import Assign, Guard, Integer, Loop, Nest, Node, Read, Requirement, Truth, subvalues
 from polyml.source import Loc
 
@@ -121,7 +121,7 @@ class _Nest:
             high += coefficient * (most if coefficient > 0 else least)
         return _within((low, high), what, loc)
 
-    def _atom(self, atom: Atom, ranges: Mapping[str, Range], what: str, loc: Loc | None) -> Range:
+    def _atom(self, atom: af.Floor | af.Extreme | af.Choice, ranges: Mapping[str, Range], what: str, loc: Loc | None) -> Range:
         if isinstance(atom, af.Floor):
             low, high = self._affine(atom.numerator, ranges, what, loc)
             return low // atom.divisor, high // atom.divisor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Union
 
 import islpy as isl
@@ -47,11 +48,7 @@ def schedule_tree(order: Sequence, statements: Mapping[str, Statement], context:
     """The schedule tree of a block; a domain node without instances where there are no statements."""
     if not order.parts:
         return isl.Schedule.from_domain(isl.UnionSet.empty(context.get_space()))
-    result = None
-    for part in order.parts:
-        piece = _part_tree(part, statements, context)
-        result = piece if result is None else result.sequence(piece)
-    return result
+    return reduce(isl.Schedule.sequence, (_part_tree(part, statements, context) for part in order.parts))
 
 
 def _part_tree(part: Order, statements: Mapping[str, Statement], context: isl.Set) -> isl.Schedule:
@@ -63,12 +60,9 @@ def _part_tree(part: Order, statements: Mapping[str, Statement], context: isl.Se
 
 def _partial_schedule(part: Band, statements: Mapping[str, Statement]) -> isl.MultiUnionPwAff:
     """[{ S0[i,j] -> [(i)]; S1[i] -> [(i)] }]"""
-    result = None
-    for name in names(part):
-        member = polyhedra.dimension(statements[name].domain, part.dim)
-        piece = isl.UnionPwAff.from_pw_aff((member if part.direction > 0 else member.neg()).to_pw_aff())
-        result = piece if result is None else result.union_add(piece)
-    return isl.MultiUnionPwAff.from_union_pw_aff(result)
+    members = (polyhedra.dimension(statements[name].domain, part.dim) for name in names(part))
+    pieces = (isl.UnionPwAff.from_pw_aff((m if part.direction > 0 else m.neg()).to_pw_aff()) for m in members)
+    return isl.MultiUnionPwAff.from_union_pw_aff(reduce(isl.UnionPwAff.union_add, pieces))
 
 
 def loop_paths(schedule: isl.Schedule) -> dict[str, tuple[int, ...]]:

@@ -29,6 +29,7 @@ from polyml.model.core.identifiers import Names
 from polyml.model.core.nest import (
     ArrayInfo,
     Assign,
+    Guard,
     Integer,
     Loop,
     Nest,
@@ -90,8 +91,11 @@ class _Maker:
         if isinstance(node, Assign):
             yield node
             return
-        loops = (*around, node) if isinstance(node, Loop) else around
-        searches = self._searches(node, loops) if isinstance(node, Loop) else []
+        if isinstance(node, Guard):
+            yield replace(node, body=self.block(node.body, around))
+            return
+        loops = (*around, node)
+        searches = self._searches(node, loops)
         if not searches:
             yield replace(node, body=self.block(node.body, loops))
         else:
@@ -99,11 +103,13 @@ class _Maker:
 
     def _searches(self, loop: Loop, loops: tuple[Loop, ...]) -> list[_Search]:
         """The searches that the loop's body is; none where it is something else."""
-        if loop.step != 1 or not all(isinstance(node, Assign) for node in loop.body):
+        body = tuple(node for node in loop.body if isinstance(node, Assign))
+        if loop.step != 1 or len(body) < len(loop.body):
             return []
-        found = [self._search(group, loop, loops) for group in _groups(loop.body)]
-        targets = [a.array for search in found if search is not None for a in (search.best, *search.places)]
-        return [] if None in found or len(set(targets)) < len(targets) else found
+        groups = _groups(body)
+        found = [search for group in groups if (search := self._search(group, loop, loops)) is not None]
+        targets = [a.array for search in found for a in (search.best, *search.places)]
+        return [] if len(found) < len(groups) or len(set(targets)) < len(targets) else found
 
     def _search(self, body: tuple[Assign, ...], loop: Loop, loops: tuple[Loop, ...]) -> _Search | None:
         found = _as_search(body, self._nest)
@@ -114,14 +120,14 @@ class _Maker:
             return None
         if element == PYINT or self._nest.arrays[found.best.array].element != element:
             return None
-        written = {a.array for a in loop.body}
+        written = {a.array for a in loop.body if isinstance(a, Assign)}
         if any(isinstance(v, Read) and v.array in written for v in subvalues(found.part)):
             return None
         around = {each.iterator for each in loops}
         for assign in (found.best, *found.places):
             if any(af.names(s) & around for s in assign.subscripts):
                 return None
-        if not all(_is_place(a.value.then, loop.iterator) for a in found.places):
+        if not all(_is_place(_select(a).then, loop.iterator) for a in found.places):
             return None
         mine = {id(a) for a in loop.body}
         others = (a for a in assigns(loops[0].body) if id(a) not in mine)
@@ -154,7 +160,7 @@ class _Maker:
             (syntax.Compare(found.op, most, best, dtype=BOOL), syntax.Compare("!=", place, none, dtype=BOOL)),
             dtype=BOOL,
         )
-        steps = [
+        steps: list[Node] = [
             _assign(most, syntax.Const(identity(operator, element), dtype=element), found.best),
             self._over(loop, start, _assign(most, more, found.best)),
             _assign(place, none, found.best),
@@ -162,10 +168,10 @@ class _Maker:
             _assign(better, test, found.best),
         ]
         for assign in found.places:
-            value = assign.value
+            value = _select(assign)
             moved = replace(value, condition=better, then=_at(value.then, index, place))
             steps.append(replace(assign, value=moved))
-        steps.append(replace(found.best, value=replace(found.best.value, condition=better, then=most)))
+        steps.append(replace(found.best, value=replace(_select(found.best), condition=better, then=most)))
         return steps
 
     def _over(self, loop: Loop, start: Affine, assign: Assign) -> Loop:
@@ -208,30 +214,37 @@ def _as_search(body: tuple[Assign, ...], nest: Nest) -> _Search | None:
         body = tuple(rest)
     if not body or not all(a.may and isinstance(a.value, syntax.IfExp) for a in body):
         return None
-    if not all(_is_target(a, a.value.orelse) for a in body) or len({a.array for a in body}) < len(body):
+    if not all(_is_target(a, _select(a).orelse) for a in body) or len({a.array for a in body}) < len(body):
         return None
     for number, best in enumerate(body):
-        condition = best.value.condition if flag is None else flag.value
+        condition = _select(best).condition if flag is None else flag.value
         op = _better(condition, best)
         if op is None:
             continue
-        told = best.value.condition
+        told = _select(best).condition
         if flag is not None and not (isinstance(told, Read) and told.array == flag.array):
             return None
         if flag is None and number != len(body) - 1:
             return None  # what comes later asks the new value
         places = tuple(a for a in body if a is not best)
-        if not all(a.value.condition == told for a in places):
+        if not all(_select(a).condition == told for a in places):
             return None
-        return _Search(best.value.then, op, best, places)
+        return _Search(_select(best).then, op, best, places)
     return None
+
+
+def _select(update: Assign) -> syntax.IfExp:
+    """What an update of a search stores: something new, or what the element has."""
+    if not isinstance(update.value, syntax.IfExp):
+        raise TypeError(f"not a select: {update.value!r}")
+    return update.value
 
 
 def _better(condition: Value, best: Assign) -> str | None:
     """By which comparison the assigned value is better than what the element has."""
     if not isinstance(condition, syntax.Compare) or condition.op not in _TURNED:
         return None
-    part = best.value.then
+    part = _select(best).then
     if condition.left == part and _is_target(best, condition.right):
         return condition.op
     if condition.right == part and _is_target(best, condition.left):
@@ -276,9 +289,9 @@ def _is_place(value: Value, iterator: str) -> bool:
     return iterator not in af.names(value.affine) or iterator not in af.names(rest)
 
 
-def _at(value: Integer, iterator: str, place: Read) -> Value:
-    """The value where the iterator is `place`."""
-    if iterator not in af.names(value.affine):
+def _at(value: Value, iterator: str, place: Read) -> Value:
+    """An affine value where the iterator is `place`."""
+    if not isinstance(value, Integer) or iterator not in af.names(value.affine):
         return value
     rest = value.affine - af.variable(iterator)
     total: Value = place

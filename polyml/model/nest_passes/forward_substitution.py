@@ -118,9 +118,9 @@ class _Forward:
     def _try(self, nodes: list[Node], position: int, live_out: frozenset[str]) -> bool:
         """Substitute the definition at `position` into all its uses and remove it, or change nothing."""
         definition = nodes[position]
-        name, value = definition.array, definition.value
-        if size(value) > _SIZE_LIMIT:
+        if not isinstance(definition, Assign) or size(definition.value) > _SIZE_LIMIT:
             return False
+        name, value = definition.array, definition.value
         operands = self.read_names(value)
         changed: dict[int, Node] = {}
         is_stale = False

@@ -105,7 +105,7 @@ class _Contraction:
             return None
         if node.array in self._read_names(node.value) or may_raise(node.value):
             return None
-        return _Definition(node.array, tuple(loop and loop.iterator for loop in own), node.value)
+        return _Definition(node.array, tuple(loop.iterator if loop else None for loop in own), node.value)
 
     def _moved(self, nodes: list[Node], position: int, definition: _Definition) -> bool:
         """Put the value into every use and remove the definition, or change nothing."""

@@ -117,8 +117,10 @@ def _in_64_bits(value: Value, names: frozenset[str]) -> Value:
         return replace(value, operand=_used(value.operand, names), to=I64, dtype=I64)
     if isinstance(value, syntax.Binary):
         return replace(value, left=_in_64_bits(value.left, names), right=_in_64_bits(value.right, names), dtype=I64)
-    then, orelse = _in_64_bits(value.then, names), _in_64_bits(value.orelse, names)
-    return replace(value, condition=_used(value.condition, names), then=then, orelse=orelse, dtype=I64)
+    if isinstance(value, syntax.IfExp):
+        then, orelse = _in_64_bits(value.then, names), _in_64_bits(value.orelse, names)
+        return replace(value, condition=_used(value.condition, names), then=then, orelse=orelse, dtype=I64)
+    raise TypeError(f"not the value of a counter: {value!r}")
 
 
 def _used(value: Value, names: frozenset[str]) -> Value:
@@ -137,9 +139,10 @@ def _without_detours(value: Value, seen: dict[int, Value]) -> Value:
     """64 bits that become a Python int and 64 bits, or a float64, again stay what they are."""
     if id(value) not in seen:
         made = with_children(value, tuple(_without_detours(c, seen) for c in children(value)))
-        inner = made.operand if isinstance(made, syntax.Cast) else None
-        if isinstance(inner, syntax.Cast) and inner.to == PYINT and inner.operand.dtype == I64 and made.to in (I64, F64):
-            made = inner.operand if made.to == I64 else replace(made, operand=inner.operand)
+        if isinstance(made, syntax.Cast) and isinstance(made.operand, syntax.Cast) and made.to in (I64, F64):
+            inner = made.operand
+            if inner.to == PYINT and inner.operand.dtype == I64:
+                made = inner.operand if made.to == I64 else replace(made, operand=inner.operand)
         seen[id(value)] = made
     return seen[id(value)]
 

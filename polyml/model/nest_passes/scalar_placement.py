@@ -60,9 +60,12 @@ class _Placer:
 
     def _try(self, nodes: list[Node], first: int, context: Context) -> None:
         """Place the scalar that nodes[first] defines, if its last use is an assignment of the same block."""
-        name = nodes[first].array
+        definition = nodes[first]
+        if not isinstance(definition, Assign):
+            return
+        name = definition.array
         uses = [k for k in range(first + 1, len(nodes)) if any(self._uses(a, name) for a in _assigns_of(nodes[k]))]
-        if self._reads(nodes[first], name) or not uses:
+        if self._reads(definition, name) or not uses:
             return
         final = nodes[uses[-1]]
         if not isinstance(final, Assign) or not self._reads(final, name) or final.may or not final.subscripts:
@@ -134,8 +137,8 @@ def _moved(node: Node, name: str, final: Assign) -> Node:
     value = map_leaves(node.value, leaf)
     if node.array != name:
         return replace(node, value=value)
-    place = {"array": final.array, "subscripts": final.subscripts, "inside": final.inside}
-    return replace(node, value=value, target_loc=final.target_loc, **place)
+    where, inside = final.target_loc, final.inside
+    return replace(node, value=value, array=final.array, subscripts=final.subscripts, target_loc=where, inside=inside)
 
 
 def _assigns_of(node: Node):

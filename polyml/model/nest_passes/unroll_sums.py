@@ -65,10 +65,12 @@ def _straight(node: Node) -> list[Node] | None:
         return [node]
     if isinstance(node, Loop):
         return _copies(node)
-    inner = [_straight(child) for child in node.body]
-    if None in inner:
-        return None
-    whole = [n for nodes in inner for n in nodes]
+    whole: list[Node] = []
+    for child in node.body:
+        inner = _straight(child)
+        if inner is None:
+            return None
+        whole += inner
     if node.condition == af.TRUE:
         return whole
     return [replace(node, body=tuple(whole))] if whole and node.condition != af.FALSE else []

@@ -80,8 +80,10 @@ def _expanded(scop: Scop, found: Dependences, array: Array, sizes: Mapping[str, 
     taken = {*scop.arrays, *scop.params, *(p.name for p in scop.parameters)}
     wide = next(replace(array, name=n, shape=shape, role=Role.LOCAL) for k in count() if (n := f"{array.name}_{k}") not in taken)
     made = _with_array(scop, users, array, wide, starts)
-    now = None if made is None else dependences(made)
-    return (made, now) if now is not None and _are_free(users, depth, now) else None
+    if made is None:
+        return None
+    now = dependences(made)
+    return (made, now) if _are_free(users, depth, now) else None
 
 
 def _with_array(scop: Scop, users: Sequence[Statement], array: Array, wide: Array, starts: Sequence[isl.PwAff]) -> Scop | None:

@@ -40,9 +40,10 @@ def expand(scop: Scop) -> Scop:
             continue
         if domain not in known:
             known[domain] = ranges(domain, context)
-        if known[domain] is None:
+        limits = known[domain]
+        if limits is None:
             continue
-        starts, extents = known[domain]
+        starts, extents = limits
         arrays[scalar.name] = replace(scalar, shape=extents)
         for user in users:
             statements[user.name] = _expanded(statements[user.name], scalar.name, starts)
