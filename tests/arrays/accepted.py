@@ -1,4 +1,4 @@
-"""What kernels accept, found by trying:  python -m tests.arrays.accepted > ACCEPTED.md
+"""What kernels accept, found by trying:  python -m tests.arrays.accepted > docs/accepted.md
 
 Every construct and every function with its keywords is put into a kernel of its own and compiled for arrays of every type.
 "yes": compiled, and the result is NumPy's. "Python": it runs as plain Python, with a warning. "refused": an error that says
@@ -228,7 +228,7 @@ def table() -> str:
     """The document."""
     lines = [
         "# What kernels accept", "",
-        "Made by `python -m tests.arrays.accepted > ACCEPTED.md`, which tries each entry in a kernel of its own on arrays of",
+        "Made by `python -m tests.arrays.accepted > docs/accepted.md`, which tries each entry in a kernel of its own on arrays of",
         "each type; a test keeps it true. A and B are matrices, x a vector, n an int, s a float, J indices.", "",
         "* **yes**: compiled, and the result, its type and the changed arguments are NumPy's.",
         "* **Python**: the call runs as plain Python with a `PolymlPerformanceWarning` that names the line and why.",

@@ -1,4 +1,4 @@
-"""ACCEPTED.md says what kernels accept."""
+"""docs/accepted.md says what kernels accept."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.arrays.accepted import TYPES, is_typed, outcome, probes
 
-LINES = (Path(__file__).parents[2] / "ACCEPTED.md").read_text().splitlines()
+LINES = (Path(__file__).parents[2] / "docs/accepted.md").read_text().splitlines()
 
 
 CELLS = {

@@ -1,0 +1,5 @@
+"""Sphinx's settings: the pages are Markdown, which MyST reads."""
+
+project = "polyml"
+extensions = ["myst_parser"]
+myst_heading_anchors = 3

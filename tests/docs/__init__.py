@@ -1,0 +1,1 @@
+"""Documents are true: their blocks run, their links lead somewhere, their maps are those of the tree."""
