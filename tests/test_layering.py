@@ -47,7 +47,12 @@ LAYERS = (
     ("codegen.analysis",),
     ("codegen.passes",),
     ("codegen.passes.packing",),
-    ("codegen.llvm", "codegen.llvm.elementary"),  # elementary functions are made of arithmetic, and statements of both
+    (
+        "codegen.llvm",
+        "codegen.llvm.elementary",
+        "codegen.llvm.statements",
+        "codegen.llvm.loops",
+    ),  # arithmetic below, functions above
     ("codegen.interpreter",),
     ("runtime.storage",),
     ("runtime.loading",),

@@ -13,6 +13,8 @@ from polyml.codegen.ir.array_layout import Placed
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, substitute
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.loops.loop_bounds import bounds
+from polyml.codegen.llvm.loops.partial_results import NOTHING, HandOver
 from polyml.machines import cpu
 from polyml.runtime.loading.assemble import assemble_together
 from polyml.runtime.loading.load import load
@@ -82,7 +84,7 @@ class _Counting(Numbered):
     def __init__(self, program: Program, sizes: Mapping[str, int], places: Mapping[str, Placed], numbers: Mapping[int, int]):
         super().__init__(program, sizes, places, ENTRY, "i64 @{}(ptr %counters)")
         self._numbers, self._copies = dict(numbers), []
-        self.values = _Nothing()
+        self.statements = _Nothing()
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         """Copies of unrolled loops have their numbers."""
@@ -97,19 +99,20 @@ class _Counting(Numbered):
                 self._numbers |= {id(made): self._numbers[id(origin)] for (origin, _), (made, _) in pairs}
                 self.nodes(copy)
 
-    def loop(self, node: Loop, following: Loop | None = None, begin: str | None = None) -> None:
+    def loop(self, node: Loop, following: Loop | None = None, handed: HandOver = NOTHING) -> HandOver:
         """Loops of straight code are counted without running."""
         number = self._numbers[id(node)]
         counter(self.fn, "%counters", 2 * number)
         if any(True for _ in _holders(node.body)):
             super().loop(node)
         else:
-            counter(self.fn, "%counters", 2 * number + 1, self.iterations(node, *self.bounds(node)))
+            counter(self.fn, "%counters", 2 * number + 1, self.iterations(node, *bounds(self, node)))
+        return NOTHING
 
     def guard(self, node: Guard) -> None:
         """Of iterations that run together the first decides."""
         number, condition = self._numbers[id(node)], node.condition
-        for jam in reversed(self.jams):
+        for jam in reversed(self.jams.jams):
             condition = condition.rebuild(lambda e: e.substitute({jam.var: jam.base}))
         counter(self.fn, "%counters", 2 * number)
         holds = self.fn.emit(f"zext i1 {self.condition(condition)} to i64")
@@ -124,5 +127,5 @@ class _Nothing:
     def instance(self, node: Instance) -> None:
         pass
 
-    def begin_scans(self, nodes: tuple[Node, ...]) -> None:
+    def enter(self, jam: Jam) -> None:
         pass

@@ -21,11 +21,14 @@ from polyml.caches.simulator.state_layout import Layout, counter
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.codegen.ir.array_layout import Placed, in_memory
 from polyml.codegen.ir.linexpr import Lin
-from polyml.codegen.ir.program import Instance, Loop, Node, Program, instances, loops
+from polyml.codegen.ir.program import Instance, Jam, Loop, Node, Program, instances, loops
 from polyml.codegen.llvm import emit
 from polyml.codegen.llvm.addresses import Scope
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.constant_sizes import Numbered
+from polyml.codegen.llvm.loops.counted_loop import CountedLoop
+from polyml.codegen.llvm.loops.loop_bounds import bounds
+from polyml.codegen.llvm.loops.partial_results import HandOver
 from polyml.codegen.llvm.outline import equal_part, even_part, is_uneven, trips
 from polyml.errors import PolymlValueError
 from polyml.model.core.nest import subvalues
@@ -97,7 +100,7 @@ class _Tracer(Numbered):
         self.layout = layout
         self.innermost: _Innermost | None = None  # the loop around, which has counted what is used
         self._are_all_here = threads > 1  # whether every thread runs what comes next
-        self.values = _Uses(self)
+        self.uses = self.statements = _Uses(self)
 
     def leave(self) -> None:
         if self.layout.sends:
@@ -115,10 +118,6 @@ class _Tracer(Numbered):
             else:
                 self._alone(tuple(group))
 
-    @property
-    def can_fork(self) -> bool:
-        return self._are_all_here
-
     def _alone(self, nodes: tuple[Node, ...]) -> None:
         """What the first thread runs."""
         fn = self.fn
@@ -133,13 +132,15 @@ class _Tracer(Numbered):
         fn.jump(after)
         fn.current = after
 
-    def fork(self, node: Loop) -> None:
+    def fork(self, node: Loop) -> bool:
         """Its own shares of a parallel loop, between two barriers. Which these are the loop says as it is compiled."""
+        if not self._are_all_here:
+            return False
         fn, turned = self.fn, replace(node, body=in_turn(node.body))
         self._barrier()
         enough = fn.emit(f"icmp sge i64 {emit.work(self, node)}, {emit.PARALLEL_WORK}")
         threads = fn.emit(f"select i1 {enough}, i64 {self.threads}, i64 1")
-        lower, upper = self.bounds(node)
+        lower, upper = bounds(self, node)
         begin, after = fn.block("begin"), fn.block("after")
         fn.branch(fn.emit(f"icmp slt i64 {self.thread}, {threads}"), begin, after)
         fn.current = begin
@@ -155,6 +156,7 @@ class _Tracer(Numbered):
         fn.jump(after)
         fn.current = after
         self._barrier()
+        return True
 
     def _deal(self, count: str, threads: str, run: Callable[[str], None]) -> None:
         """Run what the thread gets where each in turn is given one of 0 ... count - 1."""
@@ -176,7 +178,7 @@ class _Tracer(Numbered):
 
     def _one(self, node: Loop, lower: str, number: str) -> None:
         start = self.fn.emit(f"add i64 {lower}, {self.fn.emit(f'mul i64 {number}, {node.step}')}")
-        self.counted(node, start, start)
+        self.counted(CountedLoop(node, start, start))
 
     def _part(self, node: Loop, lower: str, upper: str, share: tuple[str, str]) -> tuple[str, str]:
         if node.last:
@@ -186,7 +188,7 @@ class _Tracer(Numbered):
     def _share(self, node: Loop, part: tuple[str, str]) -> None:
         if node.last:
             self.names[node.last] = (part[1], len(self.scopes) - 1)
-        self.counted(node, *part)
+        self.counted(CountedLoop(node, *part))
         self.names.pop(node.last, None)
 
     def _barrier(self) -> None:
@@ -195,17 +197,18 @@ class _Tracer(Numbered):
 
     # -- uses ------------------------------------------------------------------------------------------------------
 
-    def counted(self, node: Loop, lower: str, upper: str, then: Loop | None = None) -> str | None:
+    def counted(self, loop: CountedLoop) -> HandOver:
         """What an innermost loop uses is counted before it."""
-        if not all(isinstance(inside, Instance) for inside in node.body):
-            return super().counted(node, lower, upper, then)
-        many = self.iterations(node, lower, upper)
-        uses = sum(self.values.count(inside, many) for inside in node.body)
+        inside = [node for node in loop.node.body if isinstance(node, Instance)]
+        if len(inside) < len(loop.node.body):
+            return super().counted(loop)
+        many = self.iterations(loop.node, loop.lower, loop.upper)
+        uses = sum(self.uses.count(node, many) for node in inside)
         before = self.advance(self.fn.emit(f"mul i64 {many}, {uses}")) if self.layout.sends else ""
-        self.innermost = _Innermost(node, lower, upper, before, uses)
-        end = super().counted(node, lower, upper, then)
+        self.innermost = _Innermost(loop.node, loop.lower, loop.upper, before, uses)
+        left = super().counted(loop)
         self.innermost = None
-        return end
+        return left
 
     def advance(self, uses: str) -> str:
         """The thread makes so many uses; gives how many it made before."""
@@ -257,6 +260,9 @@ class _Uses:
         for use in self._uses(node):
             self._use(use, before)
             self._made += 1
+
+    def enter(self, jam: Jam) -> None:
+        """Lanes make no accesses of their own: see `lane_order`."""
 
     def _uses(self, node: Instance) -> list[_Use]:
         statement = self._tracer.scop.statements[node.statement]

@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 
 from polyml.codegen.ir.linexpr import Lin
 from polyml.codegen.ir.program import Jam
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Copy:
-    """One of the iterations that run together: a value per jammed variable; the lane variable's is its first lane."""
+    """A copy is one of the iterations that run together: a number's, or the lanes' of one vector.
+
+    values: { variable of a jam -> its value here }; the lane variable's is that of the first lane.
+    lane_var: the variable whose iterations share a vector register; None where all are plain numbers.
+    last: the index of the last lane that happens; None where all do.
+    part: which vector of the lane variable this is.
+    scans: each lane needs what the one before passes on.
+    """
 
     values: dict[str, Lin]
     lane_var: str | None
     lanes: int
-    last: Lin | None  # index of the last lane that happens, None: all
-    part: int  # which vector of the lane variable this is
+    last: Lin | None
+    part: int
     scans: bool = False
+
+    def one_vector_later(self) -> dict[str, Lin]:
+        """The values with the lane variable as the next vector has it."""
+        if self.lane_var is None:
+            return self.values
+        return {**self.values, self.lane_var: self.values[self.lane_var] + self.lanes}
+
+
+@dataclass(frozen=True, eq=False)
+class JamStack:
+    """The jams around a node, outermost first, with the copies of an instance inside: the same objects whenever it is asked for
+    them, so that what is known of a copy is kept by the copy itself.
+    """
+
+    jams: tuple[Jam, ...] = ()
+    _inner: list[JamStack] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def copies(self) -> tuple[Copy, ...]:
+        return tuple(copies(self.jams))
+
+    def inside(self, jam: Jam) -> JamStack:
+        """The stack with one more jam, the same one each time."""
+        for known in self._inner:
+            if known.jams[-1] is jam:
+                return known
+        self._inner.append(JamStack((*self.jams, jam)))
+        return self._inner[-1]
 
 
 def copies(jams: Sequence[Jam]) -> Iterator[Copy]:

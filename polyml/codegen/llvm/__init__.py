@@ -1,3 +1,3 @@
-"""Program -> LLVM text: `builder` prints functions, `addresses`, `element_access` and `function` are the code of one, `statements` and
-`arithmetic` its values. The door is `emit.emit`.
+"""Program -> LLVM text: `builder` prints functions, `addresses`, `element_access` and `function` are the code of one, `ssa_value`,
+`arithmetic` and `numpy_functions` its values. The door is `emit.emit`.
 """

@@ -9,8 +9,9 @@ from polyml.codegen.analysis.access_conflicts import ConflictTest
 from polyml.codegen.analysis.integer_ranges import Ranges
 from polyml.codegen.ir.abi import SlotMap, SlotStride, Stride
 from polyml.codegen.ir.accesses import AccessTable
-from polyml.codegen.ir.linexpr import Choice, Compare, Condition, Extremum, FloorDiv, Lin, linear, modulo
-from polyml.codegen.ir.program import Guard, Jam, Loop, Program, loops
+from polyml.codegen.ir.jams import JamStack
+from polyml.codegen.ir.linexpr import Atom, Choice, Compare, Condition, Extremum, FloorDiv, Lin, linear, modulo
+from polyml.codegen.ir.program import Guard, Loop, Program, loops
 from polyml.codegen.llvm.arithmetic import Arithmetic
 from polyml.codegen.llvm.builder import Block, Function, Unit
 from polyml.model.core.scop import Array, Role
@@ -51,9 +52,16 @@ class Scope:
     entry: Block
     innermost: bool = False
     known: dict[object, str] = field(default_factory=dict)
+    # by operator and operands without their least constant: the name, and that constant
+    extrema: dict[tuple[str, frozenset], tuple[str, int]] = field(default_factory=dict)
 
 
-def _in_order(terms: list[tuple]) -> list[tuple]:
+_Term = tuple[
+    Atom | None, Stride | None, int
+]  # bytes: a factor times an integer, if there is one, times a stride, if it is no constant
+
+
+def _in_order(terms: list[_Term]) -> list[_Term]:
     """The same for the same terms, wherever they came from."""
     return terms if len(terms) == 1 else sorted(terms, key=str)
 
@@ -66,16 +74,19 @@ class Addresses:
     """What the code of one LLVM function knows of integers and addresses."""
 
     thread = "0"  # the number of the thread that runs this function
+    slots_pointer: str  # to the words of the call, see `SlotMap`
+    overflow: str  # pointer to the flag that says which Python integer did not fit
 
     def __init__(self, module: Module, name: str, signature: str):
         """signature: a format that puts the name in. declared: what is referred to, by name."""
         self.module, self.scop = module, module.scop
-        self.name, self.declared = name, {}
+        self.name = name
+        self.declared: dict[str, str] = {}
         self.fn = Function(signature.format(name))
         self.math = Arithmetic(self.fn, FLAGS[module.fp], self.declared, module.fused)
         self.scopes = [Scope(self.fn.current)]
         self.names: dict[str, tuple[str, int]] = {}  # integer name -> (ssa, depth of its scope)
-        self.jams: list[Jam] = []
+        self.jams = JamStack()
         self.path: list[Loop | Guard] = []  # the loops and guards around, outermost first
 
     def depth(self, name: str) -> int:
@@ -98,8 +109,8 @@ class Addresses:
         """How many elements behind the start of a cache line the array begins."""
         entry, size_bytes = self.scopes[0].entry, self.scop.arrays[array].element.size_bytes
         address = self.fn.emit(f"ptrtoint ptr {self.base(array)} to i64", entry)
-        place = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
-        return self.fn.emit(f"sdiv i64 {place}, {size_bytes}", entry)
+        offset = self.fn.emit(f"and i64 {address}, {LINE_BYTES - 1}", entry)
+        return self.fn.emit(f"sdiv i64 {offset}, {size_bytes}", entry)
 
     def word(self, index: int, kind: str = "i64") -> str:
         """The slot's word, read once where the function starts."""
@@ -115,7 +126,7 @@ class Addresses:
         if e.is_const:
             self.module.ranges.check(e)
             return str(e.const)
-        depth = self._deepest(e.names)
+        depth = self.deepest(e.names)
         scope = self.scopes[depth]
         if e in scope.known:
             return scope.known[e]
@@ -130,6 +141,8 @@ class Addresses:
                 continue
             value = self._times(value, c, scope)
             total = value if total is None else self.fn.emit(f"add i64 {total}, {value}", scope.entry)
+        if total is None:
+            raise ValueError(f"no term of {e} is known in the scope of its names")
         scope.known[e] = total
         return total
 
@@ -142,14 +155,14 @@ class Addresses:
             scope.known[key] = self.fn.emit(f"mul i64 {value}, {factor}", scope.entry)
         return scope.known[key]
 
-    def _atom_depth(self, atom) -> int:
-        return self.depth(atom) if isinstance(atom, str) else self._deepest(atom.names)
+    def _atom_depth(self, atom: Atom) -> int:
+        return self.depth(atom) if isinstance(atom, str) else self.deepest(atom.names)
 
-    def _deepest(self, names: frozenset[str]) -> int:
+    def deepest(self, names: frozenset[str]) -> int:
         """The depth of the innermost of the names; those not met before are read in the same order in every process."""
         return max(map(self.depth, sorted(names)), default=0)
 
-    def _atom(self, atom, scope: Scope) -> str:
+    def _atom(self, atom: Atom, scope: Scope) -> str:
         if isinstance(atom, str):
             return self.names[atom][0]
         if isinstance(atom, FloorDiv):
@@ -166,15 +179,15 @@ class Addresses:
         """Those of the same operands, all so much greater, differ by that constant."""
         least = min(operand.const for operand in atom.operands)
         key = (atom.op, frozenset((operand.terms, operand.const - least) for operand in atom.operands))
-        if key in scope.known:
-            value, its_least = scope.known[key]
+        if key in scope.extrema:
+            value, its_least = scope.extrema[key]
             return value if least == its_least else self.fn.emit(f"add i64 {value}, {least - its_least}", scope.entry)
         name = "llvm.smin.i64" if atom.op == "min" else "llvm.smax.i64"
         self.declared.setdefault(name, f"declare i64 @{name}(i64, i64)")
         total = self.integer(atom.operands[0])
         for operand in atom.operands[1:]:
             total = self.fn.emit(f"call i64 @{name}(i64 {total}, i64 {self.integer(operand)})", scope.entry)
-        scope.known[key] = (total, least)
+        scope.extrema[key] = (total, least)
         return total
 
     def _floor_div(self, value: str, divisor: int, at: Block) -> str:
@@ -213,24 +226,22 @@ class Addresses:
         """
         steps, subscripts = self.module.slots.strides(array), self.within_window(array, subscripts)
         fixed = 0
-        terms: list[tuple[object, object, int]] = []  # (atom, stride name or None, factor)
-        apart: list[tuple[object, object, int]] = []  # (None, stride name, factor)
+        by_depth: dict[int, list[_Term]] = {}
+        apart: list[_Term] = []
         for e, stride in zip(subscripts, steps):
-            known = isinstance(stride, int)
             for atom, c in e.terms:
-                terms.append((atom, None if known else stride, c * (stride if known else 1)))
-            if known:
+                term = (atom, None, c * stride) if isinstance(stride, int) else (atom, stride, c)
+                by_depth.setdefault(self._atom_depth(atom), []).append(term)
+            if isinstance(stride, int):
                 fixed += e.const * stride
             elif e.const:
                 apart.append((None, stride, e.const))
-        by_depth: dict[int, list] = {}
-        for term in terms:
-            by_depth.setdefault(self._atom_depth(term[0]), []).append(term)
         groups = [(depth, _in_order(by_depth[depth])) for depth in sorted(by_depth)]
         if apart:
             behind = len(groups) - bool(groups and self.scopes[groups[-1][0]].innermost)
             groups.insert(behind, (groups[behind - 1][0] if behind else 0, apart))
-        pointer, done = self.base(array), ()
+        pointer = self.base(array)
+        done: tuple[_Term, ...] = ()
         for depth, group in groups:
             before, done, scope = done, (*done, *group), self.scopes[depth]
             if group is apart and len(apart) == 1:
@@ -250,21 +261,23 @@ class Addresses:
         if window is None:
             return subscripts
         subscripts = tuple(e - low for e, low in zip(subscripts, window.low))
-        if window.ring is None:
+        length = None if window.ring is None else window.lengths[window.ring]
+        if window.ring is None or length is None:
             return subscripts
-        here = modulo(subscripts[window.ring], window.lengths[window.ring])
+        here = modulo(subscripts[window.ring], length)
         return (*subscripts[: window.ring], here, *subscripts[window.ring + 1 :])
 
-    def _advance(self, pointer: str, array: str, key: tuple, terms: list, scope: Scope) -> str:
+    def _advance(self, pointer: str, array: str, key: tuple[_Term, ...], terms: list[_Term], scope: Scope) -> str:
+        """The pointer moved on by the terms; key: all that it is moved by from the array's first element on."""
         known = scope.known.get((array, key))
         if known is not None:
             return known
         offset = None
         for atom, stride, factor in terms:
-            value = None if atom is None else self._atom_value(atom, scope)
-            if value is None:
-                value = self._times(self.stride(stride), factor, self.scopes[0])
+            if atom is None:
+                value = str(factor) if stride is None else self._times(self.stride(stride), factor, self.scopes[0])
             else:
+                value = self.integer(linear([(atom, 1)], 0))
                 value = value if stride is None else self._times(value, self.stride(stride), scope)
                 value = self._times(value, factor, scope)
             offset = value if offset is None else self.fn.emit(f"add i64 {offset}, {value}", scope.entry)
@@ -272,11 +285,10 @@ class Addresses:
         scope.known[(array, key)] = result
         return result
 
-    def _atom_value(self, atom, scope: Scope) -> str:
-        return self.integer(linear([(atom, 1)], 0))
-
     def stride(self, stride: Stride) -> str:
-        """Bytes between neighbours in one dimension: a slot's word, or a product of sizes."""
+        """Bytes between neighbours in one dimension: a constant, a slot's word, or a product of sizes."""
+        if isinstance(stride, int):
+            return str(stride)
         if isinstance(stride, SlotStride):
             return self.word(stride.word)
         scope = self.scopes[0]
@@ -327,7 +339,7 @@ class Addresses:
 
     def lanes_up_to(self, last: Lin, lanes: int) -> str:
         """Which lanes are those up to index `last`, computed in the outermost loop that knows it."""
-        scope = self.scopes[self._deepest(last.names)]
+        scope = self.scopes[self.deepest(last.names)]
         key = ("lanes", last, lanes)
         if key not in scope.known:
             limit, kind = self.integer(last), f"<{lanes} x i64>"

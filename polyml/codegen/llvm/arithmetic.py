@@ -1,85 +1,16 @@
-"""Expressions of statements -> LLVM instructions, on one number or on a vector of lanes."""
+"""Operations of the language as LLVM instructions, on one number or on a vector of lanes."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from polyml.codegen.llvm.builder import Function
-from polyml.dtypes import BF16, BOOL, F32, F64, I64, U32, DType
-from polyml.frontend.elementwise_functions import MATH_NAMES
-
-
-@dataclass(frozen=True)
-class Val:
-    """An SSA value of element type dtype; lanes 1 is a plain number."""
-
-    ssa: str
-    dtype: DType
-    lanes: int = 1
-
-    @property
-    def type(self) -> str:
-        return vector_type(register_type(self.dtype), self.lanes)
-
-
-def register_type(dtype: DType) -> str:
-    """The LLVM type of a value: bool is i1 in registers, bfloat16 its bits."""
-    if dtype.kind == "b":
-        return "i1"
-    if dtype == BF16:
-        return "i16"
-    return {64: "double", 32: "float", 16: "half"}[dtype.bits] if dtype.is_float else f"i{dtype.bits}"
-
-
-def memory_type(dtype: DType) -> str:
-    """The LLVM type of an element in memory: bool is one byte."""
-    return "i8" if dtype.kind == "b" else register_type(dtype)
-
-
-def vector_type(element: str, lanes: int) -> str:
-    return element if lanes == 1 else f"<{lanes} x {element}>"
-
-
-def name_suffix(kind: str) -> str:
-    """How intrinsics name a type: f64, f32, f16, i32."""
-    return {"double": "f64", "float": "f32", "half": "f16"}.get(kind, kind)
-
-
-def literal(value: object, dtype: DType) -> str:
-    """value as an LLVM constant of dtype."""
-    if dtype.kind == "b":
-        return "true" if value else "false"
-    if dtype.is_float:
-        number = float(value)
-        if dtype == BF16:
-            return str(struct.unpack("<I", struct.pack("<f", number))[0] >> 16)
-        if dtype.bits == 16:
-            return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
-        if dtype.bits == 32:  # LLVM writes a float as the double of the same value
-            number = struct.unpack("f", struct.pack("f", number))[0]
-        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
-    wrapped = int(value) & ((1 << dtype.bits) - 1)
-    return str(wrapped - (1 << dtype.bits) if wrapped >> (dtype.bits - 1) else wrapped)
-
+from polyml.codegen.llvm.ssa_value import Val, literal, name_suffix, register_type, vector_type
+from polyml.dtypes import BF16, BOOL, F32, I64, U32, DType
 
 _FLOAT_COMPARE = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 _SIGNED_COMPARE = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _UNSIGNED_COMPARE = {"<": "ult", "<=": "ule", ">": "ugt", ">=": "uge", "==": "eq", "!=": "ne"}
-
-# one LLVM intrinsic, also on vectors; correctly rounded
-_INTRINSICS = {
-    "sqrt": "sqrt",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
-    "rint": "nearbyint",
-    "copysign": "copysign",
-    "fabs": "fabs",
-}
-# the C library's function of the same meaning, one lane at a time; `elementary` has the others
-_LIBM = ("erf", "fmod")
 
 
 class Arithmetic:
@@ -378,84 +309,3 @@ class Arithmetic:
             args = [(kind, self.element(v, lane).ssa) for v in values]
             numbers.append(Val(self.call(symbol, kind, args), dtype))
         return numbers[0] if lanes == 1 else self.vector(numbers)
-
-    def _part_of_complex(self, name: str, part: str, values: list[Val]) -> Val:
-        """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
-        both = "{double, double}"
-        numbers = []
-        for lane in range(values[0].lanes):
-            made = self.call(f"c{name}", both, [("double", self.element(v, lane).ssa) for v in values])
-            numbers.append(Val(self.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
-        return numbers[0] if values[0].lanes == 1 else self.vector(numbers)
-
-    def function(self, name: str, values: list[Val]) -> Val:
-        """A call of the language (syntax.Call) on values already converted to one type."""
-        first = values[0]
-        name, _, part = name.partition(".")
-        if part:
-            return self._part_of_complex(MATH_NAMES.get(name, name), part, values)
-        if name in _INTRINSICS and first.dtype.is_float:
-            return self.intrinsic(_INTRINSICS[name], *values)
-        if name in _LIBM and first.dtype.is_float:
-            return self.library(name, *values)
-        return getattr(self, f"_call_{name}")(*values)
-
-    def _call_abs(self, value: Val) -> Val:
-        if value.dtype.is_float:
-            return self.intrinsic("fabs", value)
-        if value.dtype.kind != "i":
-            return value
-        return self.select(self.compare("<", value, Val("0", value.dtype)), self.negate(value), value)
-
-    _call_fabs = _call_abs
-
-    def _call_square(self, value: Val) -> Val:
-        return self.plain("*", value, value)
-
-    def _call_reciprocal(self, value: Val) -> Val:
-        one = Val(literal(1, value.dtype), value.dtype)
-        return self.plain("/", one, value) if value.dtype.is_float else self.floor_divide(one, value, False)
-
-    def _call_sign(self, value: Val) -> Val:
-        zero = Val(literal(0, value.dtype), value.dtype)
-        one, minus = Val(literal(1, value.dtype), value.dtype), Val(literal(-1, value.dtype), value.dtype)
-        result = self.select(self.compare(">", value, zero), one, zero)
-        if value.dtype.kind == "i" or value.dtype.is_float:
-            result = self.select(self.compare("<", value, zero), minus, result)
-        return self.select(self.compare("!=", value, value), value, result) if value.dtype.is_float else result
-
-    def _call_isnan(self, value: Val) -> Val:
-        return self.compare("!=", value, value) if value.dtype.is_float else Val("false", BOOL)
-
-    def _call_isinf(self, value: Val) -> Val:
-        if not value.dtype.is_float:
-            return Val("false", BOOL)
-        return self.compare("==", self.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
-
-    def _call_isfinite(self, value: Val) -> Val:
-        if not value.dtype.is_float:
-            return Val("true", BOOL)
-        return self.compare("<", self.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
-
-    def _extreme(self, op: str, left: Val, right: Val, nan_wins: bool) -> Val:
-        """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
-
-        Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
-        """
-        if not left.dtype.is_float:
-            return self.select(self.compare(op + "=", left, right), left, right)
-        better = self.compare(op if nan_wins else op + "=", left, right)
-        odd = left if nan_wins else right
-        return self.select(self.logical("or", better, self.compare("!=", odd, odd)), left, right)
-
-    def _call_minimum(self, left: Val, right: Val) -> Val:
-        return self._extreme("<", left, right, True)
-
-    def _call_maximum(self, left: Val, right: Val) -> Val:
-        return self._extreme(">", left, right, True)
-
-    def _call_fmin(self, left: Val, right: Val) -> Val:
-        return self._extreme("<", left, right, False)
-
-    def _call_fmax(self, left: Val, right: Val) -> Val:
-        return self._extreme(">", left, right, False)

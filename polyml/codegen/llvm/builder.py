@@ -95,7 +95,8 @@ class Groups:
     """Functions that follow one another as modules of some effort each, whose texts `take` gets as soon as they are whole."""
 
     def __init__(self, take: Callable[[str], None]):
-        self._take, self._units = take, []
+        self._take = take
+        self._units: list[Unit] = []
 
     def add(self, unit: Unit) -> None:
         self._units.append(unit)

@@ -11,11 +11,12 @@ from polyml import polyhedra
 from polyml.codegen.ir.linexpr import Lin, extremum, floor_div, var
 from polyml.codegen.ir.program import Guard, Instance, Jam, Loop, Node, Program, Unroll, instances
 from polyml.codegen.llvm.addresses import Module
-from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.function import UNHURRIED, Body
+from polyml.codegen.llvm.loops.loop_bounds import bounds
 from polyml.codegen.llvm.outline import Share, trips
-from polyml.codegen.llvm.registers import Place
+from polyml.codegen.llvm.registers import Location
+from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.model.core.call_interface import Status
 from polyml.model.core.scop import Array, ScalarResult
 
@@ -59,10 +60,6 @@ class Kernel(Body):
         super().__init__(module, ENTRY, "i64 @{}(ptr noalias %slots)")
         self.slots_pointer = "%slots"
         self._local: dict[str, str] = {}
-
-    @property
-    def can_fork(self) -> bool:
-        return self.module.threads
 
     def base(self, array: str) -> str:
         return self._local[array] if array in self._local else super().base(array)
@@ -125,7 +122,7 @@ class Kernel(Body):
         self.fn.jump(found)
         self.fn.current = self.scopes[0].entry = found
         for name in sorted(extremes):
-            self.names[name] = (self.memory.load(Place(name, ())).ssa, 0)
+            self.names[name] = (self.memory.load(Location(name, ())).ssa, 0)
 
     def _stop_if(self, test: str, status: int) -> None:
         fn = self.fn
@@ -177,7 +174,7 @@ class Kernel(Body):
             if not isinstance(result, ScalarResult):
                 continue
             element = self.scop.arrays[result.array].element
-            value = self.memory.load(Place(result.array, ()))
+            value = self.memory.load(Location(result.array, ()))
             kind = value.type
             address = self.fn.emit(f"getelementptr i64, ptr %slots, i64 {slot}")
             ssa = value.ssa
@@ -187,16 +184,18 @@ class Kernel(Body):
             self.fn.do(f"store {kind} {ssa}, ptr {address}")
             slot += 1
 
-    def fork(self, node: Loop) -> None:
+    def fork(self, node: Loop) -> bool:
         """Run the iterations on the pool if they are many. A short loop inside another one is there a second time for when they
         are few, since it would be called often.
         """
+        if not self.module.threads:
+            return False
         fn = self.fn
         enough = fn.emit(f"icmp sge i64 {work(self, node)}, {PARALLEL_WORK}")
         if not is_short(self.module.program, node) or not any(isinstance(n, Loop) for n in self.path):
             self._share_out(node, enough)
             self.math.forget()
-            return
+            return True
         many, few, after = fn.block("many"), fn.block("few"), fn.block("after")
         fn.branch(enough, many, few)
         for block, run in ((many, lambda: self._share_out(node, None)), (few, lambda: self.loop(node))):
@@ -206,6 +205,7 @@ class Kernel(Body):
             fn.jump(after)
             self.math.forget()
         fn.current = after
+        return True
 
     def _share_out(self, node: Loop, enough: str | None) -> None:
         """The body becomes a function of its own, which the pool calls; enough: whether on more threads than one."""
@@ -243,7 +243,7 @@ def is_short(program: Program, node: Loop) -> bool:
 
 def work(body: Body, node: Loop) -> str:
     """About how many instances the loop runs: the product of the trip counts on its longest path."""
-    lower, upper = body.bounds(node)
+    lower, upper = bounds(body, node)
     total = trips(body, node, lower, upper)
     fn = body.fn
     middle = {node.var: _middle(node.lower, node.upper), node.last: node.upper[0]}

@@ -1,4 +1,4 @@
-"""What places mean in memory: loads and stores of one element, of lanes side by side or apart, under a mask, of pairs."""
+"""What locations mean in memory: loads and stores of one element, of lanes side by side or apart, under a mask, of pairs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from polyml.codegen.analysis.instruction_costs import MOST_APART
 from polyml.codegen.ir.jams import Copy
 from polyml.codegen.ir.linexpr import Lin, const
 from polyml.codegen.llvm.addresses import Addresses
-from polyml.codegen.llvm.arithmetic import Val, literal, memory_type, name_suffix, vector_type
-from polyml.codegen.llvm.registers import Place
+from polyml.codegen.llvm.registers import Location
+from polyml.codegen.llvm.ssa_value import Val, literal, memory_type, name_suffix, vector_type
 from polyml.dtypes import I64, DType
 from polyml.model.core.scop import Gather
 
@@ -23,50 +23,50 @@ class Memory:
     def _alignment(self, array: str) -> int:
         return 1 if self._body.module.slots.unaligned(array) else self._body.scop.arrays[array].element.size_bytes
 
-    def contiguous(self, place: Place) -> int:
+    def contiguous(self, location: Location) -> int:
         """1 or -1 when neighbouring lanes are neighbours in memory (forwards, backwards), else 0."""
-        steps = self._body.module.slots.strides(place.array)
-        moving = [(s, t) for s, t in zip(place.strides, steps) if s]
+        steps = self._body.module.slots.strides(location.array)
+        moving = [(s, t) for s, t in zip(location.strides, steps) if s]
         if len(moving) != 1:
             return 0
         lane_step, stride = moving[0]
-        return lane_step if stride == self._body.scop.arrays[place.array].element.size_bytes and abs(lane_step) == 1 else 0
+        return lane_step if stride == self._body.scop.arrays[location.array].element.size_bytes and abs(lane_step) == 1 else 0
 
-    def _apart(self, place: Place) -> int:
+    def _apart(self, location: Location) -> int:
         """How many elements neighbouring lanes are apart in a row of memory, where it is a few; else 0."""
-        size_bytes = self._body.scop.arrays[place.array].element.size_bytes
-        moving = [(s, t) for s, t in zip(place.strides, self._body.module.slots.strides(place.array)) if s]
+        size_bytes = self._body.scop.arrays[location.array].element.size_bytes
+        moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         (step, stride), *others = moving
         return step if not others and stride == size_bytes and 2 <= step <= MOST_APART else 0
 
-    def _loaded_apart(self, place: Place, apart: int) -> str:
+    def _loaded_apart(self, location: Location, apart: int) -> str:
         """Lanes a few elements apart: what lies from the first to the last is loaded, and a shuffle takes every so many-th."""
-        kind, total = memory_type(self._body.scop.arrays[place.array].element), apart * place.lanes
-        last = const(apart * (place.lanes - 1)) if place.last is None else place.last * apart
-        bits, address = Mask(self._body, total, last).bits, self._body.pointer(place.array, place.subscripts)
-        row = self._masked_load(address, kind, total, self._alignment(place.array), bits)
-        order = ", ".join(f"i32 {apart * lane}" for lane in range(place.lanes))
+        kind, total = memory_type(self._body.scop.arrays[location.array].element), apart * location.lanes
+        last = const(apart * (location.lanes - 1)) if location.last is None else location.last * apart
+        bits, address = Mask(self._body, total, last).bits, self._body.pointer(location.array, location.subscripts)
+        row = self._masked_load(address, kind, total, self._alignment(location.array), bits)
+        order = ", ".join(f"i32 {apart * lane}" for lane in range(location.lanes))
         wide = vector_type(kind, total)
-        return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{place.lanes} x i32> <{order}>")
+        return self._fn.emit(f"shufflevector {wide} {row}, {wide} poison, <{location.lanes} x i32> <{order}>")
 
-    def is_pair(self, place: Place) -> bool:
+    def is_pair(self, location: Location) -> bool:
         """Whether the lanes are the same part of complex numbers that are neighbours in memory."""
-        array = self._body.scop.arrays[place.array]
-        if not array.pairs or place.lanes == 1 or not place.subscripts[0].is_const or place.part is not None:
+        array = self._body.scop.arrays[location.array]
+        if not array.pairs or location.lanes == 1 or not location.subscripts[0].is_const or location.part is not None:
             return False
-        moving = [(s, t) for s, t in zip(place.strides, self._body.module.slots.strides(place.array)) if s]
+        moving = [(s, t) for s, t in zip(location.strides, self._body.module.slots.strides(location.array)) if s]
         return moving == [(1, 2 * array.element.size_bytes)]
 
-    def other_part(self, place: Place) -> Place:
-        first, *rest = place.subscripts
-        return replace(place, subscripts=(const(1 - first.const), *rest))
+    def other_part(self, location: Location) -> Location:
+        first, *rest = location.subscripts
+        return replace(location, subscripts=(const(1 - first.const), *rest))
 
-    def loaded_pairs(self, place: Place) -> dict[Place, Val]:
+    def loaded_pairs(self, location: Location) -> dict[Location, Val]:
         """Both parts of complex numbers side by side, by one load and two shuffles."""
-        first, second = self._in_order(place)
-        element, lanes = self._body.scop.arrays[place.array].element, place.lanes
-        kind, align, mask = memory_type(element), self._alignment(place.array), self._mask(place)
-        address, wide = self._body.pointer(place.array, first.subscripts), vector_type(kind, 2 * lanes)
+        first, second = self._in_order(location)
+        element, lanes = self._body.scop.arrays[location.array].element, location.lanes
+        kind, align, mask = memory_type(element), self._alignment(location.array), self._mask(location)
+        address, wide = self._body.pointer(location.array, first.subscripts), vector_type(kind, 2 * lanes)
         if mask is None:
             both = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
         else:
@@ -78,11 +78,11 @@ class Memory:
             parts[one] = Val(ssa, element, lanes)
         return parts
 
-    def _in_order(self, place: Place) -> tuple[Place, Place]:
-        other = self.other_part(place)
-        return (place, other) if place.subscripts[0].const == 0 else (other, place)
+    def _in_order(self, location: Location) -> tuple[Location, Location]:
+        other = self.other_part(location)
+        return (location, other) if location.subscripts[0].const == 0 else (other, location)
 
-    def store_pairs(self, parts: dict[Place, Val]) -> None:
+    def store_pairs(self, parts: dict[Location, Val]) -> None:
         """Both parts of complex numbers side by side, by one shuffle and one store."""
         first, second = self._in_order(next(iter(parts)))
         element, lanes = self._body.scop.arrays[first.array].element, first.lanes
@@ -97,41 +97,41 @@ class Memory:
         else:
             self._masked_store(both, address, kind, 2 * lanes, align, mask.doubled())
 
-    def _mask(self, place: Place) -> Mask | None:
-        return None if place.last is None else Mask(self._body, place.lanes, place.last)
+    def _mask(self, location: Location) -> Mask | None:
+        return None if location.last is None else Mask(self._body, location.lanes, location.last)
 
-    def load(self, place: Place) -> Val:
-        mask = self._mask(place)
-        element = self._body.scop.arrays[place.array].element
-        kind, align = memory_type(element), self._alignment(place.array)
-        if place.lanes == 1:
-            address = self._body.pointer(place.array, place.subscripts)
+    def load(self, location: Location) -> Val:
+        mask = self._mask(location)
+        element = self._body.scop.arrays[location.array].element
+        kind, align = memory_type(element), self._alignment(location.array)
+        if location.lanes == 1:
+            address = self._body.pointer(location.array, location.subscripts)
             return self._from_memory(self._fn.emit(f"load {kind}, ptr {address}, align {align}"), element, 1)
-        if self.is_pair(place):
-            return self.loaded_pairs(place)[place]
-        direction = self.contiguous(place)
-        wide = vector_type(kind, place.lanes)
+        if self.is_pair(location):
+            return self.loaded_pairs(location)[location]
+        direction = self.contiguous(location)
+        wide = vector_type(kind, location.lanes)
         if direction == 1:
-            address = self._body.pointer(place.array, place.subscripts)
+            address = self._body.pointer(location.array, location.subscripts)
             if mask is None:
                 loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
             else:
-                loaded = self._masked_load(address, kind, place.lanes, align, mask.bits)
-            return self._from_memory(loaded, element, place.lanes)
-        if apart := self._apart(place):
-            return self._from_memory(self._loaded_apart(place, apart), element, place.lanes)
+                loaded = self._masked_load(address, kind, location.lanes, align, mask.bits)
+            return self._from_memory(loaded, element, location.lanes)
+        if apart := self._apart(location):
+            return self._from_memory(self._loaded_apart(location, apart), element, location.lanes)
         if direction == -1:
-            address = self._body.pointer(place.array, self._lane(place, place.lanes - 1))
+            address = self._body.pointer(location.array, self._lane(location, location.lanes - 1))
             if mask is None:
                 loaded = self._fn.emit(f"load {wide}, ptr {address}, align {align}")
             else:
-                loaded = self._masked_load(address, kind, place.lanes, align, mask.turned())
-            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
-            turned = self._fn.emit(f"shufflevector {wide} {loaded}, {wide} poison, <{place.lanes} x i32> <{order}>")
-            return self._from_memory(turned, element, place.lanes)
+                loaded = self._masked_load(address, kind, location.lanes, align, mask.turned())
+            order = ", ".join(f"i32 {i}" for i in reversed(range(location.lanes)))
+            turned = self._fn.emit(f"shufflevector {wide} {loaded}, {wide} poison, <{location.lanes} x i32> <{order}>")
+            return self._from_memory(turned, element, location.lanes)
         numbers = []
-        for lane in range(place.lanes):
-            address = self._lane_pointer(place, lane, mask)
+        for lane in range(location.lanes):
+            address = self._lane_pointer(location, lane, mask)
             loaded = self._fn.emit(f"load {kind}, ptr {address}, align {align}")
             numbers.append(self._from_memory(loaded, element, 1))
         return self._math.vector(numbers)
@@ -142,7 +142,7 @@ class Memory:
         kind, align = memory_type(array.element), self._alignment(e.array)
         offset = Val(literal(0, I64), I64)
         for index, extent, stride in zip(indices, array.shape, self._body.module.slots.strides(e.array)):
-            step = str(stride) if isinstance(stride, int) else self._body.stride(stride)
+            step = self._body.stride(stride)
             inside = self._no_further(index, Val(self._body.integer(self._body.module.table.affine(extent) - 1), I64))
             moved = self._math.plain("*", *self._math.together(inside, Val(step, I64)))
             offset = self._math.plain("+", *self._math.together(offset, moved))
@@ -167,25 +167,25 @@ class Memory:
         nearest = self._math.once(f"call {index.type} @{name}({index.type} {index.ssa}, {index.type} {last.ssa})")
         return Val(nearest, I64, index.lanes)
 
-    def _lane_pointer(self, place: Place, lane: int, mask: Mask | None) -> str:
+    def _lane_pointer(self, location: Location, lane: int, mask: Mask | None) -> str:
         """The address of one lane; lanes beyond the mask read its last valid one."""
         if mask is None:
-            return self._body.pointer(place.array, self._lane(place, lane))
-        first = self._body.pointer(place.array, place.subscripts)
+            return self._body.pointer(location.array, self._lane(location, lane))
+        first = self._body.pointer(location.array, location.subscripts)
         index = mask.clamped(lane)
         offset = None
-        for lane_step, stride in zip(place.strides, self._body.module.slots.strides(place.array)):
+        for lane_step, stride in zip(location.strides, self._body.module.slots.strides(location.array)):
             if not lane_step:
                 continue
-            step = str(stride) if isinstance(stride, int) else self._body.stride(stride)
+            step = self._body.stride(stride)
             moved = self._math.once(f"mul i64 {index}, {step}")
             if lane_step != 1:
                 moved = self._math.once(f"mul i64 {moved}, {lane_step}")
             offset = moved if offset is None else self._math.once(f"add i64 {offset}, {moved}")
         return self._math.once(f"getelementptr i8, ptr {first}, i64 {offset}")
 
-    def _lane(self, place: Place, lane: int) -> tuple[Lin, ...]:
-        return tuple(e + s * lane for e, s in zip(place.subscripts, place.strides))
+    def _lane(self, location: Location, lane: int) -> tuple[Lin, ...]:
+        return tuple(e + s * lane for e, s in zip(location.subscripts, location.strides))
 
     def _masked_load(self, address: str, kind: str, lanes: int, align: int, bits: str) -> str:
         wide = vector_type(kind, lanes)
@@ -204,43 +204,45 @@ class Memory:
             ssa = self._fn.emit(f"icmp ne {vector_type('i8', lanes)} {ssa}, {'0' if lanes == 1 else 'zeroinitializer'}")
         return Val(ssa, element, lanes)
 
-    def store(self, place: Place, value: Val) -> None:
-        mask = self._mask(place)
-        element = self._body.scop.arrays[place.array].element
-        kind, align = memory_type(element), self._alignment(place.array)
-        value = self._math.splat(value, place.lanes)
+    def store(self, location: Location, value: Val) -> None:
+        mask = self._mask(location)
+        element = self._body.scop.arrays[location.array].element
+        kind, align = memory_type(element), self._alignment(location.array)
+        value = self._math.splat(value, location.lanes)
         ssa = value.ssa
         if element.kind == "b":
-            ssa = self._fn.emit(f"zext {value.type} {ssa} to {vector_type('i8', place.lanes)}")
-        if place.lanes == 1:
-            self._fn.do(f"store {kind} {ssa}, ptr {self._body.pointer(place.array, place.subscripts)}, align {align}")
+            ssa = self._fn.emit(f"zext {value.type} {ssa} to {vector_type('i8', location.lanes)}")
+        if location.lanes == 1:
+            self._fn.do(f"store {kind} {ssa}, ptr {self._body.pointer(location.array, location.subscripts)}, align {align}")
             return
-        wide, direction = vector_type(kind, place.lanes), self.contiguous(place)
+        wide, direction = vector_type(kind, location.lanes), self.contiguous(location)
         if direction == -1:
-            order = ", ".join(f"i32 {i}" for i in reversed(range(place.lanes)))
-            ssa = self._fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{place.lanes} x i32> <{order}>")
-            address = self._body.pointer(place.array, self._lane(place, place.lanes - 1))
+            order = ", ".join(f"i32 {i}" for i in reversed(range(location.lanes)))
+            ssa = self._fn.emit(f"shufflevector {wide} {ssa}, {wide} poison, <{location.lanes} x i32> <{order}>")
+            address = self._body.pointer(location.array, self._lane(location, location.lanes - 1))
             if mask is None:
                 self._fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
             else:
-                self._masked_store(ssa, address, kind, place.lanes, align, mask.turned())
-        elif direction == 1 and mask is None:
-            self._fn.do(f"store {wide} {ssa}, ptr {self._body.pointer(place.array, place.subscripts)}, align {align}")
+                self._masked_store(ssa, address, kind, location.lanes, align, mask.turned())
         elif direction == 1:
-            self._masked_store(ssa, self._body.pointer(place.array, place.subscripts), kind, place.lanes, align, mask.bits)
+            address = self._body.pointer(location.array, location.subscripts)
+            if mask is None:
+                self._fn.do(f"store {wide} {ssa}, ptr {address}, align {align}")
+            else:
+                self._masked_store(ssa, address, kind, location.lanes, align, mask.bits)
         elif mask is None:
-            for lane in range(place.lanes):
+            for lane in range(location.lanes):
                 number = self._fn.emit(f"extractelement {wide} {ssa}, i32 {lane}")
-                address = self._body.pointer(place.array, self._lane(place, lane))
+                address = self._body.pointer(location.array, self._lane(location, lane))
                 self._fn.do(f"store {kind} {number}, ptr {address}, align {align}")
         else:
-            self._scatter(place, wide, kind, ssa, align, mask)
+            self._scatter(location, wide, kind, ssa, align, mask)
 
-    def _scatter(self, place: Place, wide: str, kind: str, ssa: str, align: int, mask: Mask) -> None:
-        lanes = place.lanes
+    def _scatter(self, location: Location, wide: str, kind: str, ssa: str, align: int, mask: Mask) -> None:
+        lanes = location.lanes
         addresses = "poison"
         for lane in range(lanes):
-            pointer = self._lane_pointer(place, lane, mask)
+            pointer = self._lane_pointer(location, lane, mask)
             addresses = self._fn.emit(f"insertelement <{lanes} x ptr> {addresses}, ptr {pointer}, i32 {lane}")
         name = f"llvm.masked.scatter.v{lanes}{name_suffix(kind)}.v{lanes}p0"
         self._body.declared.setdefault(name, f"declare void @{name}({wide}, <{lanes} x ptr>, <{lanes} x i1>)")

@@ -6,6 +6,8 @@ from polyml.codegen.ir.linexpr import var
 from polyml.codegen.ir.program import Guard, Instance, Loop, Node, loops
 from polyml.codegen.llvm.addresses import Module, Scope
 from polyml.codegen.llvm.function import Body
+from polyml.codegen.llvm.loops import loop_bounds
+from polyml.codegen.llvm.loops.counted_loop import CountedLoop
 
 
 class Share(Body):
@@ -42,13 +44,14 @@ class Share(Body):
         fn.jump(start)
         fn.current = start
         self.module.ranges.enter(node)
-        lower, upper = self.ends(node)
+        lower, upper = loop_bounds.ends(self, node)
         if node.last:
             self._even(lower, upper)
         elif is_uneven(node):
             self._dynamic(lower, trips(self, node, lower, upper))
         else:
-            self.counted(node, *equal_part(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares")))
+            part = equal_part(self, node, lower, trips(self, node, lower, upper), ("%share", "%shares"))
+            self.counted(CountedLoop(node, *part))
         fn.current.terminator = "ret void"
 
     def _even(self, lower: str, upper: str) -> None:
@@ -59,7 +62,7 @@ class Share(Body):
         fn.current = share
         self.scopes.append(Scope(share))
         self.names[node.last] = (last, len(self.scopes) - 1)
-        self.counted(node, first, last)
+        self.counted(CountedLoop(node, first, last))
 
     def _dynamic(self, lower: str, trips: str) -> None:
         """Take the next iteration from a shared counter: iterations differ in length."""
@@ -72,7 +75,7 @@ class Share(Body):
         fn.branch(fn.emit(f"icmp slt i64 {index}, {trips}"), run, done)
         fn.current = run
         start = fn.emit(f"add i64 {lower}, {fn.emit(f'mul i64 {index}, {node.step}')}")
-        self.counted(node, start, start)
+        self.counted(CountedLoop(node, start, start))
         fn.jump(take)
         fn.current = done
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from polyml.codegen.ir.linexpr import Lin
-from polyml.codegen.llvm.arithmetic import Val
+from polyml.codegen.llvm.ssa_value import Val
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """One element, or `lanes` elements: subscripts of the first, and by how much each grows from lane to lane.
 
     part: which partial result of a reduction this is, None for the element itself.
@@ -32,8 +32,8 @@ class Place:
         return hash((self.array, self.subscripts, self.lanes, self.strides, self.part, self.last))
 
 
-def disjoint(a: Place, b: Place) -> bool:
-    """Whether the places share no element, as far as constant differences show."""
+def disjoint(a: Location, b: Location) -> bool:
+    """Whether the locations share no element, as far as constant differences show."""
     if a.array != b.array:
         return True
     for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)):
@@ -47,45 +47,49 @@ def disjoint(a: Place, b: Place) -> bool:
     return False
 
 
-def _reach(place: Place, dim: int) -> tuple[int, int]:
+def _reach(location: Location, dim: int) -> tuple[int, int]:
     """The smallest and largest offset of a lane in one dimension."""
-    if place.lanes == 1:
+    if location.lanes == 1:
         return 0, 0
-    span = place.strides[dim] * (place.lanes - 1)
+    span = location.strides[dim] * (location.lanes - 1)
     return min(0, span), max(0, span)
 
 
 @dataclass
-class Cell:
+class Register:
     value: Val
     dirty: bool
 
 
-class Cells:
-    """Which places are in registers. `pinned` ones, in order, belong to an enclosing loop and are never written back
+class Registers:
+    """Which locations are in registers. `pinned` ones, in order, belong to an enclosing loop and are never written back
     here.
     """
 
-    def __init__(self):
-        self._cells: dict[Place, Cell] = {}
-        self.pinned: dict[Place, None] = {}
+    def __init__(self) -> None:
+        self._registers: dict[Location, Register] = {}
+        self.pinned: dict[Location, None] = {}
 
-    def value(self, place: Place) -> Val | None:
-        cell = self._cells.get(place)
+    def value(self, location: Location) -> Val | None:
+        cell = self._registers.get(location)
         return cell.value if cell else None
 
-    def overlapping(self, place: Place) -> list[Place]:
-        """Other places in registers that may share an element with it."""
-        return [p for p in self._cells if p != place and p not in self.pinned and not disjoint(p, place)]
+    def known(self, location: Location) -> Val:
+        """The value of a location that is in a register."""
+        return self._registers[location].value
 
-    def dirty(self) -> list[Place]:
-        return [p for p, cell in self._cells.items() if cell.dirty and p not in self.pinned]
+    def overlapping(self, location: Location) -> list[Location]:
+        """Other locations in registers that may share an element with it."""
+        return [p for p in self._registers if p != location and p not in self.pinned and not disjoint(p, location)]
 
-    def is_dirty(self, place: Place) -> bool:
-        return self._cells[place].dirty
+    def dirty(self) -> list[Location]:
+        return [p for p, cell in self._registers.items() if cell.dirty and p not in self.pinned]
 
-    def put(self, place: Place, value: Val, dirty: bool) -> None:
-        self._cells[place] = Cell(value, dirty)
+    def is_dirty(self, location: Location) -> bool:
+        return self._registers[location].dirty
 
-    def drop(self, place: Place) -> None:
-        del self._cells[place]
+    def put(self, location: Location, value: Val, dirty: bool) -> None:
+        self._registers[location] = Register(value, dirty)
+
+    def drop(self, location: Location) -> None:
+        del self._registers[location]

@@ -5,13 +5,16 @@ Plain numbers take the same way, so that lanes change no bit.
 
 from __future__ import annotations
 
-from polyml.codegen.llvm.arithmetic import Arithmetic, Val
+from collections.abc import Callable
+
+from polyml.codegen.llvm.arithmetic import Arithmetic
 from polyml.codegen.llvm.elementary import exponential, inverse_trigonometric, logarithmic, powers, trigonometric
 from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.ssa_value import Val
 
 __all__ = ["FUNCTIONS", "function"]
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., Val]] = {
     "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,
     "sinh": exponential.sinh, "cosh": exponential.cosh, "tanh": exponential.tanh,
     "log": logarithmic.log, "log2": logarithmic.log2, "log10": logarithmic.log10, "log1p": logarithmic.log1p,

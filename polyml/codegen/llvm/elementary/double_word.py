@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from polyml.codegen.llvm.arithmetic import Arithmetic, Val, literal, register_type, vector_type
+from polyml.codegen.llvm.arithmetic import Arithmetic
+from polyml.codegen.llvm.ssa_value import Val, literal, register_type, vector_type
 from polyml.dtypes import F32, F64, I32, I64, DType
 
 
@@ -44,8 +45,8 @@ class Format:
 
 def _quarters(first: str, third: str) -> tuple[tuple[float, float], ...]:
     """Multiples of pi / 4 from 0 to 4, each in two parts, from the odd ones."""
-    one, three = (tuple(map(float.fromhex, text.split())) for text in (first, third))
-    return (0.0, 0.0), one, (2 * one[0], 2 * one[1]), three, (4 * one[0], 4 * one[1])
+    (a, b), (c, d) = (map(float.fromhex, text.split()) for text in (first, third))
+    return (0.0, 0.0), (a, b), (2 * a, 2 * b), (c, d), (4 * a, 4 * b)
 
 
 FORMATS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from polyml.codegen.llvm.arithmetic import Val
 from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.ssa_value import Val
 from polyml.dtypes import F32, F64
 
 # (sinh(r) / r - 1) / r**2 and (cosh(r) - 1) / r**2 in r**2, |r| < 0.347

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from polyml.codegen.llvm.arithmetic import Val
 from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.ssa_value import Val
 from polyml.dtypes import F32, F64
 
 # (arctan(t) / t - 1) / t**2 in t**2, |t| <= 0.5

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from polyml.codegen.llvm.arithmetic import Val
 from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.ssa_value import Val
 from polyml.dtypes import F32, F64, DType
 
 # (2 * atanh(s) / s - 2) / s**2 in s**2, |s| < 0.172

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from polyml.codegen.analysis.instruction_costs import EASY_POWERS
-from polyml.codegen.llvm.arithmetic import Val, literal
 from polyml.codegen.llvm.elementary.double_word import Steps
 from polyml.codegen.llvm.elementary.logarithmic import split
+from polyml.codegen.llvm.ssa_value import Val, literal
 from polyml.dtypes import F64
 
 _THIRD = (float.fromhex("0x1.5555555555555p-2"), float.fromhex("0x1.5555555555555p-56"))

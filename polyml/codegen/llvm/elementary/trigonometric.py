@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from polyml.codegen.llvm.arithmetic import Val
 from polyml.codegen.llvm.elementary.double_word import Steps
+from polyml.codegen.llvm.ssa_value import Val
 from polyml.dtypes import F32, F64
 
 

@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Unit
+from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.dtypes import I64, DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from polyml.codegen.llvm import builder
-from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Function, Unit
+from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.runtime.loading import assemble, load

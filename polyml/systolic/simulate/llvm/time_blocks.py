@@ -29,9 +29,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from polyml import config
-from polyml.codegen.llvm.arithmetic import memory_type
 from polyml.codegen.llvm.builder import Unit
 from polyml.codegen.llvm.emit import PARALLEL_WORK
+from polyml.codegen.llvm.ssa_value import memory_type
 from polyml.dtypes import DType
 from polyml.machines import cpu
 from polyml.numpy_dtypes import numpy_dtype

@@ -1,0 +1,4 @@
+"""Loops -> blocks, tests and phis: bounds, one counted loop, and what loops that follow one another hand on.
+
+The door is `counted_loop.emit`.
+"""

@@ -1,0 +1,56 @@
+"""Where a loop begins and ends, as integers of the code around it."""
+
+from __future__ import annotations
+
+from polyml.codegen.ir.linexpr import Compare, Condition, Logic, conjunction, extremum
+from polyml.codegen.ir.program import Instance, Loop, Node
+from polyml.codegen.llvm.addresses import Addresses
+
+_SMALL_BOUND = 2**20  # of a loop that is short in every call
+
+
+def bounds(body: Addresses, node: Loop) -> tuple[str, str]:
+    """The loop's first and last iteration: the maximum of its lower bounds, the minimum of its upper ones."""
+    return body.integer(extremum("max", node.lower)), body.integer(extremum("min", node.upper))
+
+
+def ends(body: Addresses, node: Loop) -> tuple[str, str]:
+    """The bounds of a loop, none of whose iterations are there where none of the loops inside has any: to go through the rows of
+    an array without columns would take as long as there are rows.
+    """
+    lower, upper = bounds(body, node)
+    is_outermost = all(_is_fixed(n) for n in body.path if isinstance(n, Loop)) and not _is_fixed(node) and not node.resumes
+    tests = _something_inside(body, node.body) if is_outermost else None
+    if tests is None:
+        return lower, upper
+    at = body.scopes[depth(body, node)].entry
+    none = body.fn.emit(f"sub i64 {lower}, 1", at)
+    return lower, body.fn.emit(f"select i1 {body.condition(tests, at)}, i64 {upper}, i64 {none}", at)
+
+
+def depth(body: Addresses, node: Loop) -> int:
+    """The depth of the scope where the loop's ends are known."""
+    return max(body.deepest(e.names) for e in (*node.lower, *node.upper))
+
+
+def _something_inside(body: Addresses, nodes: tuple[Node, ...]) -> Condition | None:
+    """Whether loops whose ends sizes and numbers of the call tell have iterations; None where they do not decide it."""
+    found: list[Condition] = []
+    for node in nodes:
+        if isinstance(node, Instance):
+            return None
+        inside = _something_inside(body, node.body)
+        own: tuple[Condition, ...] = ()
+        if isinstance(node, Loop) and all(e.names <= body.module.symbols for e in (*node.lower, *node.upper)):
+            reach = extremum("min", node.upper) - extremum("max", node.lower)
+            own = () if reach.is_const and reach.const >= 0 else (Compare(">=", reach),)
+        if not own and inside is None:
+            return None
+        found.append(conjunction((*own, *(() if inside is None else (inside,)))))
+    return Logic("or", tuple(dict.fromkeys(found)))
+
+
+def _is_fixed(loop: Loop) -> bool:
+    """Whether the loop has the same iterations in every call, and not many."""
+    bounds = (*loop.lower, *loop.upper)
+    return all(e.is_const for e in bounds) and max(abs(e.const) for e in bounds) < _SMALL_BOUND

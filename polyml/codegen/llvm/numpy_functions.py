@@ -1,0 +1,131 @@
+"""NumPy's functions of numbers that a few instructions compute; `elementary` has those that take an approximation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polyml.codegen.llvm.arithmetic import Arithmetic
+from polyml.codegen.llvm.ssa_value import Val, literal
+from polyml.dtypes import BOOL, F64
+from polyml.frontend.elementwise_functions import MATH_NAMES
+
+# one LLVM intrinsic, also on vectors; correctly rounded
+_INTRINSICS = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "rint": "nearbyint",
+    "copysign": "copysign",
+    "fabs": "fabs",
+}
+# the C library's function of the same meaning, one lane at a time; `elementary` has the others
+_LIBM = ("erf", "fmod")
+
+
+def call(math: Arithmetic, name: str, values: Sequence[Val]) -> Val:
+    """A call of the language (syntax.Call) on values already converted to one type."""
+    name, _, part = name.partition(".")
+    if part:
+        return _part_of_complex(math, MATH_NAMES.get(name, name), part, values)
+    if name in _INTRINSICS and values[0].dtype.is_float:
+        return math.intrinsic(_INTRINSICS[name], *values)
+    if name in _LIBM and values[0].dtype.is_float:
+        return math.library(name, *values)
+    return _DEFINED[name](math, *values)
+
+
+def _part_of_complex(math: Arithmetic, name: str, part: str, values: Sequence[Val]) -> Val:
+    """A part of what a function of the C library makes of complex numbers, given by their parts in double."""
+    both = "{double, double}"
+    numbers = []
+    for lane in range(values[0].lanes):
+        made = math.call(f"c{name}", both, [("double", math.element(v, lane).ssa) for v in values])
+        numbers.append(Val(math.once(f"extractvalue {both} {made}, {0 if part == 'real' else 1}"), F64))
+    return numbers[0] if values[0].lanes == 1 else math.vector(numbers)
+
+
+def _abs(math: Arithmetic, value: Val) -> Val:
+    if value.dtype.is_float:
+        return math.intrinsic("fabs", value)
+    if value.dtype.kind != "i":
+        return value
+    return math.select(math.compare("<", value, Val("0", value.dtype)), math.negate(value), value)
+
+
+def _square(math: Arithmetic, value: Val) -> Val:
+    return math.plain("*", value, value)
+
+
+def _reciprocal(math: Arithmetic, value: Val) -> Val:
+    one = Val(literal(1, value.dtype), value.dtype)
+    return math.plain("/", one, value) if value.dtype.is_float else math.floor_divide(one, value, False)
+
+
+def _sign(math: Arithmetic, value: Val) -> Val:
+    zero = Val(literal(0, value.dtype), value.dtype)
+    one, minus = Val(literal(1, value.dtype), value.dtype), Val(literal(-1, value.dtype), value.dtype)
+    result = math.select(math.compare(">", value, zero), one, zero)
+    if value.dtype.kind == "i" or value.dtype.is_float:
+        result = math.select(math.compare("<", value, zero), minus, result)
+    return math.select(math.compare("!=", value, value), value, result) if value.dtype.is_float else result
+
+
+def _isnan(math: Arithmetic, value: Val) -> Val:
+    return math.compare("!=", value, value) if value.dtype.is_float else Val("false", BOOL)
+
+
+def _isinf(math: Arithmetic, value: Val) -> Val:
+    if not value.dtype.is_float:
+        return Val("false", BOOL)
+    return math.compare("==", math.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+
+
+def _isfinite(math: Arithmetic, value: Val) -> Val:
+    if not value.dtype.is_float:
+        return Val("true", BOOL)
+    return math.compare("<", math.intrinsic("fabs", value), Val(literal(float("inf"), value.dtype), value.dtype))
+
+
+def _extreme(math: Arithmetic, op: str, left: Val, right: Val, nan_wins: bool) -> Val:
+    """np.minimum and maximum (NaN wins), fmin and fmax (NaN loses).
+
+    Of two equal zeros minimum and maximum give the second, as NumPy on x86-64 does; the others the first.
+    """
+    if not left.dtype.is_float:
+        return math.select(math.compare(op + "=", left, right), left, right)
+    better = math.compare(op if nan_wins else op + "=", left, right)
+    odd = left if nan_wins else right
+    return math.select(math.logical("or", better, math.compare("!=", odd, odd)), left, right)
+
+
+def _minimum(math: Arithmetic, left: Val, right: Val) -> Val:
+    return _extreme(math, "<", left, right, True)
+
+
+def _maximum(math: Arithmetic, left: Val, right: Val) -> Val:
+    return _extreme(math, ">", left, right, True)
+
+
+def _fmin(math: Arithmetic, left: Val, right: Val) -> Val:
+    return _extreme(math, "<", left, right, False)
+
+
+def _fmax(math: Arithmetic, left: Val, right: Val) -> Val:
+    return _extreme(math, ">", left, right, False)
+
+
+_DEFINED: dict[str, Callable[..., Val]] = {
+    "abs": _abs,
+    "fabs": _abs,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "sign": _sign,
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+    "minimum": _minimum,
+    "maximum": _maximum,
+    "fmin": _fmin,
+    "fmax": _fmax,
+}

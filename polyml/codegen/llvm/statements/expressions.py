@@ -1,0 +1,278 @@
+"""Values of statements -> instructions, on one number or on a vector of lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from polyml.codegen.llvm import elementary, numpy_functions
+from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.registers import Location
+from polyml.codegen.llvm.ssa_value import Val, literal, register_type
+from polyml.codegen.llvm.statements import integer_power
+from polyml.codegen.llvm.statements.checked_integers import CheckedIntegers
+from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+from polyml.dtypes import I64, PYINT, DType
+from polyml.frontend import syntax
+from polyml.model.core.nest import always_fits
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Gather, Index, Load, ScalarArg, Value
+
+_POINTWISE = "+-*/&|^"
+Term = Value | syntax.Expr  # nodes of a statement's value: those of the syntax have operands of its own type
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What the reads of one copy of an instance stand for.
+
+    reduction: the one of which its lanes have partial results, None where they share one element or have one each.
+    loads: { number of a read -> its value }, filled as reads are met.
+    """
+
+    instance: InstanceCopy
+    reduction: Reduction | None
+    loads: dict[int, Val] = field(default_factory=dict)
+
+
+class Expressions:
+    """Computes the values of one function's statements.
+
+    scanned: { (location, part) -> what a scan in lanes makes of the element }, for reads of the lanes that follow.
+    """
+
+    def __init__(self, body: ElementAccess, locations: AccessLocations):
+        self._body, self._locations = body, locations
+        self._checks = CheckedIntegers(body)
+        self.scanned: dict[tuple[Location, int], Val] = {}
+
+    def constant(self, value: float, dtype: DType) -> Val:
+        """A constant of that type."""
+        return Val(literal(value, dtype), dtype)
+
+    def combine(self, op: str, left: Val, right: Val) -> Val:
+        """One step of a reduction's operator."""
+        math = self._body.math
+        if op in ("min", "max"):
+            return math.minimum(op, left, right)
+        if op in ("minimum", "maximum", "fmin", "fmax"):
+            return numpy_functions.call(math, op, math.together(left, right))
+        return math.plain(op, left, right)
+
+    def across_lanes(self, op: str, value: Val) -> Val:
+        """All lanes combined into one number, by halves."""
+        math = self._body.math
+        while value.lanes > 2:
+            half = value.lanes // 2
+            parts = []
+            for start in (0, half):
+                order = ", ".join(f"i32 {start + i}" for i in range(half))
+                ssa = math.once(f"shufflevector {value.type} {value.ssa}, {value.type} poison, <{half} x i32> <{order}>")
+                parts.append(Val(ssa, value.dtype, half))
+            value = self.combine(op, *parts)
+        return value if value.lanes == 1 else self.combine(op, math.element(value, 0), math.element(value, 1))
+
+    def value(self, e: Term, operands: Operands) -> Val:
+        """The value of a statement, or of a part of it."""
+        math = self._body.math
+        if isinstance(e, Load):
+            return self.load(e.access, operands)
+        if isinstance(e, Index):
+            return self._index(e, operands.instance)
+        if isinstance(e, ScalarArg):
+            return self._number(e)
+        if isinstance(e, Gather):
+            return self._body.memory.gather(e, [self.value(i, operands) for i in e.indices], operands.instance.copy)
+        if isinstance(e, syntax.Const):
+            return self.constant(cast(float, e.value), _type_of(e))  # after inference: a bool, an int or a float
+        if isinstance(e, syntax.Cast):
+            return self._cast(e, operands)
+        if isinstance(e, syntax.Unary):
+            return self._unary(e, self.value(e.operand, operands))
+        if isinstance(e, syntax.Binary):
+            return self._binary(e.op, _type_of(e), self.value(e.left, operands), self.value(e.right, operands))
+        if isinstance(e, syntax.Compare):
+            return math.compare(e.op, self.value(e.left, operands), self.value(e.right, operands))
+        if isinstance(e, syntax.Logical):
+            return self._logical(e, operands)
+        if isinstance(e, syntax.IfExp):
+            return self._choice(e, operands)
+        if isinstance(e, syntax.Call):
+            return self._call(e, operands)
+        raise TypeError(f"not a value: {e!r}")
+
+    # -- leaves --------------------------------------------------------------------------------------------------
+
+    def load(self, number: int, operands: Operands) -> Val:
+        """The value of the read with that number, loaded once."""
+        known = operands.loads.get(number)
+        if known is None:
+            copy, reduction = operands.instance.copy, operands.reduction
+            operator = reduction.operator if reduction is not None and number == reduction.access else None
+            location = self._locations.of(operands.instance, number, operator)
+            scanned = self.scanned.get((location, copy.part)) if copy.scans else None
+            known = self._body.load(location) if scanned is None else scanned
+            self._fetch(operands.instance, number)
+            operands.loads[number] = known
+        return known
+
+    def _fetch(self, instance: InstanceCopy, number: int) -> None:
+        """Ask for what the read will name in a later iteration."""
+        iterator, distance = self._body.module.program.ahead.get(instance.statement.name, {}).get(number, ("", 0))
+        if iterator:
+            later = {**instance.iterators, iterator: instance.iterators[iterator] + distance}
+            self._body.fetch(self._locations.of(replace(instance, iterators=later), number))
+
+    def _index(self, e: Index, instance: InstanceCopy) -> Val:
+        """An affine integer: one number, or one per lane."""
+        body, copy = self._body, instance.copy
+        value = body.module.table.affine(e.value).substitute(instance.iterators)
+        first = Val(body.integer(value.substitute(copy.values)), e.dtype)
+        if copy.lane_var is None or copy.lane_var not in value.names:
+            return first
+        step = value.coefficient(copy.lane_var)
+        if step is None:
+            lanes = []
+            for lane in range(copy.lanes):
+                at = {**copy.values, copy.lane_var: copy.values[copy.lane_var] + lane}
+                lanes.append(Val(body.integer(value.substitute(at)), e.dtype))
+            return body.math.vector(lanes)
+        ramp = ", ".join(f"i64 {step * lane}" for lane in range(copy.lanes))
+        return body.math.plain("+", first, Val(f"<{ramp}>", e.dtype, copy.lanes))
+
+    def _number(self, e: ScalarArg) -> Val:
+        """A number argument, from its slot."""
+        body, scope = self._body, self._body.scopes[0]
+        key = ("number", e.name, e.dtype)
+        if key not in scope.known:
+            index = body.module.slots.number(e.name)
+            kind = register_type(e.dtype)
+            if e.dtype.is_float:
+                word = body.word(index, kind)
+            else:
+                word = body.word(index)
+                if kind != "i64":
+                    word = body.fn.emit(f"trunc i64 {word} to {kind}", scope.entry)
+            scope.known[key] = word
+        return Val(scope.known[key], e.dtype)
+
+    # -- operations ----------------------------------------------------------------------------------------------
+
+    def _logical(self, e: syntax.Logical, operands: Operands) -> Val:
+        math = self._body.math
+        total = math.truth(self.value(e.operands[0], operands))
+        for operand in e.operands[1:]:
+            with self._checks.only_if(total if e.op == "and" else math.invert(total)):
+                total = math.logical(e.op, total, math.truth(self.value(operand, operands)))
+        return total
+
+    def _choice(self, e: syntax.IfExp, operands: Operands) -> Val:
+        math = self._body.math
+        test = math.truth(self.value(e.condition, operands))
+        with self._checks.only_if(test):
+            then = self.value(e.then, operands)
+        with self._checks.only_if(math.invert(test)):
+            orelse = self.value(e.orelse, operands)
+        return math.select(test, then, orelse)
+
+    def _call(self, e: syntax.Call, operands: Operands) -> Val:
+        math = self._body.math
+        given = [self.value(a, operands) for a in e.args]
+        if e.function == "pow":
+            return self._binary("**", _type_of(e), *given)
+        args = math.together(*given)
+        if e.function in elementary.FUNCTIONS and args[0].dtype.is_float:
+            return elementary.function(math, e.function, *args)
+        return numpy_functions.call(math, e.function, args)
+
+    def _cast(self, e: syntax.Cast, operands: Operands) -> Val:
+        value, source = self.value(e.operand, operands), _type_of(e.operand)
+        math = self._body.math
+        if source == PYINT and e.to.is_integer and e.to != PYINT and not _is_known_to_fit(e):
+            self._checks.fits_type(value, e.to)
+        if e.to == PYINT and value.dtype.is_float:
+            self._checks.fits_float(value)
+        if e.to == PYINT and value.dtype.kind == "u" and value.dtype.bits == 64:
+            self._checks.flag(math.compare("<", Val(value.ssa, I64, value.lanes), self.constant(0, I64)))
+        return math.convert(value, e.to)
+
+    def _unary(self, e: syntax.Unary, value: Val) -> Val:
+        math = self._body.math
+        if e.op == "-":
+            return self._checks.plain("-", self.constant(0, PYINT), value) if e.dtype == PYINT else math.negate(value)
+        if e.op == "~":
+            return math.invert(value)
+        if e.op == "not":
+            return math.invert(math.truth(value))
+        return value
+
+    def _binary(self, op: str, dtype: DType, left: Val, right: Val) -> Val:
+        math = self._body.math
+        left, right = math.together(left, right)
+        if op in ("min", "max"):
+            return math.minimum(op, left, right)
+        if op in _POINTWISE:
+            return self._checks.plain(op, left, right) if dtype == PYINT and op in "+-*" else math.plain(op, left, right)
+        if op in ("//", "%"):
+            if dtype == PYINT and op == "//":
+                self._checks.fits_floor_division(left, right)
+            return math.floor_divide(left, right, op == "%")
+        if op in ("<<", ">>"):
+            shifted = math.shift(op, left, right)
+            if dtype == PYINT and op == "<<":
+                self._checks.fits_shift(shifted, left, right)
+            return shifted
+        if op == "**":
+            return self._power(dtype, left, right)
+        raise TypeError(f"not an operator: {op}")
+
+    def _power(self, dtype: DType, left: Val, right: Val) -> Val:
+        math = self._body.math
+        if dtype.is_float:
+            return elementary.function(math, "pow", left, right)
+        exponent = _constant_exponent(right)
+        if exponent is None:
+            return self._integer_power(dtype, left, right)
+        result, square = None, left
+        while exponent:
+            if exponent & 1:
+                result = square if result is None else self._binary("*", dtype, result, square)
+            exponent >>= 1
+            if exponent:
+                square = self._binary("*", dtype, square, square)
+        return math.splat(self.constant(1, dtype), left.lanes) if result is None else result
+
+    def _integer_power(self, dtype: DType, left: Val, right: Val) -> Val:
+        """A power whose exponent is known only when it runs, lane by lane through a loop of its own."""
+        math = self._body.math
+        self._body.declared[integer_power.NAME] = integer_power.DEFINITION
+        checked = "true" if dtype == PYINT else "false"
+        numbers = []
+        for lane in range(left.lanes):
+            base = math.convert(math.element(left, lane), I64)
+            exponent = math.convert(math.element(right, lane), I64)
+            ssa = self._body.fn.emit(
+                f"call i64 @{integer_power.NAME}(i64 {base.ssa}, i64 {exponent.ssa}, i1 {checked}, ptr {self._body.overflow})"
+            )
+            numbers.append(math.convert(Val(ssa, I64), dtype))
+        return numbers[0] if left.lanes == 1 else math.vector(numbers)
+
+
+def _type_of(e: Term) -> DType:
+    """The type that inference gave the node."""
+    if isinstance(e, (syntax.Part, syntax.Function)) or e.dtype is None:
+        raise TypeError(f"not a typed value: {e!r}")
+    return e.dtype
+
+
+def _is_known_to_fit(e: syntax.Cast) -> bool:
+    """Whether what is converted was checked at entry, or when compiled."""
+    return isinstance(e.operand, (Index, syntax.Const)) or always_fits(e.operand, e.to)
+
+
+def _constant_exponent(value: Val) -> int | None:
+    """The exponent where it is a constant that is not negative, the same in all lanes."""
+    text = value.ssa
+    if value.lanes > 1 and text.startswith("<"):
+        text = text[1:].split(",")[0].split()[-1]
+    return int(text) if text.lstrip("-").isdigit() and not text.startswith("-") else None

@@ -1,0 +1,59 @@
+"""Instances of statements, one copy after the other: loads, the value, the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyml.codegen.ir.program import Instance, Jam, Loop
+from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.statements.expressions import Expressions, Operands
+from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+from polyml.codegen.llvm.statements.loop_elements import LoopElements
+from polyml.codegen.llvm.statements.prefix_sums import PrefixSums
+from polyml.dtypes import BOOL
+
+
+class StatementEmitter:
+    """Emits the instances of one function's statements."""
+
+    def __init__(self, body: ElementAccess):
+        self._body = body
+        self._locations = AccessLocations(body.module.table)
+        self.expressions = Expressions(body, self._locations)
+        self._prefix_sums = PrefixSums(body, self._locations, self.expressions)
+
+    def elements(self, loop: Loop) -> LoopElements:
+        """What an innermost loop touches, inside the jams around it."""
+        return LoopElements(self._body, self._locations, loop)
+
+    def enter(self, jam: Jam) -> None:
+        """Emit what must be known before the instances of a jam that has just been entered."""
+        if jam.scans:
+            self._prefix_sums.begin(jam.body, self._copies)
+
+    def instance(self, node: Instance) -> None:
+        """Emit the instance for all iterations that run together."""
+        if self._prefix_sums.take_updated(node):
+            return
+        for copy in self._copies(node):
+            if not (copy.copy.scans and self._prefix_sums.emit(copy)):
+                self._emit(copy)
+
+    def _copies(self, node: Instance) -> Iterator[InstanceCopy]:
+        statement, jams = self._body.scop.statements[node.statement], self._body.jams
+        iterators = dict(zip(statement.iterators, node.point))
+        return (InstanceCopy(statement, iterators, copy, node, jams.jams) for copy in jams.copies)
+
+    def _emit(self, instance: InstanceCopy) -> None:
+        statement, copy = instance.statement, instance.copy
+        reduction = self._body.module.program.reductions.get(statement.name)
+        if copy.lane_var is None or copy.scans or reduction is not None and self._locations.varies_over_lanes(instance):
+            reduction = None  # of which each lane has no partial result
+        operands = Operands(instance, reduction)
+        value = self.expressions.value(statement.value, operands)
+        target = self._locations.of(instance, instance.write, None if reduction is None else reduction.operator)
+        if reduction is not None and copy.last is not None:
+            happens = Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes)
+            value = self._body.math.select(happens, value, self.expressions.load(reduction.access, operands))
+        self._body.store(target, value)

@@ -1,0 +1,92 @@
+"""Where the accesses of a statement are, in each of the iterations that run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyml.codegen.ir.accesses import AccessTable
+from polyml.codegen.ir.jams import Copy
+from polyml.codegen.ir.linexpr import Lin
+from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Unroll
+from polyml.codegen.llvm.registers import Location
+from polyml.model.core.scop import Access, Statement
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceCopy:
+    """One copy of an instance of a statement.
+
+    iterators: { iterator of the statement -> its value, of loop variables and those of jams }.
+    node: the instance in the program.
+    around: what runs together around the node, outermost first.
+    """
+
+    statement: Statement
+    iterators: Mapping[str, Lin]
+    copy: Copy
+    node: Instance
+    around: tuple[Jam | Unroll, ...]
+
+    @property
+    def write(self) -> int:
+        """The number of the statement's write, behind those of its reads."""
+        return len(self.statement.reads)
+
+    def access(self, number: int) -> Access:
+        """The access with that number: the reads in order, then the write."""
+        return self.statement.write if number == self.write else self.statement.reads[number]
+
+
+class AccessLocations:
+    """The memory locations of accesses, each found once."""
+
+    def __init__(self, table: AccessTable):
+        self._table = table
+        self._subscripts: dict[tuple, tuple[Lin, ...]] = {}
+        self._locations: dict[tuple, Location] = {}
+
+    def of(self, instance: InstanceCopy, number: int, operator: str | None = None, copy: Copy | None = None) -> Location:
+        """Returns the location of an access.
+
+        number: of the access, see `InstanceCopy.access`.
+        operator: of the reduction whose accumulator the access is, where its lanes have a partial result each; else None.
+        copy: another one than the instance's.
+        """
+        copy = instance.copy if copy is None else copy
+        key = instance.statement.name, number, copy, operator, *instance.iterators.values()
+        found = self._locations.get(key)
+        if found is None:
+            found = self._locations[key] = self._found(instance, number, operator, copy)
+        return found
+
+    def _found(self, instance: InstanceCopy, number: int, operator: str | None, copy: Copy) -> Location:
+        array, subscripts = instance.access(number).array, self.subscripts(instance, number)
+        first = tuple(e.substitute(copy.values) for e in subscripts)
+        if copy.lane_var is None:
+            return Location(array, first)
+        strides: list[int] = []
+        for e in subscripts:
+            stride = e.coefficient(copy.lane_var)
+            if stride is None:
+                raise CannotRunTogether(f"{array}: a vector needs subscripts linear in {copy.lane_var}")
+            strides.append(stride)
+        if any(strides):
+            return Location(array, first, copy.lanes, tuple(strides), None, copy.last)
+        if operator is not None:
+            return Location(array, first, copy.lanes, tuple(strides), copy.part)
+        return Location(array, first)
+
+    def subscripts(self, instance: InstanceCopy, number: int) -> tuple[Lin, ...]:
+        """The access's subscripts where its statement has these iterators, the same for all copies of an instance."""
+        key = instance.statement.name, number, *instance.iterators.values()
+        known = self._subscripts.get(key)
+        if known is None:
+            made = self._table.subscripts(instance.access(number))
+            known = self._subscripts[key] = tuple(e.substitute(instance.iterators) for e in made)
+        return known
+
+    def varies_over_lanes(self, instance: InstanceCopy) -> bool:
+        """Whether the lanes of the instance write to elements of their own."""
+        lane_var = instance.copy.lane_var
+        return any(lane_var in e.names for e in self.subscripts(instance, instance.write))

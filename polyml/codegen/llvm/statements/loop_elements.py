@@ -1,0 +1,264 @@
+"""What an innermost loop touches, and which of it may stay in registers or pass from one iteration to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from polyml.codegen.analysis.scans import before_of
+from polyml.codegen.ir.jams import JamStack
+from polyml.codegen.ir.linexpr import var
+from polyml.codegen.ir.program import CannotRunTogether, Instance, Jam, Loop, Node, Unroll
+from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.registers import Location, disjoint
+from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+
+
+@dataclass(frozen=True)
+class OverlappingVectors:
+    """Vectors of one row that a loop reads a few elements apart, in locations that it does not write.
+
+    locations: by offset, from the furthest back to the furthest ahead, those of each vector of an iteration, in order.
+    offsets: the constants of the subscripts in which they differ, in elements.
+    """
+
+    locations: tuple[tuple[Location, ...], ...]
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Touch:
+    """An access of a copy of an instance. operator: of the reduction of which it touches a partial result, else None."""
+
+    location: Location
+    instance: InstanceCopy
+    number: int
+    writes: bool
+    operator: str | None = None
+
+
+class LoopElements:
+    """The elements that one innermost loop touches: each question is answered from the same list of copies, found once."""
+
+    def __init__(self, body: ElementAccess, locations: AccessLocations, loop: Loop):
+        self._body, self._locations, self.loop = body, locations, loop
+        self._jams = body.jams
+
+    @cached_property
+    def _copies(self) -> list[InstanceCopy]:
+        """Every copy of every instance in the loop."""
+        return [*self._within(self.loop.body, self._jams)]
+
+    def _within(self, nodes: tuple[Node, ...], jams: JamStack) -> Iterator[InstanceCopy]:
+        statements = self._body.scop.statements
+        for node in nodes:
+            if isinstance(node, Instance):
+                statement = statements[node.statement]
+                iterators = dict(zip(statement.iterators, node.point))
+                for copy in jams.copies:
+                    yield InstanceCopy(statement, iterators, copy, node, jams.jams)
+            elif isinstance(node, Jam):
+                yield from self._within(node.body, jams.inside(node))
+            elif isinstance(node, Unroll):
+                for touching in self._within(node.body, jams):
+                    for i in range(node.count):
+                        values = {node.var: node.base + i}
+                        iterators = {name: e.substitute(values) for name, e in touching.iterators.items()}
+                        yield replace(touching, iterators=iterators, around=(node, *touching.around))
+            else:
+                yield from self._within(node.body, jams)
+
+    # -- elements that stay in registers -------------------------------------------------------------------------
+
+    def held(self) -> dict[Location, str | None]:
+        """Locations the loop can keep in registers: the same in every iteration, touched by nothing else.
+
+        The value is the operator for a partial result of a reduction over lanes, None for an element itself.
+        """
+        moving: list[_Touch] = []
+        fixed: dict[Location, _Touch] = {}
+        for touch in self._touches():
+            location = touch.location
+            varies = any(self.loop.var in e.names for e in location.subscripts)
+            if varies or (location.last is not None and self.loop.var in location.last.names and location.part is None):
+                moving.append(touch)
+                continue
+            written = location in fixed and fixed[location].writes
+            operator = touch.operator if location.part is not None else None
+            fixed[location] = replace(touch, writes=written or touch.writes, operator=operator)
+        return self._without_conflicts(moving, fixed)
+
+    def _touches(self) -> Iterator[_Touch]:
+        """Each access of each copy: the reads, then the write."""
+        reductions = self._body.module.program.reductions
+        for instance in self._copies:
+            reduction = reductions.get(instance.statement.name)
+            shares = reduction is not None and instance.copy.lane_var is not None and not instance.copy.scans
+            for number in range(instance.write + 1):
+                writes, operator = number == instance.write, None
+                if reduction is not None and shares and (writes or number == reduction.access):
+                    operator = reduction.operator
+                yield _Touch(self._locations.of(instance, number, operator), instance, number, writes, operator)
+
+    def _without_conflicts(self, moving: list[_Touch], fixed: Mapping[Location, _Touch]) -> dict[Location, str | None]:
+        """The fixed locations that share no element with others that the loop touches."""
+        kept: dict[Location, str | None] = {}
+        written = {p.array for p, touch in fixed.items() if touch.writes} | {m.location.array for m in moving if m.writes}
+        is_separate: dict[str, bool] = {}
+        for location, touch in fixed.items():
+            if location.array not in written:
+                kept[location] = touch.operator
+                continue
+            if location.array not in is_separate:
+                is_separate[location.array] = self._is_separate(location.array, moving, fixed)
+            if is_separate[location.array]:
+                kept[location] = touch.operator
+            elif location.part is not None:
+                raise CannotRunTogether(f"a partial result of {location.array} has no register")
+        return kept
+
+    def _is_separate(self, array: str, moving: list[_Touch], fixed: Mapping[Location, _Touch]) -> bool:
+        """Whether the array's fixed locations share no element with each other or with its moving ones."""
+        mine = [location for location in fixed if location.array == array]
+        for i, a in enumerate(mine):
+            for b in mine[i + 1 :]:
+                are_partial = a.part is not None and b.part is not None
+                if not are_partial and not disjoint(a, b):
+                    return False
+        tested = set()
+        for touch in moving:
+            if touch.location.array != array:
+                continue
+            for location in mine:
+                other = fixed[location]
+                key = (touch.number, touch.instance.node, other.number, other.instance.node)
+                if key in tested:
+                    continue
+                tested.add(key)
+                if self._may_meet(touch, other):
+                    return False
+        return True
+
+    def _may_meet(self, a: _Touch, b: _Touch) -> bool:
+        """Whether two accesses, in any iterations of the loop, touch one element."""
+        one, other = a.instance, b.instance
+        first, second = (one.access(a.number), one.node), (other.access(b.number), other.node)
+        return self._body.module.conflicts.may_meet(first, second, self._body.path, self.loop, one.around, other.around)
+
+    def updated(self, around: set[str]) -> list[Location]:
+        """Locations that all iterations of the loop and of the loops around it, which have these variables, update, in arrays of
+        which they touch nothing else.
+        """
+        found: dict[str, dict[Location, bool] | None] = {}
+        names, reductions = {*around, self.loop.var}, self._body.module.program.reductions
+        for instance in self._copies:
+            reduction = reductions.get(instance.statement.name)
+            for number in range(instance.write + 1):
+                array, writes = instance.access(number).array, number == instance.write
+                location = self._locations.of(instance, number)
+                limits = () if location.last is None else (location.last,)
+                locations = found.setdefault(array, {})
+                is_accumulator = reduction is not None and (writes or number == reduction.access)
+                if instance.copy.lane_var is not None and is_accumulator and location.lanes == 1:
+                    found[array] = None  # a sum over the lanes
+                elif locations is not None and any(e.names & names for e in (*location.subscripts, *limits)):
+                    found[array] = None
+                elif locations is not None:
+                    locations[location] = locations.get(location, False) or writes
+        kept = [list(locations) for locations in found.values() if locations and all(locations.values())]
+        return [one for group in kept if all(disjoint(a, b) for a in group for b in group if a is not b) for one in group]
+
+    # -- elements that pass from one iteration to the next -------------------------------------------------------
+
+    def carried(self) -> list[tuple[Location, ...]]:
+        """Locations that the loop writes and reads again in the next iterations: (written, read one iteration later, two later,
+        ...). Nothing else in the loop writes to where they are.
+        """
+        arrays = {instance.statement.write.array for instance in self._copies}
+        reads = {
+            self._locations.of(instance, number)
+            for instance in self._copies
+            for number, access in enumerate(instance.statement.reads)
+            if access.array in arrays
+        }
+        if not reads:
+            return []
+        writes: dict[str, dict[Location, None]] = {}
+        for instance in self._copies:
+            written = writes.setdefault(instance.statement.write.array, {})
+            written[self._locations.of(instance, instance.write)] = None
+        found = []
+        for locations in writes.values():
+            for location in locations:
+                chain, before = [location], _one_iteration_before(location, self.loop)
+                while before is not None and before in reads and before not in chain:  # which a remainder comes back to
+                    chain.append(before)
+                    before = _one_iteration_before(before, self.loop)
+                if len(chain) > 1 and all(
+                    other == location or _always_disjoint(other, location, self.loop.var) for other in locations
+                ):
+                    found.append(tuple(chain))
+        return found
+
+    def overlapping_vectors(self) -> list[OverlappingVectors]:
+        """Rows that the loop, along lanes, reads several times, less than a vector apart."""
+        found: dict[tuple, dict[int, Location]] = {}
+        written: set[str] = set()
+        for instance in self._copies:
+            written.add(instance.statement.write.array)
+            for number in range(instance.write):
+                location = self._locations.of(instance, number)
+                dim = self._body.row_of(location)
+                if dim is None or location.subscripts[dim].coefficient(self.loop.var) != 1:
+                    continue
+                others = tuple(e - e.const if d == dim else e for d, e in enumerate(location.subscripts))
+                if not any(self.loop.var in e.names for d, e in enumerate(others) if d != dim):
+                    found.setdefault((location.array, others, location.lanes), {})[location.subscripts[dim].const] = location
+        rows = [
+            _overlapping(locations, lanes, self.loop.step) for (array, _, lanes), locations in found.items() if array not in written
+        ]
+        return [row for row in rows if row is not None]
+
+    def scanned(self) -> list[Location]:
+        """The elements that the loop's scans begin an iteration with."""
+        found = []
+        module = self._body.module
+        for instance in self._copies:
+            copy = instance.copy
+            if not copy.scans or copy.part != 0 or copy.lane_var is None:
+                continue
+            access = before_of(module.program, module.conflicts, instance.statement, instance.node, copy.lane_var)
+            if access is not None:
+                found.append(self._locations.of(instance, access, copy=replace(copy, lane_var=None)))
+        return found
+
+
+def _overlapping(locations: Mapping[int, Location], lanes: int, step: int) -> OverlappingVectors | None:
+    """The locations by their offsets; None where they do not overlap, or not in every vector of an iteration."""
+    first = sorted(o for o in locations if o - lanes not in locations)
+    vectors = range(step // lanes)
+    if len(first) < 2 or first[-1] - first[0] >= lanes or step % lanes or len(locations) != len(first) * len(vectors):
+        return None
+    if not all(o + lanes * v in locations for o in first for v in vectors):
+        return None
+    return OverlappingVectors(tuple(tuple(locations[o + lanes * v] for v in vectors) for o in first), tuple(first))
+
+
+def _one_iteration_before(location: Location, loop: Loop) -> Location | None:
+    """The location that the iteration before has in its stead; None where it does not move with the loop, or its lanes do."""
+    if not any(loop.var in e.names for e in location.subscripts) or location.last is not None and loop.var in location.last.names:
+        return None
+    return replace(location, subscripts=tuple(e.substitute({loop.var: var(loop.var) - loop.step}) for e in location.subscripts))
+
+
+def _always_disjoint(a: Location, b: Location, name: str) -> bool:
+    """Whether the locations share no element whatever values a variable has in either."""
+    dims = [d for d, (x, y) in enumerate(zip(a.subscripts, b.subscripts)) if name not in x.names | y.names]
+    return disjoint(_in_dimensions(a, dims), _in_dimensions(b, dims))
+
+
+def _in_dimensions(location: Location, dims: list[int]) -> Location:
+    """The location as far as some of its dimensions say."""
+    strides = location.strides or (0,) * len(location.subscripts)
+    return replace(location, subscripts=tuple(location.subscripts[d] for d in dims), strides=tuple(strides[d] for d in dims))

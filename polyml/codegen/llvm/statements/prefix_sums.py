@@ -1,0 +1,120 @@
+"""Scans in lanes: each lane needs what the one before passes on (see `codegen.analysis.scans`).
+
+    X[i] = X[i - 1] + A[i], lanes i ... i + 7:   v = A[i ... i + 7]; v += v shifted by 1, 2, 4 lanes; X[i ... i + 7] = X[i - 1] + v
+
+Source: Hillis and Steele, "Data parallel algorithms", CACM 1986.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from polyml.codegen.analysis.scans import before_of, is_read_before
+from polyml.codegen.ir.program import CannotRunTogether, Instance, Node
+from polyml.codegen.llvm.element_access import ElementAccess
+from polyml.codegen.llvm.registers import Location
+from polyml.codegen.llvm.ssa_value import Val
+from polyml.codegen.llvm.statements.expressions import Expressions, Operands
+from polyml.codegen.llvm.statements.locations import AccessLocations, InstanceCopy
+from polyml.dtypes import BOOL
+from polyml.model.core.reductions import identity
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A statement's scan. access: the read that is the element to go on from. operator: what joins it with each lane's value.
+
+    passes_on: each lane writes an element of its own, which the next lane reads; else all lanes update one element.
+    """
+
+    access: int
+    operator: str
+    passes_on: bool
+
+
+class PrefixSums:
+    """Emits the scans of one function's statements."""
+
+    def __init__(self, body: ElementAccess, locations: AccessLocations, expressions: Expressions):
+        self._body, self._locations, self._expressions = body, locations, expressions
+        # by instance that has been emitted before its turn: what its update makes of the elements
+        self._updated: dict[Instance, dict[tuple[Location, int], Val]] = {}
+
+    def take_updated(self, node: Instance) -> bool:
+        """Whether the instance has been emitted before its turn; what it has made is then known from here on."""
+        if node not in self._updated:
+            return False
+        self._expressions.scanned |= self._updated.pop(node)
+        return True
+
+    def begin(self, body: tuple[Node, ...], copies_of: Callable[[Instance], Iterable[InstanceCopy]]) -> None:
+        """Emit the scans of single elements that others read before the update; of all others nothing is known yet."""
+        self._expressions.scanned.clear()
+        module = self._body.module
+        nodes = tuple(node for node in body if isinstance(node, Instance))
+        if len(nodes) < len(body):
+            raise CannotRunTogether("lanes pass on values among instances alone")
+        for node in reversed(nodes):  # as one of them may be among the readers of those behind it
+            if node.statement in module.program.reductions and is_read_before(module.program, module.conflicts, nodes, node):
+                for copy in copies_of(node):
+                    self.emit(copy, early=True)
+
+    def emit(self, instance: InstanceCopy, early: bool = False) -> bool:
+        """Emit the copy as a part of a scan, if it is one: the answer. early: others read next what there is before each lane."""
+        scan = self._scan(instance)
+        if scan is None:
+            return False
+        copy, math, element = instance.copy, self._body.math, self._body.scop.arrays[instance.statement.write.array].element
+        combine = self._expressions.combine
+        nothing = math.splat(self._expressions.constant(identity(scan.operator, element), element), copy.lanes)
+        value = self._expressions.value(instance.statement.value, Operands(instance, None, {scan.access: nothing}))
+        value = math.splat(value, copy.lanes)
+        if copy.last is not None:
+            value = math.select(Val(self._body.lanes_up_to(copy.last, copy.lanes), BOOL, copy.lanes), value, nothing)
+        own = self._prefixes(scan.operator, value, nothing)
+        alone = replace(copy, lane_var=None)
+        carry = self._body.load(self._locations.of(instance, scan.access, copy=alone))
+        after = combine(scan.operator, carry, math.element(own, copy.lanes - 1))
+        value = combine(scan.operator, math.splat(carry, copy.lanes), own)
+        target = self._locations.of(instance, instance.write)
+        if scan.passes_on:
+            self._body.store(target, value)
+            later = replace(alone, values=copy.one_vector_later())
+            self._body.remember(self._locations.of(instance, scan.access, copy=later), after)
+            return True
+        self._body.store(target, after)
+        known = self._expressions.scanned
+        known[(target, copy.part)] = value
+        if early:
+            self._updated.setdefault(instance.node, {})[(target, copy.part)] = value
+            shifted = self._shifted(own, nothing, 1)
+            known[(target, copy.part)] = combine(scan.operator, math.splat(carry, copy.lanes), shifted)
+        return True
+
+    def _scan(self, instance: InstanceCopy) -> _Scan | None:
+        """How the lanes of the copy pass on what they compute; None where they do not."""
+        module, statement, lane_var = self._body.module, instance.statement, instance.copy.lane_var
+        if lane_var is None:
+            return None
+        before = before_of(module.program, module.conflicts, statement, instance.node, lane_var)
+        if before is not None:
+            return _Scan(before, module.program.scans[statement.name].operator, True)
+        reduction = module.program.reductions.get(statement.name)
+        if reduction is None or self._locations.varies_over_lanes(instance):
+            return None
+        return _Scan(reduction.access, reduction.operator, False)
+
+    def _prefixes(self, operator: str, value: Val, nothing: Val) -> Val:
+        """Each lane joined to all lanes before it."""
+        step = 1
+        while step < value.lanes:
+            value = self._expressions.combine(operator, self._shifted(value, nothing, step), value)
+            step *= 2
+        return value
+
+    def _shifted(self, value: Val, nothing: Val, by: int) -> Val:
+        """Each lane's value so many lanes later, the first ones of `nothing`."""
+        order = ", ".join(f"i32 {lane - by if lane >= by else value.lanes}" for lane in range(value.lanes))
+        picked = f"shufflevector {value.type} {value.ssa}, {value.type} {nothing.ssa}, <{value.lanes} x i32> <{order}>"
+        return replace(value, ssa=self._body.math.once(picked))
