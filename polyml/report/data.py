@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from polyml.caches.analytic.footprints import Amount, Level
 from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
+from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import Reference
 from polyml.machines.descriptions import Figure
 from polyml.machines.roofline import Roof, Roofline
 from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses
+from polyml.performance.variants import Form
+from polyml.report.plain import plain
 from polyml.report.text import reference_text, tiling
 from polyml.report.values import FormReport, ReportValues
 
@@ -26,16 +27,16 @@ def data(report: ReportValues) -> dict[str, object]:
         "sizes": dict(report.sizes),
         "machine": report.machine.name,
         "threads": report.threads,
-        "levels": [asdict(level) for level in report.levels],
+        "levels": [plain(level) for level in report.levels],
         "operations": {"by_type": dict(report.operations), "accuracy": "exact"},
         "footprints": [_level(report, level) for level in report.footprints],
         "lower_bound": _bound(report),
         "reuse": None if report.reuses is None else _reuse(report, report.reuses),
         "lanes": {
             "accuracy": "legality exact, efficiency an estimate from the strides",
-            "loops": [{**asdict(each), "legal": each.is_legal} for each in report.lanes],
+            "loops": [plain(each, {"is_legal": "legal"}) for each in report.lanes],
         },
-        "advice": [{**asdict(each), "text": str(each)} for each in report.advice],
+        "advice": [{**plain(each), "text": str(each)} for each in report.advice],
         "tiles": _tiles(report),
         "forms": [_form(form) for form in report.forms],
         "seconds": report.seconds,
@@ -80,7 +81,7 @@ def _reuse(report: ReportValues, reuses: Reuses) -> dict[str, object]:
         "references": [
             {
                 "text": reference_text(form, reference),
-                **asdict(reference),
+                **plain(reference),
                 "uses": found.uses,
                 "first": found.first,
                 "in_the_middle": found.in_the_middle,
@@ -94,7 +95,7 @@ def _reuse(report: ReportValues, reuses: Reuses) -> dict[str, object]:
 
 def _reuse_class(each: ReuseClass) -> dict[str, object]:
     distance = {"formula": formula_text.text(each.distance), "usual": each.usual, "least": each.least, "greatest": each.greatest}
-    found = {"source": asdict(each.source), "kind": each.kind, "carried": each.carried, "uses": each.uses}
+    found = {"source": plain(each.source), "kind": each.kind, "carried": each.carried, "uses": each.uses}
     return {**found, "distance": distance, "hits": list(each.hits)}
 
 
@@ -102,11 +103,13 @@ def _tiles(report: ReportValues) -> dict[str, object]:
     found = report.tiles
     return {
         "loops": list(found.loops),
-        "candidates": [asdict(candidate) for candidate in found.simulated],
-        "predicted": [asdict(candidate) for candidate in found.predicted],
+        "candidates": [plain(candidate) for candidate in found.simulated],
+        "predicted": [plain(candidate) for candidate in found.predicted],
         "fastest": found.fastest and list(found.fastest.sizes),
         "steps": found.chosen and tiling(found, found.chosen.sizes),
         "considered": len(found.candidates),
+        "extents": list(found.extents),
+        "instances": found.instances,
         "window": found.window,
         "problem": found.problem,
         "accuracy": "exact for the window; estimates of first uses where all of a window's lines fit a level; times are estimates",
@@ -120,7 +123,7 @@ def _form(each: FormReport) -> dict[str, object]:
         return {**found, "problem": each.problem}
     return {
         **found,
-        "misses": _misses(each),
+        "misses": _misses(each.form, each.misses),
         "roofline": roofline_data(each.roofline),
         "prediction": _prediction(each),
         "excess": list(each.excess),
@@ -128,12 +131,12 @@ def _form(each: FormReport) -> dict[str, object]:
 
 
 def _prediction(each: FormReport) -> dict[str, object] | None:
-    found = each.prediction
-    return found and {**asdict(found), "seconds": found.seconds, "accuracy": "estimate: instructions and moves one after the other"}
+    if each.prediction is None:
+        return None
+    return {**plain(each.prediction), "accuracy": "estimate: instructions and moves one after the other"}
 
 
-def _misses(each: FormReport) -> dict[str, object]:
-    found: Misses = each.misses
+def _misses(form: Form, found: Misses) -> dict[str, object]:
     levels = range(len(found.levels))
     return {
         "engine": ENGINE,
@@ -145,20 +148,19 @@ def _misses(each: FormReport) -> dict[str, object]:
         "levels": [
             {
                 "level": found.levels[k].level,
-                "total": asdict(found.total(k)),
-                "arrays": {a: asdict(found.of_array(a, k)) for a in found.arrays},
+                "total": plain(found.total(k)),
+                "arrays": {a: plain(found.of_array(a, k)) for a in found.arrays},
             }
             for k in levels
         ],
-        "references": [_reference(each, reference, levels) for reference in found.counts],
+        "references": [_reference(form, reference, counts, levels) for reference, counts in found.counts.items()],
     }
 
 
-def _reference(each: FormReport, reference: Reference, levels: range) -> dict[str, object]:
-    counts = each.misses.counts[reference]
+def _reference(form: Form, reference: Reference, counts: Counts, levels: range) -> dict[str, object]:
     return {
-        "text": reference_text(each.form, reference),
-        **asdict(reference),
+        "text": reference_text(form, reference),
+        **plain(reference),
         "accesses": counts.accesses,
         "compulsory": counts.cold,
         "levels": [
@@ -190,4 +192,4 @@ def _roof(roof: Roof) -> dict[str, object]:
 
 
 def _figure(figure: Figure | None) -> dict[str, object] | None:
-    return figure and asdict(figure)
+    return None if figure is None else plain(figure)

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from polyml.report.text import Table, parts
-from polyml.report.values import ReportValues
+from polyml.report.table import Table
 
 _STYLE = "border-collapse: collapse; font-size: 90%; margin: 0.5em 0"
-
-
-def html(report: ReportValues) -> str:
-    return page(parts(report), *report.pictures().values())
 
 
 def page(found: Iterable[str | Table], *pictures: str) -> str:
@@ -38,7 +33,7 @@ def _part(part: str | Table) -> Iterator[str]:
         yield f"<div><code>{escape(part)}</code></div>"
 
 
-def _row(tag: str, cells: Sequence[str], left: int) -> str:
-    sides: Iterable[str] = ("left" if number < left else "right" for number in range(len(cells)))
+def _row(tag: str, cells: Sequence[str], left: Sequence[bool]) -> str:
+    sides: Iterable[str] = ("left" if is_left else "right" for is_left in left)
     made = (f'<{tag} style="text-align: {side}; padding: 0 0.6em">{escape(cell)}</{tag}>' for side, cell in zip(sides, cells))
     return f"<tr>{''.join(made)}</tr>"

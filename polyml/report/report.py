@@ -45,9 +45,10 @@ class Report(ReportValues):
         return text(self)
 
     def _repr_html_(self) -> str:
-        from polyml.report.html import html
+        from polyml.report.html import page
+        from polyml.report.text import parts
 
-        return html(self)
+        return page(parts(self), *self.pictures().values())
 
     def pictures(self) -> dict[str, str]:
         """SVG texts by name, "" where there is nothing to draw."""

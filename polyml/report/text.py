@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 
-from polyml.caches.analytic.footprints import Amount
+from polyml.caches.analytic.footprints import Amount, Footprint, Level
+from polyml.caches.analytic.reuse_classes import ReuseClass, Reuses
+from polyml.caches.simulator.simulate import Counts
 from polyml.caches.simulator.trace import Reference
 from polyml.codegen.ir.accesses import reads_and_write
 from polyml.machines.cpu import CacheLevel
@@ -17,41 +19,19 @@ from polyml.model.counting import formula_text
 from polyml.performance.cache_misses import ENGINE, Misses, Total
 from polyml.performance.ecm import Prediction
 from polyml.performance.variants import Form
+from polyml.performance.vectorizability import Lanes
+from polyml.report.table import Column, Table, lines, table
 from polyml.report.values import FormReport, ReportValues
 from polyml.tune.tiles.choose import Tiles
 from polyml.tune.tiles.estimates import Candidate
 
 WIDTH = 80  # of headings
 NEGATIVE = "conflict below 0: sets kept lines that one set of all ways, least recently used out first, would have replaced"
-_COHERENCE = "coherence"
-_COUNTS = ("accesses", "misses", "compulsory", "capacity", "conflict", _COHERENCE, "written back")
-
-
-@dataclass(frozen=True)
-class Table:
-    """left: how many columns are flush left, the others flush right."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
-
-    def lines(self) -> list[str]:
-        every = [self.heads, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*every)]
-
-        def cell(number: int, text: str) -> str:
-            return text.ljust(widths[number]) if number < self.left else text.rjust(widths[number])
-
-        return ["  ".join(cell(number, text) for number, text in enumerate(line)).rstrip() for line in every]
+_COUNT_HEADS = {"written": "written back"}  # of the fields of Total, where they have another name
 
 
 def text(report: ReportValues) -> str:
     return lines(parts(report))
-
-
-def lines(parts: Iterable[str | Table]) -> str:
-    found = (part.lines() if isinstance(part, Table) else [part] for part in parts)
-    return "\n".join(line for each in found for line in each).rstrip()
 
 
 def parts(report: ReportValues) -> Iterator[str | Table]:
@@ -85,15 +65,15 @@ def _geometry(level: CacheLevel) -> str:
 
 def _footprints(report: ReportValues) -> Iterator[str | Table]:
     yield "── footprints of the source's loops ".ljust(WIDTH, "─")
-    rows = []
-    for level in report.footprints:
-        for each in level.footprints:
-            inside = f"one {', '.join(level.loops)}" if level.loops else "all"
-            shares = (_percent(each.share(cache)) for cache in report.levels)
-            rows.append(
-                (inside, each.array, _amount(report, each.elements), _amount(report, each.lines), *shares, each.lines.accuracy)
-            )
-    yield Table(("of", "array", "elements", "lines", *(f"of L{c.level}" for c in report.levels), "accuracy"), tuple(rows), left=2)
+    columns: list[Column[tuple[Level, Footprint]]] = [
+        Column("of", lambda row: f"one {', '.join(row[0].loops)}" if row[0].loops else "all", is_left=True),
+        Column("array", lambda row: row[1].array, is_left=True),
+        Column("elements", lambda row: _amount(report, row[1].elements)),
+        Column("lines", lambda row: _amount(report, row[1].lines)),
+        *map(_share, report.levels),
+        Column("accuracy", lambda row: row[1].lines.accuracy),
+    ]
+    yield table(columns, ((level, each) for level in report.footprints for each in level.footprints))
     yield ""
     yield "least that any order of the instances moves, in elements (S: of the fast memory):"
     yield from (f"  {line}" for line in report.bound.text(report.sizes).splitlines())
@@ -108,22 +88,17 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
     if report.reuses is None:
         return
     yield "── reuse in the source's loops ".ljust(WIDTH, "─")
-    form, rows = report.forms[0].form, []
-    for reference, found in report.reuses.references.items():
-        name = reference_text(form, reference)
-        if found.problem:
-            rows.append((name, found.problem, "", "", "", "", ""))
-        for each in found.classes:
-            carried = each.carried or "the same iteration"
-            distance = f"{formula_text.text(each.distance)}" + (
-                f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}"
-            )
-            hits = [f"L{level.level}" for level, hit in zip(report.levels, each.hits) if hit] + (
-                ["memory"] if each.hits[-1] else []
-            )
-            rows.append((name, reference_text(form, each.source), each.kind, carried, f"{each.uses:,}", distance, ", ".join(hits)))
-    heads = ("reference", "used last by", "kind", "carried by", "uses", "lines between", "found in")
-    yield Table(heads, tuple(rows), left=4)
+    form = report.forms[0].form
+    columns: list[Column[_Reuse]] = [
+        Column("reference", lambda row: reference_text(form, row.reference), is_left=True),
+        Column("used last by", lambda row: row.of(lambda each: reference_text(form, each.source)) or row.problem, is_left=True),
+        Column("kind", lambda row: row.of(lambda each: each.kind), is_left=True),
+        Column("carried by", lambda row: row.of(lambda each: each.carried or "the same iteration"), is_left=True),
+        Column("uses", lambda row: row.of(lambda each: f"{each.uses:,}")),
+        Column("lines between", lambda row: row.of(_distance)),
+        Column("found in", lambda row: row.of(lambda each: ", ".join(_places(report, each)))),
+    ]
+    yield table(columns, _reuse_rows(report.reuses))
     estimated = any(found.in_the_middle for found in report.reuses.references.values())
     yield "  exact for fully associative caches with LRU" + (
         ", of iterations in the middle; counts are estimates" if estimated else ""
@@ -132,19 +107,62 @@ def _reuse(report: ReportValues) -> Iterator[str | Table]:
     yield ""
 
 
+@dataclass(frozen=True)
+class _Reuse:
+    """A row: a reference, and one of its classes of uses, or the problem that there are none."""
+
+    reference: Reference
+    each: ReuseClass | None
+    problem: str = ""
+
+    def of(self, cell: Callable[[ReuseClass], str]) -> str:
+        return "" if self.each is None else cell(self.each)
+
+
+def _reuse_rows(reuses: Reuses) -> Iterator[_Reuse]:
+    for reference, found in reuses.references.items():
+        if found.problem:
+            yield _Reuse(reference, None, found.problem)
+        yield from (_Reuse(reference, each) for each in found.classes)
+
+
+def _distance(each: ReuseClass) -> str:
+    range_ = f" = {each.least:,}" if each.least == each.greatest else f": {each.least:,} to {each.greatest:,}"
+    return f"{formula_text.text(each.distance)}{range_}"
+
+
+def _places(report: ReportValues, each: ReuseClass) -> Iterator[str]:
+    """Yields the levels in which some of the uses find their line, the memory last."""
+    yield from (f"L{level.level}" for level, hits in zip(report.levels, each.hits) if hits)
+    if each.hits[-1]:
+        yield "memory"
+
+
 def _lanes(report: ReportValues) -> Iterator[str | Table]:
     yield "── lanes in the source's loops ".ljust(WIDTH, "─")
-    rows = []
-    for each in report.lanes:
-        kinds: dict[str, list[str]] = {}
-        for move in each.moves:
-            kind = move.kind if move.kind != "strided" else f"strided {move.bytes:,} bytes"
-            kinds.setdefault(kind, []).append(move.reference.array)
-        moves = "; ".join(f"{kind}: {', '.join(dict.fromkeys(arrays))}" for kind, arrays in kinds.items())
-        rows.append((each.loop, "yes" if each.is_legal else "no", f"{each.efficiency:.0%}", moves, each.reason))
-    yield Table(("loop", "lanes", "efficiency", "strides", "because"), tuple(rows), left=5)
+    columns: list[Column[Lanes]] = [
+        Column("loop", lambda each: each.loop, is_left=True),
+        Column("lanes", lambda each: "yes" if each.is_legal else "no", is_left=True),
+        Column("efficiency", lambda each: f"{each.efficiency:.0%}", is_left=True),
+        Column("strides", _strides, is_left=True),
+        Column("because", lambda each: each.reason, is_left=True),
+    ]
+    yield table(columns, report.lanes)
     yield "  legality is exact; efficiency is an estimate from the strides"
     yield ""
+
+
+def _strides(each: Lanes) -> str:
+    """Returns the arrays by how lanes access them."""
+    kinds: dict[str, list[str]] = {}
+    for move in each.moves:
+        kind = move.kind if move.kind != "strided" else f"strided {move.bytes:,} bytes"
+        kinds.setdefault(kind, []).append(move.reference.array)
+    return "; ".join(f"{kind}: {', '.join(dict.fromkeys(arrays))}" for kind, arrays in kinds.items())
+
+
+def _share(level: CacheLevel) -> Column[tuple[Level, Footprint]]:
+    return Column(f"of L{level.level}", lambda row: _percent(row[1].share(level)))
 
 
 def _percent(share: float | None) -> str:
@@ -160,35 +178,38 @@ def _amount(report: ReportValues, amount: Amount) -> str:
 def _tiles(report: ReportValues) -> Iterator[str | Table]:
     found = report.tiles
     yield "── tiles of the source's loops ".ljust(WIDTH, "─")
-    if found.best is None:
+    best, chosen = found.best, found.chosen
+    if best is None or chosen is None:
         yield f"none: {found.problem}"
         return
-    heads = (
-        f"sizes of {', '.join(found.loops)}",
-        "lines",
-        *(f"L{c.level} misses per instance" for c in report.levels),
-        "predicted",
-    )
-    if not found.simulated:
-        best = found.best
-        misses = (f"{estimate / found.instances:.3g}" for estimate in best.estimates)
-        yield Table(heads, ((_sizes(best.sizes), f"{best.lines:,}", *misses, "?"),))
+    simulated = bool(found.simulated)
+    columns: list[Column[Candidate]] = [
+        Column(f"sizes of {', '.join(found.loops)}", lambda each: _sizes(each.sizes), is_left=True),
+        Column("lines", lambda each: f"{each.lines:,}"),
+        *(_misses(found, level, number) for number, level in enumerate(report.levels)),
+        Column("predicted", lambda each: time_text(each.seconds) if simulated else "?"),
+    ]
+    if not simulated:
+        yield table(columns, [best])
         yield f"  estimates from footprints, of {len(found.candidates):,} candidates; {found.seconds:.2f} s"
     else:
-        rows = [
-            (_sizes(each.sizes), f"{each.lines:,}", *_misses(report, each), time_text(each.seconds))
-            for each in dict.fromkeys([*found.simulated[:3], found.chosen])
-        ]
-        yield Table(heads, tuple(rows))
+        yield table(columns, dict.fromkeys([*found.simulated[:3], chosen]))
         yield (
             f"  {len(found.simulated)} of {len(found.candidates):,} candidates simulated, {found.window:,} instances at most; "
             f"fewest misses, by the levels' bandwidths, first; {len(found.predicted)} predicted; {found.seconds:.2f} s"
         )
-    yield f"  {tiling(found, found.chosen.sizes)}"
+    yield f"  {tiling(found, chosen.sizes)}"
 
 
-def _misses(report: ReportValues, each: Candidate) -> list[str]:
-    return ["?"] * len(report.levels) if each.misses is None else [f"{misses:.3g}" for misses in each.misses]
+def _misses(found: Tiles, level: CacheLevel, number: int) -> Column[Candidate]:
+    """Returns the column of a level's misses per instance: of the simulation, or estimates where nothing was simulated."""
+
+    def cell(each: Candidate) -> str:
+        if not found.simulated:
+            return f"{each.estimates[number] / found.instances:.3g}"
+        return "?" if each.misses is None else f"{each.misses[number]:.3g}"
+
+    return Column(f"L{level.level} misses per instance", cell)
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -203,22 +224,21 @@ def tiling(found: Tiles, sizes: Sequence[int]) -> str:
 
 def _form(report: ReportValues, each: FormReport) -> Iterator[str | Table]:
     yield f"── {_title(each.form)} ".ljust(WIDTH, "─")
-    if each.misses is None:
+    if each.misses is None or each.roofline is None:
         yield each.problem
         return
     found = each.misses
     for number, level in enumerate(report.levels):
-        rows = [(array, *_counts(found, found.of_array(array, number))) for array in found.arrays]
-        rows.append(("all", *_counts(found, found.total(number))))
-        heads = (head for head in _COUNTS if head != _COHERENCE or found.coherent)
-        yield Table((f"L{level.level} lines", *heads), tuple(rows))
+        totals = [*((array, found.of_array(array, number)) for array in found.arrays), ("all", found.total(number))]
+        yield table([Column(f"L{level.level} lines", lambda row: row[0], is_left=True), *_counts(found)], totals)
         yield ""
-    rows = [
-        (reference_text(each.form, r), "write" if r.is_write else "read", f"{c.accesses:,}", *(f"{n:,}" for n in c.misses))
-        for r, c in found.counts.items()
+    columns: list[Column[tuple[Reference, Counts]]] = [
+        Column("reference", lambda row: reference_text(each.form, row[0]), is_left=True),
+        Column("", lambda row: "write" if row[0].is_write else "read", is_left=True),
+        Column("accesses", lambda row: f"{row[1].accesses:,}"),
+        *(_misses_of_reference(level, number) for number, level in enumerate(report.levels)),
     ]
-    heads = ("reference", "", "accesses", *(f"L{level.level} misses" for level in report.levels))
-    yield Table(heads, tuple(rows), left=2)
+    yield table(columns, found.counts.items())
     yield f"  {ENGINE}: {found.accuracy}; {found.seconds:.2f} s"
     if any(found.of_array(array, number).conflict < 0 for array in found.arrays for number in range(len(report.levels))):
         yield f"  {NEGATIVE}"
@@ -236,10 +256,19 @@ def _title(form: Form) -> str:
     return {"source": "the source's order", "polyml": "polyml's schedule", "given": "the schedule given"}.get(form.name, form.name)
 
 
-def _counts(found: Misses, total: Total) -> Iterator[str]:
-    coherence = (total.coherence,) if found.coherent else ()
-    every = (total.accesses, total.misses, total.compulsory, total.capacity, total.conflict, *coherence, total.written)
-    return (f"{n:,}" for n in every)
+def _counts(found: Misses) -> Iterator[Column[tuple[str, Total]]]:
+    """Yields a column for each field of Total; coherence where it was asked for."""
+    for each in fields(Total):
+        if each.name != "coherence" or found.coherent:
+            yield Column(_COUNT_HEADS.get(each.name, each.name), _count(each.name))
+
+
+def _count(name: str) -> Callable[[tuple[str, Total]], str]:
+    return lambda row: f"{getattr(row[1], name):,}"
+
+
+def _misses_of_reference(level: CacheLevel, number: int) -> Column[tuple[Reference, Counts]]:
+    return Column(f"L{level.level} misses", lambda row: f"{row[1].misses[number]:,}")
 
 
 def reference_text(form: Form, reference: Reference) -> str:
@@ -249,12 +278,20 @@ def reference_text(form: Form, reference: Reference) -> str:
 
 
 def roofline_table(found: Roofline) -> Table:
-    rows = [(r.place, f"{r.amount:,} operations", "", rate_text(r, "operations"), time_text(r.seconds)) for r in found.work]
-    for roof in found.traffic:
-        intensity = found.intensity(roof.place)
-        per_byte = "" if intensity is None else f"{intensity:.3g} per byte"
-        rows.append((roof.place, f"{roof.amount:,} bytes", per_byte, rate_text(roof, "bandwidth"), time_text(roof.seconds)))
-    return Table(("roof", "amount", "intensity", "rate", "time"), tuple(rows))
+    kinds = [(roof, "operations") for roof in found.work] + [(roof, "bandwidth") for roof in found.traffic]
+    columns: list[Column[tuple[Roof, str]]] = [
+        Column("roof", lambda row: row[0].place, is_left=True),
+        Column("amount", lambda row: f"{row[0].amount:,} {'bytes' if row[1] == 'bandwidth' else 'operations'}"),
+        Column("intensity", lambda row: _intensity(found, row[0]) if row[1] == "bandwidth" else ""),
+        Column("rate", lambda row: rate_text(*row)),
+        Column("time", lambda row: time_text(row[0].seconds)),
+    ]
+    return table(columns, kinds)
+
+
+def _intensity(found: Roofline, roof: Roof) -> str:
+    intensity = found.intensity(roof.place)
+    return "" if intensity is None else f"{intensity:.3g} per byte"
 
 
 def _roofline(found: Roofline) -> Iterator[str | Table]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from polyml.gpu.launches import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.gpu.warp_requests import Requests
 from polyml.report.data import VERSION, roofline_data
 from polyml.report.gpu.text import padding_advice
 from polyml.report.gpu.values import Form, GpuReportValues
+from polyml.report.plain import plain
 
 
 def data(report: GpuReportValues) -> dict[str, object]:
@@ -31,7 +30,14 @@ def _form(form: Form) -> dict[str, object]:
     found = {"name": form.name, "notes": list(form.notes)}
     if form.problem:
         return {**found, "problem": form.problem}
-    return {**found, "launches": [_launches(each) for each in form.launches], "seconds": form.seconds, "accuracy": "estimate"}
+    return {
+        **found,
+        "is_source": form.is_source,
+        "launches": [_launches(each) for each in form.launches],
+        "roofline": roofline_data(form.roofline),
+        "seconds": form.seconds,
+        "accuracy": "estimate",
+    }
 
 
 def _launches(each: Launches) -> dict[str, object]:
@@ -50,12 +56,11 @@ def _launches(each: Launches) -> dict[str, object]:
         "active_lanes": each.lanes,
         "registers": {"per_thread": each.registers, "accuracy": RULE},
         "shared_bytes_per_block": each.shared_bytes,
-        "occupancy": {**asdict(each.occupancy), "share": each.occupancy.share, "limiters": list(each.occupancy.limiters),
-                      "accuracy": "exact by the rules of the CUDA occupancy calculator, for the registers estimated"},
+        "occupancy": {**plain(each.occupancy), "accuracy": "exact by the rules of the CUDA occupancy calculator, for the registers estimated"},
         "accesses": [_access(access) for access in each.accesses],
         "copies": [_copy(each, copy) for copy in each.copies],
         "gathers": list(each.kernel.uses.gathers),
-        "l2": {"sectors": each.sectors, "l1_keeps_what_blocks_use_again": each.is_filtered, "accuracy": "estimate"},
+        "l2": {"sectors": each.sectors, "requested": each.requested, "l1_keeps_what_blocks_use_again": each.is_filtered, "accuracy": "estimate"},
         "roofline": roofline_data(each.roofline),
     }  # fmt: skip
 
@@ -70,7 +75,7 @@ def _access(access: Access) -> dict[str, object]:
 
 
 def _requests(made: Requests) -> dict[str, object]:
-    return {**asdict(made), "sectors_per_request": made.per_request, "efficiency": made.efficiency}
+    return plain(made, {"per_request": "sectors_per_request"})
 
 
 def _copy(each: Launches, copy: Copy) -> dict[str, object]:

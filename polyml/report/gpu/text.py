@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from polyml.gpu import bank_conflicts
 from polyml.gpu.launches import Access, Copy, Launches
 from polyml.gpu.register_estimate import RULE
 from polyml.machines.units import shown
 from polyml.report.gpu.values import Form, GpuReportValues
-from polyml.report.text import WIDTH, Table, roofline_table, time_text
+from polyml.report.table import Column, Table, lines, table
+from polyml.report.text import WIDTH, roofline_table, time_text
 
 AXES = "xyz"
 TITLES = {"source": "the source's order", "polyml": "polyml's schedule"}
 
 
 def text(report: GpuReportValues) -> str:
-    lines = (part.lines() if isinstance(part, Table) else [part] for part in parts(report))
-    return "\n".join(line for each in lines for line in each).rstrip()
+    return lines(parts(report))
 
 
 def parts(report: GpuReportValues) -> Iterator[str | Table]:
@@ -57,8 +57,8 @@ def _form(form: Form) -> Iterator[str | Table]:
         yield "no time is predicted: the machine's rates are not all known"
     else:
         count = sum(each.kernel.launches for each in form.launches)
-        launches = "the launch itself takes" if count == 1 else f"{count:,} launches themselves take"
-        yield f"together {time_text(form.seconds)}, an estimate, without what {launches}"
+        without = "the launch itself takes" if count == 1 else f"{count:,} launches themselves take"
+        yield f"together {time_text(form.seconds)}, an estimate, without what {without}"
     yield ""
 
 
@@ -72,10 +72,7 @@ def _launches(number: int, each: Launches) -> Iterator[str | Table]:
         yield f"  {_grid(each)}; {each.lanes:.0%} of the threads of its warps do something"
     yield f"  {_occupancy(each)}"
     yield ""
-    yield Table(
-        ("load or store", "", "held over", "to the next thread", "requests", "sectors each", "at most", "bytes used", "accuracy"),
-        tuple(_access(each, access) for access in each.accesses), left=4,
-    )  # fmt: skip
+    yield table(_access_columns(each), each.accesses)
     if nest_gathers := each.kernel.uses.gathers:
         yield f"  data decide which elements of {', '.join(nest_gathers)} are loaded; they are not counted"
     yield ""
@@ -102,14 +99,23 @@ def _occupancy(each: Launches) -> str:
     return f"{each.registers} registers a thread (estimate){shared}; a multiprocessor holds {held}"
 
 
-def _access(each: Launches, access: Access) -> tuple[str, ...]:
-    use, made = access.use, access.requests
-    kind, held = "store" if use.is_write else "load", ", ".join(use.held)
-    if access.copy is not None:
-        made_text = f"{access.wavefronts:.3g} wavefronts"
-        return (use.text, kind, held, _step(each, access), f"{made.requests:,}", made_text, "", "", "from shared memory")
-    figures = f"{made.requests:,}", f"{made.per_request:.4g}", str(made.most), f"{made.efficiency:.1%}"
-    return (use.text, kind, held, _step(each, access), *figures, made.accuracy)
+def _access_columns(each: Launches) -> Sequence[Column[Access]]:
+    """Returns the columns of loads and stores; what is loaded from shared memory has no sectors, but wavefronts."""
+    return (
+        Column("load or store", lambda access: access.use.text, is_left=True),
+        Column("", lambda access: "store" if access.use.is_write else "load", is_left=True),
+        Column("held over", lambda access: ", ".join(access.use.held), is_left=True),
+        Column("to the next thread", lambda access: _step(each, access), is_left=True),
+        Column("requests", lambda access: f"{access.requests.requests:,}"),
+        Column("sectors each", lambda access: f"{access.requests.per_request:.4g}" if access.copy is None else _wavefronts(access)),
+        Column("at most", lambda access: str(access.requests.most) if access.copy is None else ""),
+        Column("bytes used", lambda access: f"{access.requests.efficiency:.1%}" if access.copy is None else ""),
+        Column("accuracy", lambda access: access.requests.accuracy if access.copy is None else "from shared memory"),
+    )
+
+
+def _wavefronts(access: Access) -> str:
+    return f"{access.wavefronts:.3g} wavefronts"
 
 
 def _step(each: Launches, access: Access) -> str:
@@ -120,9 +126,7 @@ def _step(each: Launches, access: Access) -> str:
 
 
 def _copies(each: Launches) -> Iterator[str | Table]:
-    rows = [_copy(copy) for copy in each.copies]
-    heads = ("copied to shared memory", "box", "for", "row padding", "requests", "sectors each", "bytes used")
-    yield Table((*heads, "wavefronts to store", "to load"), tuple(rows), left=3)
+    yield table(_COPY_COLUMNS, each.copies)
     machine = each.kernel.machine
     told = "wavefronts of whole warps are exact, 8-byte elements by halves of a warp"
     yield f"  {machine.shared_banks} banks of {machine.bank_bytes} bytes; {told}"
@@ -130,11 +134,17 @@ def _copies(each: Launches) -> Iterator[str | Table]:
     yield ""
 
 
-def _copy(copy: Copy) -> tuple[str, ...]:
-    buffer, made = copy.buffer, copy.requests
-    box = " x ".join(map(str, buffer.shape))
-    figures = f"{made.requests:,}", f"{made.per_request:.4g}", f"{made.efficiency:.1%}", f"{copy.stores:.3g}", f"{copy.loads:.3g}"
-    return (buffer.array, box, f"{buffer.tile} of {buffer.loop}", str(buffer.padding), *figures)
+_COPY_COLUMNS: Sequence[Column[Copy]] = (
+    Column("copied to shared memory", lambda copy: copy.buffer.array, is_left=True),
+    Column("box", lambda copy: " x ".join(map(str, copy.buffer.shape)), is_left=True),
+    Column("for", lambda copy: f"{copy.buffer.tile} of {copy.buffer.loop}", is_left=True),
+    Column("row padding", lambda copy: str(copy.buffer.padding)),
+    Column("requests", lambda copy: f"{copy.requests.requests:,}"),
+    Column("sectors each", lambda copy: f"{copy.requests.per_request:.4g}"),
+    Column("bytes used", lambda copy: f"{copy.requests.efficiency:.1%}"),
+    Column("wavefronts to store", lambda copy: f"{copy.stores:.3g}"),
+    Column("to load", lambda copy: f"{copy.loads:.3g}"),
+)
 
 
 def padding_advice(each: Launches, copy: Copy) -> str:

@@ -8,8 +8,10 @@ from itertools import pairwise, zip_longest
 import numpy as np
 
 from polyml.report.html import page
-from polyml.report.text import WIDTH, Table, lines, time_text
+from polyml.report.table import Column, Table, lines, table
+from polyml.report.text import WIDTH, time_text
 from polyml.systolic.mapping.dataflows import Plan, entries
+from polyml.systolic.recurrences.recurrence import Stream
 from polyml.systolic.report.comparison_values import Agreement, SimulationReportValues, Trial
 from polyml.systolic.report.text import heading, mapping_text, moves_text, name_text
 from polyml.systolic.simulate import Run
@@ -73,19 +75,27 @@ def _run(run: Run) -> Iterator[str | Table]:
     yield f"mapping  {' '.join(filter(None, (name_text(plan), mapping_text(plan))))}"
     folds = plan.folds.number
     yield f"cycles   {run.cycles:,} in {folds:,} fold{'' if folds == 1 else 's'}; {plan.recurrence.instances:,} instances"
-    yield Table(("", "", "", "enters at", "reads", "writes"), tuple(_streams(run)), left=4)
+    yield _streams(run)
     yield ""
 
 
-def _streams(run: Run) -> Iterator[tuple[str, ...]]:
-    """What enters and leaves, as it was counted in the simulation."""
+def _streams(run: Run) -> Table:
+    """Returns the table of what enters and leaves, as it was counted in the simulation."""
     plan, enters = run.plan, entries(run.plan.recurrence, run.plan.mapping)
     reads = [number for _, number in run.reads]
-    for stream, number in zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0):
-        use, label = stream.use, plan.recurrence.label(stream.use)
-        at = f"t = {enters[label]}" if label in enters else ""
-        writes = f"{run.writes:,}" if use.kind == "result" else "0"
-        yield label, use.kind, moves_text(plan, stream), at, f"{number:,}", writes
+
+    def label(stream: Stream) -> str:
+        return plan.recurrence.label(stream.use)
+
+    columns: Sequence[Column[tuple[Stream, int]]] = (
+        Column("", lambda row: label(row[0]), is_left=True),
+        Column("", lambda row: row[0].use.kind, is_left=True),
+        Column("", lambda row: moves_text(plan, row[0]), is_left=True),
+        Column("enters at", lambda row: f"t = {enters[label(row[0])]}" if label(row[0]) in enters else "", is_left=True),
+        Column("reads", lambda row: f"{row[1]:,}"),
+        Column("writes", lambda row: f"{run.writes:,}" if row[0].use.kind == "result" else "0"),
+    )
+    return table(columns, zip_longest((*plan.recurrence.streams, *_result(plan)), reads, fillvalue=0))
 
 
 def _result(plan: Plan) -> tuple:
@@ -108,14 +118,21 @@ def picture(active: Sequence[int], units: int) -> Iterator[str]:
 
 
 def _summary(found: SimulationReportValues) -> Iterator[str | Table]:
-    rows = []
-    for trial in found.trials:
-        named = "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)
-        reads, writes = (sum(sum(n for _, n in run.reads) for run in trial.runs), sum(run.writes for run in trial.runs))
-        counts = (f"{trial.cycles:,}", f"{found.utilisation(trial):.1%}", f"{reads:,}", f"{writes:,}")
-        rows.append((named, *counts, "agree" if trial.agreement.ok else "differ", f"{shown_rate(trial)}"))
+    columns: Sequence[Column[Trial]] = (
+        Column("mapping", _mappings, is_left=True),
+        Column("cycles", lambda trial: f"{trial.cycles:,}"),
+        Column("utilisation", lambda trial: f"{found.utilisation(trial):.1%}"),
+        Column("reads", lambda trial: f"{sum(number for run in trial.runs for _, number in run.reads):,}"),
+        Column("writes", lambda trial: f"{sum(run.writes for run in trial.runs):,}"),
+        Column("values", lambda trial: "agree" if trial.agreement.ok else "differ"),
+        Column("cycles/s", shown_rate),
+    )
     yield "── all ".ljust(WIDTH, "─")
-    yield Table(("mapping", "cycles", "utilisation", "reads", "writes", "values", "cycles/s"), tuple(rows))
+    yield table(columns, found.trials)
+
+
+def _mappings(trial: Trial) -> str:
+    return "; ".join(" ".join(filter(None, (name_text(run.plan), mapping_text(run.plan)))) for run in trial.runs)
 
 
 def shown_rate(trial: Trial) -> str:

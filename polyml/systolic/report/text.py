@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from polyml.machines.descriptions import OPERATIONS
 from polyml.machines.units import shown
 from polyml.report.html import page
-from polyml.report.text import WIDTH, Table, lines, time_text
-from polyml.systolic.folding.fold_counts import preloaded, stays
+from polyml.report.table import Column, Table, lines, table
+from polyml.report.text import WIDTH, time_text
+from polyml.systolic.folding.fold_counts import Traffic, preloaded, stays
 from polyml.systolic.mapping.axis_names import axis_names, turns
 from polyml.systolic.mapping.dataflows import Plan, classical, entries
-from polyml.systolic.mapping.ranking import wires
+from polyml.systolic.mapping.ranking import Wires, wires
 from polyml.systolic.recurrences.nests import Nest
 from polyml.systolic.recurrences.recurrence import Stream
 from polyml.systolic.recurrences.spacetime import Direction, SpaceTime
@@ -60,19 +61,7 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Tabl
     yield f"{nest.best.recurrence.instances:,} instances{edge}"
     yield from (f"  {part} has {instances}" for part, instances in nest.nest.parts.items())
     compared = nest.plans if report.dataflow == "all" else tuple(filter(None, (nest.best, nest.runner_up)))
-    rows = []
-    for plan in compared:
-        folds = plan.folds
-        counts = (_count(n) for n in (folds.number, folds.cycles, folds.overlap and folds.overlap.cycles, plan.padded.cycles))
-        shares = (f"{share:.1%}" for share in (folds.utilisation, folds.mapping_efficiency, folds.compute_utilisation))
-        rows.append(
-            (name_text(plan), mapping_text(plan), *counts, *shares, f"{folds.reads:,}", f"{folds.writes:,}", *_ranked(plan))
-        )
-    heads = (
-        "", "mapping", "folds", "cycles", "overlapped", "padded", "utilisation", "mapping eff.", "compute util.", "reads", "writes",
-        "ports", "registers",
-    )  # fmt: skip
-    yield Table(heads, tuple(rows), left=2)
+    yield table(_PLAN_COLUMNS, ((plan, wires(plan.folds)) for plan in compared))
     left = len(nest.plans) - len(compared)
     if left:
         yield f"  {left} more with --dataflow all"
@@ -87,14 +76,7 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Tabl
     if memories is not None:
         yield from _memories(memories)
         yield ""
-    enters = entries(best.recurrence, best.mapping)
-    rows = []
-    for traffic, wire in zip(best.folds.traffic, wires(best.folds)):
-        use, label = traffic.stream.use, best.recurrence.label(traffic.stream.use)
-        at = f"t = {enters[label]}" if label in enters else ""
-        counts = (traffic.reads, traffic.writes, wire.into, wire.out, wire.registers)
-        rows.append((label, use.kind, moves_text(best, traffic.stream), at, *(f"{number:,}" for number in counts)))
-    yield Table(("of the best", "", "", "enters at", "reads", "writes", "ports in", "out", "registers"), tuple(rows), left=4)
+    yield _streams(best)
     yield f"  ports, registers  {WIRES}"
     if best.folds.drain_cycles:
         drain, cycles = best.folds.drain_cycles, best.folds.cycles
@@ -102,15 +84,56 @@ def _nest(report: SystolicReportValues, nest: NestReport) -> Iterator[str | Tabl
     yield ""
 
 
+_PLAN_COLUMNS: Sequence[Column[tuple[Plan, Sequence[Wires]]]] = (
+    Column("", lambda row: name_text(row[0]), is_left=True),
+    Column("mapping", lambda row: mapping_text(row[0]), is_left=True),
+    Column("folds", lambda row: _count(row[0].folds.number)),
+    Column("cycles", lambda row: _count(row[0].folds.cycles)),
+    Column("overlapped", lambda row: _count(row[0].folds.overlap and row[0].folds.overlap.cycles)),
+    Column("padded", lambda row: _count(row[0].padded.cycles)),
+    Column("utilisation", lambda row: f"{row[0].folds.utilisation:.1%}"),
+    Column("mapping eff.", lambda row: f"{row[0].folds.mapping_efficiency:.1%}"),
+    Column("compute util.", lambda row: f"{row[0].folds.compute_utilisation:.1%}"),
+    Column("reads", lambda row: f"{row[0].folds.reads:,}"),
+    Column("writes", lambda row: f"{row[0].folds.writes:,}"),
+    Column("ports", lambda row: f"{sum(each.into + each.out for each in row[1]):,}"),
+    Column("registers", lambda row: f"{sum(each.registers for each in row[1]):,}"),
+)
+
+
+def _streams(plan: Plan) -> Table:
+    """Returns the table of what enters and leaves the array, and what of it goes over the array's ports."""
+    enters = entries(plan.recurrence, plan.mapping)
+
+    def label(stream: Stream) -> str:
+        return plan.recurrence.label(stream.use)
+
+    columns: Sequence[Column[tuple[Traffic, Wires]]] = (
+        Column("of the best", lambda row: label(row[0].stream), is_left=True),
+        Column("", lambda row: row[0].stream.use.kind, is_left=True),
+        Column("", lambda row: moves_text(plan, row[0].stream), is_left=True),
+        Column(
+            "enters at", lambda row: f"t = {enters[label(row[0].stream)]}" if label(row[0].stream) in enters else "", is_left=True
+        ),
+        Column("reads", lambda row: f"{row[0].reads:,}"),
+        Column("writes", lambda row: f"{row[0].writes:,}"),
+        Column("ports in", lambda row: f"{row[1].into:,}"),
+        Column("out", lambda row: f"{row[1].out:,}"),
+        Column("registers", lambda row: f"{row[1].registers:,}"),
+    )
+    return table(columns, zip(plan.folds.traffic, wires(plan.folds)))
+
+
 def _memories(memories: Memories) -> Iterator[str | Table]:
     sizes = {"buffer": memories.buffer_bytes, "accumulators": memories.accumulator_bytes, "memory": memories.memory_bytes}
     parts = [name for name in (*sizes, *OPERATIONS) if name in sizes or name in memories.energy_j]
     joules = {name: shown(value, "energy") for name, value in memories.energy_j.items()}
-    yield Table(
-        ("of the best", "bytes", "energy"),
-        tuple((n.replace("_", "-"), _count(sizes.get(n)), joules.get(n, "")) for n in parts),
-        left=1,
+    columns: Sequence[Column[str]] = (
+        Column("of the best", lambda name: name.replace("_", "-"), is_left=True),
+        Column("bytes", lambda name: _count(sizes.get(name))),
+        Column("energy", lambda name: joules.get(name, "")),
     )
+    yield table(columns, parts)
     if joules:
         source = "; ".join(dict.fromkeys(figure.source for _, figure in memories.machine.energies.known()))
         yield f"  energy          {shown(sum(memories.energy_j.values()), 'energy')}, without units' registers and links ({source})"
@@ -143,12 +166,6 @@ def heading(nest: Nest) -> Iterator[str]:
 
 def _count(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
-
-
-def _ranked(plan: Plan) -> tuple[str, str]:
-    """Ports and registers of all streams."""
-    known = wires(plan.folds)
-    return f"{sum(each.into + each.out for each in known):,}", f"{sum(each.registers for each in known):,}"
 
 
 def name_text(plan: Plan) -> str:

@@ -1,0 +1,41 @@
+"""Values as plain data, with all that they know: nothing is left out of the JSON because somebody forgot to list it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+
+def plain(value: object, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
+    """Returns all fields and public properties of a dataclass, those of dataclasses in it too.
+
+    names: how some of them are called in the JSON, where that is not their own name.
+
+    >>> from polyml.machines.cpu import CacheLevel
+    >>> plain(CacheLevel(1, 32768, 8, 64, 1), {"level": "number"})["number"], plain(CacheLevel(1, 32768, 8, 64, 1))["sets"]
+    (1, 64)
+    """
+    return {names.get(name, name): _value(getattr(value, name)) for name in attributes(type(value))}
+
+
+def attributes(kind: type) -> Iterator[str]:
+    """Yields the names of a dataclass's fields, and of its public properties."""
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} is no dataclass")
+    yield from (each.name for each in fields(kind))
+    for parent in reversed(kind.__mro__):
+        for name, found in vars(parent).items():
+            if isinstance(found, (property, cached_property)) and not name.startswith("_"):
+                yield name
+
+
+def _value(value: object) -> object:
+    if is_dataclass(value):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {key: _value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_value(each) for each in value]
+    return value
