@@ -10,10 +10,11 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import Any
 
 from polyml.errors import ConfigError
 from polyml.input_limits import shown, whole_number
@@ -114,7 +115,7 @@ def _parse_flag(text: str) -> object:
 
 
 def _count(accepts: str, least: int, most: int) -> _Setting:
-    def check(value: object) -> int:
+    def check(value: Any) -> int:  # Any: a value is asked what it can do; what it raises says that it cannot
         number = operator.index(value)
         if isinstance(value, bool) or not least <= number <= most:
             raise ValueError
@@ -126,7 +127,7 @@ def _count(accepts: str, least: int, most: int) -> _Setting:
 def _folder(*, is_absolute: bool) -> _Setting:
     """is_absolute: what another program, started elsewhere, finds again."""
 
-    def check(value: object) -> str | None:
+    def check(value: Any) -> str | None:
         if value is None:
             return None
         path = os.fspath(value)
@@ -142,7 +143,7 @@ def _folder(*, is_absolute: bool) -> _Setting:
 
 
 def _stages() -> _Setting:
-    def check(value: object) -> tuple[str, ...]:
+    def check(value: Any) -> tuple[str, ...]:
         names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
         if not set(names) <= {"all", *STAGES}:
             raise ValueError
@@ -208,7 +209,8 @@ def _environment(values: tuple[str | None, ...]) -> dict[str, object]:
 
 def resolve(overrides: Mapping[str, object] | None = None) -> Options:
     """The settings in force here: defaults < environment < scope < `overrides` (already checked)."""
-    return Options(**{**environment(), **(_active.get() or {}), **(overrides or {})})
+    found: dict[str, Any] = {**environment(), **(_active.get() or {}), **(overrides or {})}  # Any: each checked by its own setting
+    return Options(**found)
 
 
 class scope:  # noqa: N801 (used as a function, in `with`)
@@ -221,7 +223,7 @@ class scope:  # noqa: N801 (used as a function, in `with`)
 
     def __init__(self, **settings: object):
         self._settings = check(settings)
-        self._tokens = []
+        self._tokens: list[Token[Mapping[str, object] | None]] = []
 
     def __enter__(self) -> None:
         self._tokens.append(_active.set({**(_active.get() or {}), **self._settings}))

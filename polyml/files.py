@@ -60,7 +60,8 @@ def fault_of(status: os.stat_result) -> str:
 
 def _all(descriptor: int, path: str | os.PathLike, expected_bytes: int, limit_bytes: int) -> bytes:
     """Up to the end, which is not where `expected_bytes` has it if the file changes meanwhile, or if the system makes it up."""
-    pieces, left = [], limit_bytes + 1
+    pieces: list[bytes] = []
+    left = limit_bytes + 1
     while left > 0:
         piece = os.read(descriptor, min(left, max(expected_bytes + 1, 1 << 16)))
         if not piece:

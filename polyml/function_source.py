@@ -42,8 +42,9 @@ def definition_of(function: FunctionType) -> Definition:
             module = ast.parse("".join(("if 1:\n" * indented, *lines[:end])))
         except SyntaxError:
             continue
-        body = module.body[0].body if indented else module.body
-        if body:
+        first = module.body[0] if module.body else None
+        body = first.body if isinstance(first, ast.If) and indented else module.body
+        if body and body[0].end_lineno is not None:
             return Definition(tuple(lines[: body[0].end_lineno - indented]), before + 1, body[0], before - indented)
         break
     return Definition((), before + 1, None, before)

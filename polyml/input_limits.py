@@ -35,8 +35,8 @@ def whole_numbers(text: str, separator: str, most_numbers: int, most: int, least
     ((32, 8), (4, 4), None)
     """
     parts = text.split(separator, most_numbers)
-    found = tuple(whole_number(part, least, most) for part in parts)
-    return None if None in found or len(found) > most_numbers else found
+    found = tuple(number for part in parts if (number := whole_number(part, least, most)) is not None)
+    return None if len(found) < len(parts) or len(found) > most_numbers else found
 
 
 def shown(value: object) -> str:

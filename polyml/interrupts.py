@@ -87,33 +87,34 @@ def deferred() -> Iterator[None]:
 
 def checkpoint() -> None:
     """A moment at which an exception leaves nothing half done: signals that came inside `deferred` are handled now."""
-    if _is_mine():
-        _current.deliver()
+    if (mine := _mine()) is not None:
+        mine.deliver()
 
 
 @contextmanager
 def answered() -> Iterator[None]:
     """Inside `deferred`, for what takes long: signals are handled as they come again."""
     global _current
-    if not _is_mine():
+    outer = _mine()
+    if outer is None:
         yield
         return
-    outer, _current = _current, None
+    _current = None
     outer.end()
     try:
         outer.deliver()
         yield
     finally:
         begin()
-        if _is_mine():
-            _current.depth = outer.depth
+        if (mine := _mine()) is not None:
+            mine.depth = outer.depth
 
 
 def begin() -> None:
     """What `deferred` begins with, for where no block can stand."""
     global _current
-    if _is_mine():
-        _current.depth += 1
+    if (mine := _mine()) is not None:
+        mine.depth += 1
     elif _current is None and threading.current_thread() is threading.main_thread():
         new = _Deferral(threading.get_ident())
         try:
@@ -126,24 +127,26 @@ def begin() -> None:
 def end() -> _Deferral | None:
     """The deferral if this was the outermost block: what came meanwhile is still to be delivered."""
     global _current
-    if not _is_mine():
+    ended = _mine()
+    if ended is None:
         return None
-    _current.depth -= 1
-    if _current.depth:
+    ended.depth -= 1
+    if ended.depth:
         return None
-    ended, _current = _current, None
+    _current = None
     ended.end()
     return ended
 
 
-def _is_mine() -> bool:
-    return _current is not None and _current.owner == threading.get_ident()
+def _mine() -> _Deferral | None:
+    """The deferral that is this thread's."""
+    return _current if _current is not None and _current.owner == threading.get_ident() else None
 
 
 def _forget() -> None:
     """In the child of a fork by another thread: the one that would end the deferral is not there."""
     global _current
-    if _current is not None and not _is_mine():
+    if _current is not None and _mine() is None:
         ended, _current = _current, None
         ended.end()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from polyml.errors import ConfigError, PolymlError
 from polyml.files import UnsuitableFile, read_regular
@@ -26,7 +27,7 @@ def unreadable(path: object, problem: Exception) -> str:
     return f"{called(path)} cannot be read: {'Is a directory' if _is_folder(path) else reason(problem)}"
 
 
-def _is_folder(path: object) -> bool:
+def _is_folder(path: Any) -> bool:
     try:
         return os.path.isdir(path)
     except (OSError, ValueError, TypeError):
@@ -42,7 +43,7 @@ def reason(problem: Exception) -> str:
     return "this is no name of a file"
 
 
-def called(path: object) -> str:
+def called(path: Any) -> str:
     """A file's name in a message."""
     try:
         name = os.fsdecode(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +30,14 @@ def arg_type(value: object, name: str = "argument") -> ArgType:
     )
 
 
-def with_ones(kind: ArgType, value: object) -> ArgType:
+def with_ones(kind: ArgType, value: Any) -> ArgType:
     """The type of `value` with its dimensions of size 1, which decide how arrays broadcast."""
     if not isinstance(kind, ArrayType):
         return kind
     return replace(kind, sizes=frozenset((dim, 1) for dim, size in enumerate(value.shape) if size == 1))
 
 
-def with_sizes(kind: ArgType, value: object) -> ArgType:
+def with_sizes(kind: ArgType, value: Any) -> ArgType:
     """The type of `value` with all its sizes, or its value if it is a Python int."""
     if isinstance(kind, ArrayType):
         return replace(kind, sizes=frozenset(enumerate(value.shape)))

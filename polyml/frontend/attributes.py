@@ -34,7 +34,7 @@ class Lifted(ast.NodeTransformer):
         self._names = {place: name for name, place in attributes.items()}
         self.used: set[str] = set()
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         match node:
             case ast.Attribute(value=ast.Name(id=base), attr=attr, ctx=ast.Load()) if (base, attr) in self._names:
                 name = self._names[base, attr]
@@ -50,7 +50,7 @@ def places(body: Sequence[ast.AST], attributes: Mapping[str, tuple[str, str]]) -
         for node in ast.walk(stmt):
             match node:
                 case ast.Attribute(value=ast.Name(id=base), attr=attr, ctx=ast.Load()) if (base, attr) in known:
-                    if node.lineno == node.end_lineno:
+                    if node.lineno == node.end_lineno and node.end_col_offset is not None:
                         yield node.lineno, node.col_offset, node.end_col_offset
 
 

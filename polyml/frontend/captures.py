@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
+from typing import Any
 
 
 class _Missing:
@@ -70,7 +71,7 @@ class Scope:
 def current(function: FunctionType, kind: str, name: str) -> object:
     """What `name` means to `function` at this moment; MISSING if nothing."""
     if kind == "cell":
-        cell = function.__closure__[function.__code__.co_freevars.index(name)]
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
         try:
             return cell.cell_contents
         except ValueError:  # the enclosing function has not assigned it yet
@@ -87,7 +88,7 @@ def changed(function: FunctionType, captured: Iterable[Captured]) -> Captured | 
     return next((c for c in captured if not _same(c.value, current(function, c.kind, c.name))), None)
 
 
-def _same(old: object, new: object) -> bool:
+def _same(old: Any, new: Any) -> bool:  # Any: what the type has is asked of the value
     if old is new:
         return True
     if type(old) is not type(new):

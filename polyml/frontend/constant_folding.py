@@ -9,14 +9,14 @@ from polyml.frontend import syntax
 from polyml.frontend.captures import MISSING
 
 # No ** and <<: a small expression of them can take forever.
-_BINARY = {
+_BINARY: dict[str, Callable[..., object]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "min": min, "max": max, "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
 _COMPARE = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-_UNARY = {"-": operator.neg, "+": operator.pos, "not": operator.not_}
+_UNARY: dict[str, Callable[..., object]] = {"-": operator.neg, "+": operator.pos, "not": operator.not_}
 _PYTHON = (bool, int, float)
 
 
@@ -37,7 +37,7 @@ def constant(expr: syntax.Expr) -> object:
 
 
 def _logical(op: str, operands: tuple[syntax.Expr, ...]) -> object:
-    value = MISSING
+    value: object = MISSING
     for operand in operands:
         value = constant(operand)
         if value is MISSING or bool(value) is (op == "or"):
@@ -46,7 +46,7 @@ def _logical(op: str, operands: tuple[syntax.Expr, ...]) -> object:
 
 
 def _applied(function: Callable[..., object], *operands: syntax.Expr) -> object:
-    values = []
+    values: list[object] = []
     for operand in reversed(operands):  # of a long sum the last term says at once that it is not constant
         value = constant(operand)
         if value is MISSING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from typing import Any
 
 import numpy as np
 
@@ -154,7 +155,7 @@ def _table() -> dict[object, tuple[str, str, int]]:
 FUNCTIONS = _table()
 
 
-def dtype_of(value: object) -> DType | None:
+def dtype_of(value: Any) -> DType | None:  # Any: whatever a kernel gives for dtype=
     """The type that NumPy's `dtype=value` means, or None if it is not one of the language's."""
     try:
         dtype = np.dtype(value)

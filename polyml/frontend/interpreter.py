@@ -10,15 +10,16 @@ language departs from Python (see `types`), the departure is spelled out in this
 * A Python complex that meets a float64 is a complex128, as in an array; Python takes the float64 for its own. Complex
   numbers are ordered as in arrays; NumPy's scalars order some that have a NaN otherwise.
 
-It shares nothing with type inference or with the compiler, since it is what they are tested against.
+Its values are Any: numbers and arrays, which say themselves what they can do. It shares nothing with type inference or with the compiler, since it is what they are tested against.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +28,14 @@ from polyml.errors import PolymlOverflowError
 from polyml.frontend import syntax
 from polyml.numpy_dtypes import numpy_dtype
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "<<": operator.lshift, ">>": operator.rshift, "min": min, "max": max,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 _ORDERS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-_UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 _MATH = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "abs": "fabs",
@@ -86,7 +87,7 @@ class _Run:
     def __init__(self, kernel: syntax.Kernel, args: Sequence[object]):
         if len(args) != len(kernel.params):
             raise TypeError(f"{kernel.name} takes {len(kernel.params)} arguments, not {len(args)}")
-        self._values: dict[str, object] = {p.name: a for p, a in zip(kernel.params, args)}
+        self._values: dict[str, Any] = {p.name: a for p, a in zip(kernel.params, args)}
         self._assigned: set[str] = set()
         self._reads: list[tuple[str, tuple[int, ...]]] = []
         self.result: object = None
@@ -124,8 +125,8 @@ class _Run:
                 if not self._expr(stmt.condition):
                     raise Unspecialised(stmt.what)
             case syntax.Return():
-                values = tuple(map(self._expr, stmt.values))
-                self.result = values if stmt.is_tuple else values[0] if values else None
+                results = tuple(map(self._expr, stmt.values))
+                self.result = results if stmt.is_tuple else results[0] if results else None
                 yield from self._control(path, point)
 
     def _control(self, path: tuple, point: tuple) -> Iterator[Event]:
@@ -142,6 +143,8 @@ class _Run:
             self._values[target.name] = value
             self._assigned.add(target.name)
             return target.name, ()
+        if not isinstance(target, syntax.Subscript):
+            raise TypeError(f"an array that is stored as a whole became loops before: {target!r}")
         index, array = self._element(target), self._values[target.array]
         array = getattr(array, target.part) if target.part else array
         with np.errstate(all="ignore"):
@@ -149,8 +152,10 @@ class _Run:
         return target.array, index
 
     def _alloc(self, stmt: syntax.Alloc) -> np.ndarray:
-        like = isinstance(stmt.shape, syntax.Like)
-        shape = self._values[stmt.shape.array].shape if like else tuple(_index(self._expr(s)) for s in stmt.shape)
+        if isinstance(stmt.shape, syntax.Like):
+            shape = self._values[stmt.shape.array].shape
+        else:
+            shape = tuple(_index(self._expr(s)) for s in stmt.shape)
         dtype = None
         if isinstance(stmt.element, syntax.Like):
             dtype = self._values[stmt.element.array].dtype
@@ -182,7 +187,7 @@ class _Run:
                 raise IndexError(f"index {index} is out of bounds for a dimension of {expr.array} with size {size}")
         return tuple(index % size for index, size in zip(indices, shape))
 
-    def _expr(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+    def _expr(self, expr: syntax.Expr) -> Any:
         try:
             return self._value(expr)
         except PolymlOverflowError as problem:
@@ -190,7 +195,7 @@ class _Run:
                 raise
             raise PolymlOverflowError(problem.message, loc=expr.loc, notes=problem.notes) from None
 
-    def _value(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+    def _value(self, expr: syntax.Expr) -> Any:
         match expr:
             case syntax.Const():
                 return expr.value
@@ -227,7 +232,7 @@ class _Run:
             raise ValueError(f"{expr.array} has {len(shape)} dimensions, not {expr.ndim}")
         return shape[expr.dim]
 
-    def _logical(self, expr: syntax.Logical) -> object:
+    def _logical(self, expr: syntax.Logical) -> Any:
         for operand in expr.operands:
             value = self._expr(operand)
             if bool(value) is (expr.op == "or"):
@@ -238,33 +243,33 @@ class _Run:
 class _Sample(_Run):
     """Evaluates an expression with a one for every element, for its type."""
 
-    def __init__(self, values: dict[str, object]):
+    def __init__(self, values: dict[str, Any]):
         self._values, self._assigned, self._reads = values, set(), []
 
     def dtype(self, expr: syntax.Expr) -> np.dtype:
         return np.asarray(self._expr(expr)).dtype
 
-    def _value(self, expr: syntax.Expr | syntax.ArrayName) -> object:
+    def _value(self, expr: syntax.Expr) -> Any:
         if isinstance(expr, syntax.Subscript):
             element = self._values[expr.array].dtype.type(1)
             return getattr(element, expr.part) if expr.part else element
         return super()._value(expr)
 
 
-def _index(value: object) -> int:
+def _index(value: Any) -> int:
     if isinstance(value, (bool, np.bool_)):
         raise TypeError("a truth value is not a subscript, a size or a bound")
     return operator.index(value)
 
 
-def _unary(op: str, value: object) -> object:
+def _unary(op: str, value: Any) -> Any:
     if op == "not" or type(value) not in _PYTHON:
         with np.errstate(all="ignore"):
             return _UNARY[op](value)
     return _in_range(_UNARY[op](value if isinstance(value, (float, complex)) else int(value)))
 
 
-def _binary(op: str, left: object, right: object) -> object:
+def _binary(op: str, left: Any, right: Any) -> Any:
     if type(left) in _PYTHON and type(right) in _PYTHON:
         return _in_range(_python_binary(op, left, right))
     if type(left) is complex and type(right) is np.float64:
@@ -346,13 +351,13 @@ def _too_large() -> PolymlOverflowError:
     return PolymlOverflowError("a Python int leaves 64 bits", notes=["accepted: np.int64(x), which wraps, or float(x)"])
 
 
-def _call(module: str, function: str, args: list) -> object:
+def _call(module: str, function: str, args: list) -> Any:
     if function == "where":
         return np.where(*args)[()]
     if function == "wide":
         return np.float32(args[0]) if np.asarray(args[0]).dtype.name in _HALVES else args[0]
     if function == "matmul":
-        return np.matmul(*([a] for a in args))
+        return np.matmul([args[0]], [args[1]])
     if function == "einsum":
         return np.einsum(",".join("i" * len(args)) + "->", *([a] for a in args))
     if function in ("real", "imag"):
@@ -386,7 +391,7 @@ def _math(function: str, args: list) -> object:
     return _as_ieee(getattr(np, _NUMPY.get(function, function)), *map(_float, args))
 
 
-def _cast(to: DType, value: object) -> object:
+def _cast(to: DType, value: Any) -> Any:
     if to == PYFLOAT:
         return _float(value)
     if to == PYCOMPLEX:

@@ -31,7 +31,8 @@ class _Splitter:
         self._parent: dict[reaching_definitions.Definition, reaching_definitions.Definition] = {}
         self._collect(kernel.body, self._flow.start)
         self._names = self._named(kernel)
-        arguments = {self._root(d): d for p in kernel.params for d in self._flow.start[p.name]}
+        starts = (d for p in kernel.params for d in self._flow.start[p.name])
+        arguments = {self._root(d): d for d in starts if isinstance(d, reaching_definitions.Argument)}
         copies = tuple(
             syntax.Assign(
                 syntax.Name(self._names[root], loc=a.param.loc),
@@ -93,17 +94,21 @@ class _Splitter:
     def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
         def new_name(node) -> str:
             if not isinstance(node, syntax.Name):
-                return traversal.name_of(node)
+                return traversal.named(node)
             root = self._root(next(iter(reaching_definitions.reaching(state, node.name))))
             return self._names.get(root, node.name)
 
-        changed = traversal.map_reads(stmt, lambda expr: traversal.rename(expr, new_name))
+        def renamed(expr: syntax.Expr) -> syntax.Expr:
+            return traversal.rename(expr, new_name)
+
         match stmt:
             case syntax.Assign(target=syntax.Name() as target):
-                name = self._names[self._root(self._flow.assigned(stmt))]
-                return dataclasses.replace(changed, target=dataclasses.replace(target, name=name))
+                own = dataclasses.replace(target, name=self._names[self._root(self._flow.assigned(stmt))])
+                return dataclasses.replace(traversal.map_reads(stmt, renamed), target=own)
             case syntax.For():
-                return dataclasses.replace(changed, body=self._renamed(stmt.body, self._flow.inside(stmt, state)))
+                body = self._renamed(stmt.body, self._flow.inside(stmt, state))
+                return dataclasses.replace(traversal.map_reads(stmt, renamed), body=body)
             case syntax.If():
-                return dataclasses.replace(changed, then=self._renamed(stmt.then, state), orelse=self._renamed(stmt.orelse, state))
-        return changed
+                then, orelse = self._renamed(stmt.then, state), self._renamed(stmt.orelse, state)
+                return dataclasses.replace(traversal.map_reads(stmt, renamed), then=then, orelse=orelse)
+        return traversal.map_reads(stmt, renamed)

@@ -103,24 +103,30 @@ class _Resolver:
     def _stmt(self, stmt: Stmt, state: reaching_definitions.Reaching) -> Stmt:
         if isinstance(stmt, syntax.Return):
             stmt = dataclasses.replace(stmt, values=tuple(self._returned(value, state) for value in stmt.values))
-        changed = traversal.map_reads(stmt, lambda expr: traversal.rename(expr, lambda node: self._name(node, state)))
+
+        def resolved(expr: syntax.Expr) -> syntax.Expr:
+            return traversal.rename(expr, lambda node: self._name(node, state))
+
         match stmt:
             case syntax.For():
-                return dataclasses.replace(changed, body=self.body(stmt.body, self.flow.inside(stmt, state)))
+                loop = traversal.map_reads(stmt, resolved)
+                return dataclasses.replace(loop, body=self.body(stmt.body, self.flow.inside(stmt, state)))
             case syntax.If():
+                branches = traversal.map_reads(stmt, resolved)
                 then, orelse = self.body(stmt.then, state), self.body(stmt.orelse, state)
-                return dataclasses.replace(changed, then=then, orelse=orelse)
+                return dataclasses.replace(branches, then=then, orelse=orelse)
             case syntax.Alloc():
-                return dataclasses.replace(changed, name=self._array_names[self.flow.assigned(stmt)])
-        return changed
+                array = traversal.map_reads(stmt, resolved)
+                return dataclasses.replace(array, name=self._array_names[self.flow.assigned(stmt)])
+        return traversal.map_reads(stmt, resolved)
 
-    def _returned(self, value, state: reaching_definitions.Reaching):
+    def _returned(self, value: syntax.Expr, state: reaching_definitions.Reaching) -> syntax.Expr:
         if isinstance(value, syntax.Name) and _arrays(reaching_definitions.reaching(state, value.name)):
             return syntax.ArrayName(value.name, loc=value.loc)
         return value
 
-    def _name(self, node, state: reaching_definitions.Reaching) -> str:
-        name = traversal.name_of(node)
+    def _name(self, node: syntax.Expr, state: reaching_definitions.Reaching) -> str:
+        name = traversal.named(node)
         definitions = reaching_definitions.reaching(state, name)
         _check_defined(name, node, definitions)
         arrays = _arrays(definitions)
@@ -145,7 +151,7 @@ def _check_loop_variable(loop: syntax.For, parameters: set[str]) -> None:
         raise LanguageError(f"the loop variable `{loop.var}` is also a parameter", loc=loop.loc, notes=["accepted: another name"])
 
 
-def _check_defined(name: str, node, definitions: frozenset[reaching_definitions.Definition]) -> None:
+def _check_defined(name: str, node: syntax.Expr, definitions: frozenset[reaching_definitions.Definition]) -> None:
     if any(isinstance(d, reaching_definitions.LoopVariable) and d.over for d in definitions):
         raise LanguageError(
             f"the loop variable `{name}` is read after its loop",
@@ -210,7 +216,7 @@ def reads_of(body: Sequence[Stmt]) -> Counter:
     """How often a kernel mentions each name, but for binding it."""
     found: Counter = Counter()
     for stmt in statements(body):
-        stores = isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name)
-        for expr in (*traversal.expressions(stmt), *((stmt.target,) if stores else ())):
+        stored = (stmt.target,) if isinstance(stmt, syntax.Assign) and not isinstance(stmt.target, syntax.Name) else ()
+        for expr in (*traversal.expressions(stmt), *stored):
             found.update(map(traversal.name_of, traversal.nodes(expr)))
     return found

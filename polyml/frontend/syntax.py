@@ -221,6 +221,9 @@ class If(Located):
     orelse: tuple[Stmt, ...] = ()
 
 
+Target = Union[Name, Subscript, Part]  # of an assignment: a local number, an element, an array or a part of one
+
+
 @dataclass(frozen=True)
 class Assign(Located):
     """`target = value`. `t op= v` arrives as `t = t op v`; `a = b = v` as one Assign per target through a temporary.
@@ -230,7 +233,7 @@ class Assign(Located):
     Python number). same_type: of a new array that is stored where the old one of its name was, and so has to be of its type.
     """
 
-    target: Name | Subscript | Part
+    target: Target
     value: Expr
     in_place: bool = False
     whole: bool = False

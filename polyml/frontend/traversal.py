@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from polyml.frontend import syntax
 from polyml.frontend.syntax import Expr, Stmt
+
+AnyStmt = TypeVar("AnyStmt", bound=Stmt)
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
@@ -64,7 +67,7 @@ def with_operands(expr: Expr, new: tuple[Expr, ...]) -> Expr:
     return expr
 
 
-def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Like, ...]:
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """What a statement itself reads, not what the statements inside it do: the value before the target's subscripts."""
     match stmt:
         case syntax.For():
@@ -77,7 +80,7 @@ def expressions(stmt: Stmt) -> tuple[syntax.Expr | syntax.ArrayName | syntax.Lik
             return (stmt.value,)
         case syntax.Alloc():
             shape = stmt.shape if isinstance(stmt.shape, tuple) else (stmt.shape,)
-            element = ()
+            element: tuple[Expr, ...] = ()
             if isinstance(stmt.element, syntax.TypeOf):
                 element = (stmt.element.of,)
             elif isinstance(stmt.element, syntax.Like):
@@ -99,23 +102,30 @@ def nodes(expr: Expr) -> Iterator[Expr]:
         waiting.extend(reversed(operands(node)))
 
 
-def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+def map_reads(stmt: AnyStmt, change: Callable[[Expr], Expr]) -> AnyStmt:
     """The statement with `change` applied to each expression it reads and to a Subscript or Part it writes, not to a Name."""
+    made = _mapped(stmt, change)
+    if not isinstance(made, type(stmt)):
+        raise TypeError(f"another kind of statement: {made!r}")
+    return made
+
+
+def _mapped(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     match stmt:
         case syntax.For():
             return dataclasses.replace(stmt, start=change(stmt.start), stop=change(stmt.stop))
         case syntax.If():
             return dataclasses.replace(stmt, condition=change(stmt.condition))
         case syntax.Assign():
-            target = stmt.target if isinstance(stmt.target, syntax.Name) else change(stmt.target)
+            target = stmt.target if isinstance(stmt.target, syntax.Name) else as_target(change(stmt.target))
             return dataclasses.replace(stmt, target=target, value=change(stmt.value))
         case syntax.Alloc():
-            shape = tuple(map(change, stmt.shape)) if isinstance(stmt.shape, tuple) else change(stmt.shape)
+            shape = tuple(map(change, stmt.shape)) if isinstance(stmt.shape, tuple) else _as_like(change(stmt.shape))
             element = stmt.element
             if isinstance(element, syntax.TypeOf):
                 element = dataclasses.replace(element, of=change(element.of))
             elif isinstance(element, syntax.Like):
-                element = change(element)
+                element = _as_like(change(element))
             fill = None if stmt.fill is None else change(stmt.fill)
             return dataclasses.replace(stmt, shape=shape, element=element, fill=fill)
         case syntax.Require():
@@ -123,6 +133,22 @@ def map_reads(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
         case syntax.Return():
             return dataclasses.replace(stmt, values=tuple(map(change, stmt.values)))
     raise TypeError(f"not a statement: {stmt!r}")
+
+
+def as_target(expr: Expr) -> syntax.Target:
+    """The expression, which may be assigned.
+
+    Raises TypeError for one that may not.
+    """
+    if not isinstance(expr, (syntax.Name, syntax.Subscript, syntax.Part)):
+        raise TypeError(f"not what may be assigned: {expr!r}")
+    return expr
+
+
+def _as_like(expr: Expr) -> syntax.Like:
+    if not isinstance(expr, syntax.Like):
+        raise TypeError(f"not an array's shape or type: {expr!r}")
+    return expr
 
 
 def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
@@ -135,6 +161,17 @@ def rename(expr: Expr, new_name: Callable[[Expr], str]) -> Expr:
         case syntax.Subscript():
             expr = dataclasses.replace(expr, array=new_name(expr))
     return with_operands(expr, tuple(rename(operand, new_name) for operand in operands(expr)))
+
+
+def named(expr: Expr) -> str:
+    """The name that a node which has one mentions.
+
+    Raises TypeError for a node without a name.
+    """
+    name = name_of(expr)
+    if name is None:
+        raise TypeError(f"it has no name: {expr!r}")
+    return name
 
 
 def name_of(expr: Expr) -> str | None:

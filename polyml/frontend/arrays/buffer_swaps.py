@@ -58,14 +58,16 @@ def turns(builder: LoopBuilder, stmt: syntax.For) -> Turns | None:
     finally:
         after, builder.arrays = builder.arrays, before
     for name in bound:
-        if isinstance(after.get(name), Uncertain) and after[name].by_number:
-            builder.known(name, after[name], stmt.loc)
+        known = after.get(name)
+        if isinstance(known, Uncertain) and known.by_number:
+            builder.known(name, known, stmt.loc)
     source = {n: next((m for m in bound if entry[m] is after.get(n)), None) for n in bound}
     turning = [n for n in bound if _returns(source, n)]
     others = tuple(n for n in bound if n not in turning)
-    held, length = {n: source[n] for n in turning}, 1
+    turn = {n: m for n in turning if (m := source[n]) is not None}
+    held, length = turn, 1
     while any(held[n] != n for n in turning):
-        held, length = {n: source[held[n]] for n in turning}, length + 1
+        held, length = {n: turn[held[n]] for n in turning}, length + 1
     return Turns(length, others) if turning and length <= LONGEST_PERIOD else None
 
 

@@ -51,7 +51,7 @@ def linspace(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
     builder.out.append(syntax.Assign(step, syntax.Binary("/", syntax.Binary("-", last, first), steps.expr), loc=loc))
 
     def at(point: Point) -> Expr:
-        value = syntax.Binary("+", syntax.Binary("*", point[0], step), first, loc=loc)
+        value: Expr = syntax.Binary("+", syntax.Binary("*", point[0], step), first, loc=loc)
         if steps != number:
             value = syntax.IfExp(syntax.Compare("==", point[0], steps.expr), last, value)
         return syntax.Cast(syntax.Call("floor", (value,)) if to.is_integer else value, to, loc=loc)
@@ -195,7 +195,7 @@ def pad(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Val
 
     def inside(point: Point) -> list[syntax.Stmt]:
         place = tuple((Linear.of(index) + before).expr for index, (before, _) in zip(point, widths))
-        return [syntax.Assign(result.at(place), array.at(point), whole=True, loc=loc)]
+        return [syntax.Assign(result.place(place), array.at(point), whole=True, loc=loc)]
 
     builder.loops(array.shape, inside, loc)
     for axis in range(len(widths)) if mode != "constant" else ():
@@ -214,11 +214,11 @@ def _pad_axis(
     ends = [(Linear((), k), k - before) for k in range(before)] + [(size + (before + k), k) for k in range(after)]
 
     def body(point: Point) -> list[syntax.Stmt]:
-        made = []
+        made: list[syntax.Stmt] = []
         for place, k in ends:
             source = _PADDED_FROM[mode](k, size) + before
             rest = [i if d < axis else (Linear.of(i) + widths[d + 1][0]).expr for d, i in enumerate(point)]
-            target, read = (result.at((*rest[:axis], at.expr, *rest[axis:])) for at in (place, source))
+            target, read = (result.place((*rest[:axis], at.expr, *rest[axis:])) for at in (place, source))
             made.append(syntax.Assign(target, read, whole=True, loc=loc))
         return made
 
@@ -237,18 +237,18 @@ _PADDED_FROM = {
 def _pad_widths(given: object, rank: int) -> list[tuple[int, int]] | None:
     """Before and behind each dimension, as NumPy spreads what is given; None where it is not small constants."""
     given = given if isinstance(given, tuple) else (given,)
-    pairs = [pair if isinstance(pair, tuple) else None for pair in given]
-    if None in pairs:
+    pairs = [pair for pair in given if isinstance(pair, tuple)]
+    if len(pairs) < len(given):
         pairs = [given]
     if any(type(n) is not int or not 0 <= n <= MOST_PARTS for pair in pairs for n in pair):
         return None
     if len(pairs) not in (1, rank) or any(len(pair) not in (1, 2) for pair in pairs):
         return None
-    pairs = [(pair[0], pair[-1]) for pair in pairs]
-    return pairs * rank if len(pairs) == 1 else pairs
+    ends = [(pair[0], pair[-1]) for pair in pairs]
+    return ends * rank if len(ends) == 1 else ends
 
 
-def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Elements:
     """The parts stored one after the other; the type is that of their sum."""
     parts = [_array(arg, loc, 1) for arg in args]
     axis = checked_axis(options.get("axis", 0), parts[0].rank, loc)
@@ -270,7 +270,7 @@ def concatenate(builder: LoopBuilder, args: list, options: dict, loc: Loc | None
     for part in parts:
 
         def body(point: Point, part: Elements = part, first: Linear = first) -> list[syntax.Stmt]:
-            place = result.at((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
+            place = result.place((*point[:axis], (Linear.of(point[axis]) + first).expr, *point[axis + 1 :]))
             return [syntax.Assign(place, part.at(point), whole=True, loc=loc)]
 
         builder.loops(part.shape, body, loc)

@@ -152,7 +152,7 @@ class LoopBuilder(ABC):
     def _is_all_along(self, base: Elements, dim: int) -> bool:
         """Whether a dimension of a view is one of the array's, all of it and in its order."""
         point = any_point(base.rank)
-        place, full = base.at(point), self._storage[base.storage].shape
+        place, full = base.place(point), self._storage[base.memory].shape
         return any(i == point[dim] and base.shape[dim].length == own.length for i, own in zip(place.indices, full))
 
     def index(self, value: Value, loc: Loc | None) -> Value:
@@ -204,6 +204,10 @@ class LoopBuilder(ABC):
         """The value as it is now."""
         if isinstance(value, Elements):
             return self.memory(value, "_value", loc)
+        return self.held_number(value, loc)
+
+    def held_number(self, value: Expr, loc: Loc | None) -> syntax.Name:
+        """The number as it is now, under a name of its own."""
         name = syntax.Name(self.fresh("_held"), loc=loc)
         self.out.append(syntax.Assign(name, value, loc=loc))
         return name
@@ -255,7 +259,7 @@ class LoopBuilder(ABC):
             index = Linear((), 0)
             for length in extent.parts or (extent,):
                 part = Extent.constant(length) if isinstance(length, int) else length
-                index = index * (part.known if extent.parts else 1)
+                index = index * (part.number if extent.parts else 1)
                 if part.is_one:
                     continue
                 name = syntax.Name(self.fresh("_i"))

@@ -26,7 +26,7 @@ from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding, r
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import needs_temporary
-from polyml.frontend.arrays.views import Elements, Point, element, elementwise, need_equal, need_inside, stored
+from polyml.frontend.arrays.views import Elements, Point, element, elementwise, need_equal, need_inside, stored, without_leading
 from polyml.frontend.captures import MISSING
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.name_resolution import bound_names
@@ -55,7 +55,8 @@ class Lowering(LoopBuilder):
 
     def block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         outer, needed = self.out, set(self._needed)
-        self.out = made = []
+        made: list[Stmt] = []
+        self.out = made
         try:
             for stmt in body:
                 self._stmt(stmt)
@@ -69,8 +70,8 @@ class Lowering(LoopBuilder):
                 self._for(stmt)
             case syntax.If():
                 self._if(stmt)
-            case syntax.Assign(target=syntax.Name()):
-                self._assign_name(stmt)
+            case syntax.Assign(target=syntax.Name() as name):
+                self._assign_name(stmt, name)
             case syntax.Assign():
                 self._assign_part(stmt)
             case syntax.Alloc():
@@ -118,14 +119,14 @@ class Lowering(LoopBuilder):
             if self.arrays.get(name) is not other.get(name):
                 self.arrays[name] = Uncertain(f"`{name}` is bound to an array {where}")
 
-    def _assign_name(self, stmt: syntax.Assign) -> None:
-        name, value = stmt.target.name, self.value(stmt.value)
+    def _assign_name(self, stmt: syntax.Assign, target: syntax.Name) -> None:
+        name, value = target.name, self.value(stmt.value)
         known = self.arrays.get(name)
         if stmt.in_place and known is not None:
             self._store(self.known(name, known, stmt.target.loc), value, stmt)
             return
         if name in self.kept:
-            own = self.arrays[name]
+            own = self.known(name, self.arrays[name], target.loc)
             self._store(own, rebinding.checked(self, own, value, stmt.loc), dataclasses.replace(stmt, same_type=True))
             return
         if not isinstance(value, Elements):
@@ -134,9 +135,9 @@ class Lowering(LoopBuilder):
                 self.numbers[name] = value
             self.out.append(dataclasses.replace(stmt, value=value, in_place=False))
             return
-        self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
+        bound = self.arrays[name] = value if value.storage else self.memory(value, name, stmt.loc)
         if value.perhaps:
-            self._perhaps_viewed |= {value.perhaps, self.arrays[name].storage}
+            self._perhaps_viewed |= {value.perhaps, bound.memory}
 
     def _assign_part(self, stmt: syntax.Assign) -> None:
         if masked_assignment.assign(self, stmt):
@@ -165,7 +166,7 @@ class Lowering(LoopBuilder):
     def _store(self, target: Elements, value: Value, stmt: syntax.Assign) -> None:
         """target[...] = value, all of the value first."""
         loc = stmt.loc
-        self.check_changes(target.storage, loc)
+        self.check_changes(target.memory, loc)
         if isinstance(value, Elements):
             extra = value.rank - target.rank
             if extra > 0 and not all(extent.is_one for extent in value.shape[:extra]):
@@ -174,8 +175,7 @@ class Lowering(LoopBuilder):
                     loc=loc,
                     notes=["accepted: a shape that broadcasts to that of the target"],
                 )
-            zeros = (syntax.Const(0),) * max(extra, 0)
-            value = Elements(value.shape[max(extra, 0) :], lambda point, whole=value: whole.at((*zeros, *point)))
+            value = without_leading(value, max(extra, 0))
             for own, other in zip(reversed(target.shape), reversed(value.shape)):
                 if not other.is_one:
                     need_equal(own, other, "an array that is assigned to a part of another size", self.need, loc)
@@ -184,9 +184,9 @@ class Lowering(LoopBuilder):
         held: list[str] = []
 
         def direct(point: Point) -> list[Stmt]:
-            place, here = target.at(point), element(value, point)
+            place, here = target.place(point), element(value, point)
             if needs_temporary(here, place, point, target.shape, self._aliased, self.need):
-                full = self._storage[target.storage].shape  # which does not change with the loops around
+                full = self._storage[target.memory].shape  # which does not change with the loops around
                 kind = syntax.TypeOf(value.sample if isinstance(value, Elements) else value)
                 held.append(self._fresh_array("_value", full, kind, None, loc))
                 place = syntax.Subscript(held[0], place.indices, inside=True)
@@ -194,7 +194,7 @@ class Lowering(LoopBuilder):
             return [store(place, here)]
 
         def back(point: Point) -> list[Stmt]:
-            place = target.at(point)
+            place = target.place(point)
             return [store(place, syntax.Subscript(held[0], place.indices, inside=True))]
 
         def store(place: syntax.Subscript, here: Expr) -> Stmt:
@@ -223,7 +223,7 @@ class Lowering(LoopBuilder):
         made = list(map(self.value, values))
         shared = Counter(m.storage for m in made if isinstance(m, Elements) and m.storage)
         for value, array in zip(values, made):
-            if isinstance(array, Elements) and not array.whole and shared[array.storage] > 1:
+            if isinstance(array, Elements) and not array.whole and array.storage and shared[array.storage] > 1:
                 raise NotAffineError(
                     "two results share their memory",
                     code="PML-F022",
@@ -243,7 +243,7 @@ class Lowering(LoopBuilder):
                 notes=["polyml compiles: `return A[1:].copy()`"],
             )
         whole = made if made.whole else self.memory(made, "result", value.loc)
-        return syntax.ArrayName(whole.storage, loc=value.loc)
+        return syntax.ArrayName(whole.memory, loc=value.loc)
 
     # Expressions
 
@@ -278,10 +278,11 @@ class Lowering(LoopBuilder):
             case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
                 return traversal.with_operands(expr, tuple(map(self.number, traversal.operands(expr))))
         operands = tuple(map(self.value, traversal.operands(expr)))
-        if not any(isinstance(operand, Elements) for operand in operands):
-            made = traversal.with_operands(expr, operands)
-            known = constant(made) if isinstance(made, syntax.Binary) else MISSING
-            return syntax.Const(known, loc=expr.loc) if type(known) is int else made
+        numbers = tuple(operand for operand in operands if isinstance(operand, Expr))
+        if len(numbers) == len(operands):
+            made = traversal.with_operands(expr, numbers)
+            number = constant(made) if isinstance(made, syntax.Binary) else MISSING
+            return syntax.Const(number, loc=expr.loc) if type(number) is int else made
         _check_elementwise(expr)
         if isinstance(expr, syntax.Binary) and expr.op == "**" and isinstance(operands[0], Elements) and _is_two(expr.right):
             expr, operands = syntax.Call("square", (expr.left,), loc=expr.loc), operands[:1]  # as NumPy's arrays do
@@ -299,13 +300,15 @@ class Lowering(LoopBuilder):
         indices = tuple(map(self._index, expr.indices))
         if known is None and expr.array not in self._params:
             self.array(expr.array, expr.loc)
+        numbers = tuple(i.sample if isinstance(i, Elements) else i for i in indices)
+        by_array = any(isinstance(i, Elements) for i in indices)
         if known is None:
-            return dataclasses.replace(expr, indices=indices)  # type inference says that it is a number
+            return dataclasses.replace(expr, indices=numbers)  # type inference says that it is a number
         base = self.known(expr.array, known, expr.loc)
-        if expr.apart and any(isinstance(i, Elements) for i in indices):
+        if expr.apart and by_array:
             raise self._part_by_array(expr.loc)
-        if len(indices) >= base.rank and base.whole and not any(isinstance(i, Elements) for i in indices):
-            return dataclasses.replace(expr, array=base.storage, indices=indices)
+        if len(indices) >= base.rank and base.whole and not by_array:
+            return dataclasses.replace(expr, array=base.memory, indices=numbers)
         indices = tuple(i if isinstance(i, Elements) else self._fixed(i) for i in indices)
         return self.taken_part(base, indices, expr.loc)
 
@@ -313,7 +316,7 @@ class Lowering(LoopBuilder):
         base = self.value(expr.base)
         if not isinstance(base, Elements):
             raise PolymlTypeError("a number has no parts", loc=expr.loc, notes=["accepted: an array"])
-        indices = []
+        indices: list[Value | syntax.Slice | syntax.NewAxis | syntax.Dots] = []
         for index in expr.indices:
             if isinstance(index, syntax.Slice):
                 bounds = (None if b is None else self.number(b) for b in (index.start, index.stop))
@@ -331,7 +334,7 @@ class Lowering(LoopBuilder):
 
     def _fixed(self, expr: Expr) -> Expr:
         """A bound as it is now: a number that may change later gets a name of its own."""
-        return expr if all(map(self._stays, traversal.nodes(expr))) else self.held(expr, expr.loc)
+        return expr if all(map(self._stays, traversal.nodes(expr))) else self.held_number(expr, expr.loc)
 
     def _stays(self, node: Expr) -> bool:
         if isinstance(node, syntax.Name):

@@ -13,22 +13,25 @@ from polyml.frontend.syntax import Expr, Stmt
 
 def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
     """A[m] = x and A[m] op= x, with truth values m for all of A; False for anything else."""
-    chosen = stmt.target.indices
-    if len(chosen) != 1 or isinstance(chosen[0], (syntax.Slice, syntax.NewAxis, syntax.Dots)):
+    if isinstance(stmt.target, syntax.Name):
         return False
-    mask = builder.value(chosen[0])
+    chosen = stmt.target.indices
+    wanted = chosen[0] if len(chosen) == 1 else None
+    if not isinstance(wanted, Expr):
+        return False
+    mask = builder.value(wanted)
     if not isinstance(mask, Elements) or not is_truth(mask.sample, builder.truths):
         return False
-    named = isinstance(stmt.target, syntax.Subscript)
-    base = builder.array(stmt.target.array, stmt.target.loc) if named else builder.value(stmt.target.base)
+    target = stmt.target
+    base = builder.array(target.array, target.loc) if isinstance(target, syntax.Subscript) else builder.value(target.base)
     if not isinstance(base, Elements) or base.storage is None or base.rank != mask.rank:
         return False
     builder.check_changes(base.storage, stmt.loc)
-    number = stmt.value.right if stmt.in_place else stmt.value
-    if stmt.in_place and stmt.value.left != stmt.target:
+    update = stmt.value if stmt.in_place and isinstance(stmt.value, syntax.Binary) else None
+    if update is not None and update.left != stmt.target:
         return False
     chosen_arrays: list[Elements] = []
-    number = _of_whole_arrays(builder, number, chosen, chosen_arrays)
+    number = _of_whole_arrays(builder, stmt.value if update is None else update.right, chosen, chosen_arrays)
     if number is None or any(not _goes_with(base, array) for array in chosen_arrays):
         return False
     value = builder.value(number)
@@ -43,9 +46,9 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
         value = builder.held(value, stmt.loc)
 
     def body(point: Point) -> list[Stmt]:
-        place, here = base.at(point), element(value, point)
-        new = dataclasses.replace(stmt.value, left=place, right=here) if stmt.in_place else here
-        store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=stmt.target.loc), value=new, whole=True)
+        place, here = base.place(point), element(value, point)
+        new = here if update is None else dataclasses.replace(update, left=place, right=here)
+        store = dataclasses.replace(stmt, target=dataclasses.replace(place, loc=target.loc), value=new, whole=True)
         return [syntax.If(mask.at(point), (store,), loc=stmt.loc)]
 
     builder.loops(base.shape, body, stmt.loc)
@@ -55,15 +58,14 @@ def assign(builder: LoopBuilder, stmt: syntax.Assign) -> bool:
 def _reads_what_changes(builder: LoopBuilder, value: Expr | Elements, base: Elements) -> bool:
     """Whether the value at one element reads another one of the array that is assigned."""
     point = any_point(base.rank)
-    own, nodes = base.at(point), traversal.nodes(element(value, point))
-    reads = [n for n in nodes if isinstance(n, syntax.Subscript) and builder.may_be_one(n.array, base.storage)]
+    own, nodes = base.place(point), traversal.nodes(element(value, point))
+    reads = [n for n in nodes if isinstance(n, syntax.Subscript) and builder.may_be_one(n.array, base.memory)]
     return any(read.array != own.array or read.indices != own.indices for read in reads)
 
 
-def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple[Expr, ...], found: list[Elements]) -> Expr | None:
+def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple, found: list[Elements]) -> Expr | None:
     """The expression with B for each B[m], which are `found`; None where it has other arrays."""
-    is_masked = isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen
-    if is_masked:
+    if isinstance(number, (syntax.Subscript, syntax.Part)) and number.indices == chosen:
         whole = number.base if isinstance(number, syntax.Part) else syntax.Name(number.array, loc=number.loc)
         array = builder.value(whole)
         if not isinstance(array, Elements):
@@ -75,8 +77,10 @@ def _of_whole_arrays(builder: LoopBuilder, number: Expr, chosen: tuple[Expr, ...
         return None
     if isinstance(number, syntax.Subscript):
         return None if isinstance(builder.value(number), Elements) else number
-    parts = [_of_whole_arrays(builder, part, chosen, found) for part in traversal.operands(number)]
-    return None if None in parts else traversal.with_operands(number, tuple(parts))
+    operands = traversal.operands(number)
+    parts = [_of_whole_arrays(builder, part, chosen, found) for part in operands]
+    known = tuple(part for part in parts if part is not None)
+    return traversal.with_operands(number, known) if len(known) == len(operands) else None
 
 
 def _goes_with(base: Elements, other: Elements) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from polyml.errors import NotAffineError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays.loop_builder import LoopBuilder
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
 from polyml.frontend.arrays.views import Elements, need_equal
 from polyml.frontend.name_resolution import bound_names, statements
 from polyml.frontend.syntax import Expr, Stmt
@@ -38,28 +38,33 @@ def iteration(builder: LoopBuilder, stmt: syntax.For, start: Expr, stop: Expr) -
     return builder.attempted(lowered) if names else None
 
 
-def checked(builder: LoopBuilder, own: Elements, value: object, loc: Loc | None) -> Elements:
+def checked(builder: LoopBuilder, own: Elements, value: Value, loc: Loc | None) -> Elements:
     """The new array that a kept name is bound to, which may be stored where the old one was."""
     is_new = isinstance(value, Elements) and value.perhaps is None
-    if not is_new or value.storage is not None and not (builder.is_own(value) and not _named(builder, value.storage)):
+    if not isinstance(value, Elements) or not is_new or not _is_unnamed(builder, value):
         raise _not_kept("it is bound to what is no new array", loc)
     differences = [a.length - b.length for a, b in zip(own.shape, value.shape)]
     if len(own.shape) != len(value.shape) or any(d.is_constant and d.constant for d in differences):
         raise _not_kept("its shape changes", loc)
     for extent, other in zip(own.shape, value.shape):
         need_equal(extent, other, "a name that a loop binds to an array of another shape", builder.need, loc)
-    if len(_named(builder, own.storage)) > 1:
+    if len(_named(builder, own.memory)) > 1:
         raise _not_kept("the old array has another name", loc)
     return value
 
 
+def _is_unnamed(builder: LoopBuilder, array: Elements) -> bool:
+    """Whether the array is only computed, or in memory that no name stands for."""
+    return array.storage is None or builder.is_own(array) and not _named(builder, array.storage)
+
+
 def _keep(builder: LoopBuilder, name: str, stmt: syntax.For, start: Expr, stop: Expr) -> None:
     """Make the name stand for an array that it alone names."""
-    old = builder.arrays[name]
-    if builder.is_own(old) and _named(builder, old.storage) == [name]:
+    old = builder.known(name, builder.arrays[name], stmt.loc)
+    if builder.is_own(old) and _named(builder, old.memory) == [name]:
         return
     binds = [k for k, s in enumerate(stmt.body) if _binds(s, name)]
-    if not binds or _changes(builder, stmt.body, stmt.body[: binds[0]], old.storage):
+    if not binds or _changes(builder, stmt.body, stmt.body[: binds[0]], old.memory):
         raise _not_kept("the array before the loop may change with it", stmt.loc)
     runs = syntax.Compare("<" if stmt.step > 0 else ">", start, stop)
     builder.need(runs, "a loop that does not run, behind which a name stands for what it did before", stmt.loc)
@@ -94,7 +99,7 @@ def _may_be(builder: LoopBuilder, body: Sequence[Stmt], name: str, storage: str)
     known = builder.arrays.get(name)
     if isinstance(known, Elements) and known.storage and builder.may_be_one(known.storage, storage):
         return True
-    values = (s.value for s in statements(body) if _binds(s, name))
+    values = (s.value for s in statements(body) if isinstance(s, syntax.Assign) and _binds(s, name))
     return any(isinstance(value, (syntax.Name, syntax.Subscript, syntax.Part, syntax.Function)) for value in values)
 
 

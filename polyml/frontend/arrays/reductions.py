@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Union
+from typing import Union, overload
 
 from polyml.dtypes import I64
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError, PolymlValueError, SizesNeeded
@@ -42,7 +42,7 @@ def _reduction(start: object, combine: Callable[[Expr, Expr], Expr], typed: str,
         total = builder.allocated("_total", _reduced_shape(array, axes, keep), kind, syntax.Const(start), loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            place = total.at(_reduced(point, axes, keep))
+            place = total.place(_reduced(point, axes, keep))
             return [syntax.Assign(place, combine(place, array.at(point)), loc=loc)]
 
         builder.loops(array.shape, body, loc)
@@ -59,7 +59,7 @@ def _rounded(builder: LoopBuilder, value: Value, kind: syntax.TypeOf, loc: Loc |
     result = builder.allocated("_rounded", shape, kind, None, loc)
 
     def body(point: Point) -> list[syntax.Stmt]:
-        return [syntax.Assign(result.at(point), views.element(value, point), whole=True, loc=loc)]
+        return [syntax.Assign(result.place(point), views.element(value, point), whole=True, loc=loc)]
 
     builder.loops(shape, body, loc)
     return result
@@ -75,7 +75,7 @@ def _extremum(function: str):
         best = _first_elements(builder, array, axes, keep, f"the {function[:3]} of no elements", loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            place = best.at(_reduced(point, axes, keep))
+            place = best.place(_reduced(point, axes, keep))
             return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
 
         builder.loops(array.shape, body, loc)
@@ -116,7 +116,7 @@ def _place_of(op: str):
 
         def body(point: Point) -> list[syntax.Stmt]:
             target = _reduced(point, axes, keep)
-            part, old, index = array.at(point), best.at(target), place.at(target)
+            part, old, index = array.at(point), best.place(target), place.place(target)
             better = _is_better(op, part, old)
             here: Expr = ZERO
             for axis in axes:
@@ -158,7 +158,7 @@ def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool,
         count = syntax.Binary("min", size, syntax.Binary("-", row.expr, start))
         index = syntax.Name(builder.fresh("_j"))
         here = syntax.Binary("+", start, index)
-        part, most, place = array.at((*point[:-1], here)), extreme.at(point), first.at(point)
+        part, most, place = array.at((*point[:-1], here)), extreme.place(point), first.place(point)
         nans = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("!=", most, most)))
         found = syntax.IfExp(syntax.Logical("or", (syntax.Compare("==", part, most), nans)), syntax.Cast(here, I64), past)
         more = syntax.Assign(most, syntax.Call("maximum" if op == ">" else "minimum", (most, part)), loc=loc)
@@ -176,7 +176,7 @@ def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool,
     place = builder.memory(Elements(_reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
 
     def in_turn(point: Point) -> list[syntax.Stmt]:
-        old, index = best.at(()), place.at(_reduced(point, axes, keep))
+        old, index = best.place(()), place.place(_reduced(point, axes, keep))
         better = _is_better(op, extreme.at(point), old)
         here: Expr = syntax.Cast(ZERO, I64)
         for position, extent in zip((*point[:-1], first.at(point)), array.shape):
@@ -247,7 +247,7 @@ def _running(combine: Callable[[Expr, Expr], Expr], typed: str, first_axis: bool
         result = builder.allocated("_running", array.shape, _element(array.sample, options, typed, loc), None, loc)
 
         def body(point: Point) -> list[syntax.Stmt]:
-            here, index = result.at(point), point[axis]
+            here, index = result.place(point), point[axis]
             before = result.at((*point[:axis], syntax.Binary("-", index, syntax.Const(1)), *point[axis + 1 :]))
             more = syntax.Assign(here, combine(before, array.at(point)), loc=loc)
             first = syntax.Assign(here, array.at(point), loc=loc)
@@ -340,7 +340,8 @@ def _dot(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Va
         return _product(builder, args, loc)
     if max(ranks) > 2:
         raise NotAffineError("np.dot of more than two dimensions", loc=loc, notes=["polyml compiles: @, np.einsum"])
-    return _product_of_matrices(builder, *args, builder.together(_samples(*args), loc), loc)
+    a, b = args
+    return _product_of_matrices(builder, a, b, builder.together(_samples(a, b), loc), loc)
 
 
 def _inner(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
@@ -437,7 +438,7 @@ def contraction(
     total = builder.allocated("_product", shape, syntax.TypeOf(sample), ZERO, loc)  # of halves: float32
 
     def body(point: Point) -> list[syntax.Stmt]:
-        place = total.at(point[: len(result)])
+        place = total.place(point[: len(result)])
         return [syntax.Assign(place, syntax.Binary("+", place, product(dict(zip(order, point)))), loc=loc)]
 
     builder.loops(tuple(sizes[label] for label in order), body, loc)
@@ -534,7 +535,7 @@ def _flatten(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -
 def _conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
     """A.conj(), which is A itself if that is real."""
     storage = args[0].storage if isinstance(args[0], Elements) else None
-    is_complex = builder.complex.get(storage)  # None: not known
+    is_complex = builder.complex.get(storage) if storage else None  # None: not known
     if is_complex is False:
         return args[0]
     if is_complex is None and isinstance(args[0], Elements) and not args[0].rank:
@@ -558,11 +559,11 @@ def _part(name: str):
 
     def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
         value = args[0]
-        stored = isinstance(value, Elements) and value.storage is not None and not value.sample.part
-        if not stored:
+        sample = value.sample if isinstance(value, Elements) and value.storage is not None else None
+        if not isinstance(sample, syntax.Subscript) or sample.part:
             made = _mapped(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
             return _array(made, loc) if isinstance(value, Elements) else made  # of an array it is one, without dimensions too
-        return Elements(value.shape, lambda point: dataclasses.replace(value.at(point), part=name), value.storage)
+        return Elements(value.shape, lambda point: dataclasses.replace(value.place(point), part=name), value.storage)
 
     return part
 
@@ -594,7 +595,7 @@ def _as_shape(builder: LoopBuilder, array: Elements, sizes: Sequence[Expr], loc:
         elif any(extent.known is None for extent in (*rest, *have)):
             raise SizesNeeded("a reshape of unknown sizes", loc=loc, notes=["polyml compiles: a call, whose sizes are known"])
         else:
-            total, others = (math.prod(extent.known for extent in extents) for extents in (have, rest))
+            total, others = (math.prod(extent.number for extent in extents) for extents in (have, rest))
             shape[open_at[0]] = Extent.constant(total // others if others else 0)
     return views.reshaped(array, shape, builder.lengths, loc)
 
@@ -725,6 +726,14 @@ def _with(point: Point, axes: Sequence[int], index: Expr) -> Point:
     for axis in axes:
         result.insert(axis, index)
     return tuple(result)
+
+
+@overload
+def _each(value: Elements, make: Callable[[Expr], Expr]) -> Elements: ...
+
+
+@overload
+def _each(value: Expr, make: Callable[[Expr], Expr]) -> Expr: ...
 
 
 def _each(value: Value, make: Callable[[Expr], Expr]) -> Value:

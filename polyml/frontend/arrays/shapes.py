@@ -148,6 +148,16 @@ class Extent:
         return self.length.constant if self.length.is_constant else None
 
     @property
+    def number(self) -> int:
+        """The size, which is a number.
+
+        Raises TypeError where it is none.
+        """
+        if not self.length.is_constant:
+            raise TypeError(f"the size is not known: {self.length.expr}")
+        return self.length.constant
+
+    @property
     def is_one(self) -> bool:
         return self.length == Linear((), 1)
 

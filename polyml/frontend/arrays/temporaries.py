@@ -37,7 +37,8 @@ def _from_start(read: syntax.Subscript) -> tuple[syntax.Subscript, list[Expr]]:
     """The element by subscripts that are not negative, and the conditions under which this is so."""
     if read.inside:
         return read, []
-    indices, conditions = [], []
+    indices: list[Expr] = []
+    conditions: list[Expr] = []
     for dim, index in enumerate(read.indices):
         if not isinstance(index, syntax.Const):
             conditions.append(syntax.Compare(">=", index, syntax.Const(0)))

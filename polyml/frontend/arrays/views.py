@@ -35,6 +35,23 @@ class Elements:
         return len(self.shape)
 
     @property
+    def memory(self) -> str:
+        """The array that holds it.
+
+        Raises TypeError where it is not in memory.
+        """
+        if self.storage is None:
+            raise TypeError("an array that is only computed has no memory")
+        return self.storage
+
+    def place(self, point: Point) -> syntax.Subscript:
+        """The element as one that may be assigned, of an array in memory."""
+        found = self.at(point)
+        if not isinstance(found, syntax.Subscript):
+            raise TypeError(f"an element that is only computed cannot be assigned: {found!r}")
+        return found
+
+    @property
     def sample(self) -> Expr:
         """An element, for its type."""
         return self.at((syntax.Const(0),) * self.rank)
@@ -105,9 +122,12 @@ def subscripted(base: Elements, indices: Sequence, need: Need, loc: Loc | None) 
             pick.append(_along(len(shape), part.first, part.step))
             shape.append(part.extent)
             continue
-        fixed = _fixed(index, extent, need, loc)
-        pick.append(lambda point, fixed=fixed: fixed)
+        pick.append(_always(_fixed(index, extent, need, loc)))
     return Elements(tuple(shape), lambda point: base.at(tuple(p(point) for p in pick)), base.storage)
+
+
+def _always(fixed: Expr) -> Callable[[Point], Expr]:
+    return lambda point: fixed
 
 
 def indexed_by_arrays(base: Elements, indices: Sequence, loc: Loc | None) -> list[int]:
@@ -124,7 +144,7 @@ def _gathered(base: Elements, taken: Sequence, need: Need, loc: Loc | None) -> E
     together = broadcast_shape([taken[k].shape for k in chosen if isinstance(taken[k], Elements)], need, loc)
     side_by_side = chosen[-1] - chosen[0] == len(chosen) - 1
     rest = [syntax.Slice(None, None) if k in chosen else index for k, index in enumerate(taken)]
-    plain = subscripted(Elements(base.shape, lambda point: point), rest, need, loc)  # what the other indices take
+    plain = subscripted(Elements(base.shape, lambda point: syntax.Subscript("", point)), rest, need, loc)  # by the other indices
     own = [len([i for i in taken[:k] if not isinstance(i, syntax.NewAxis)]) for k in chosen]  # dimensions of base
     out = [k for k in range(len(taken)) if k not in chosen]  # dimensions of plain that stay
     start = chosen[0] if side_by_side else 0
@@ -135,10 +155,10 @@ def _gathered(base: Elements, taken: Sequence, need: Need, loc: Loc | None) -> E
 
     def at(point: Point) -> Expr:
         among, others = point[start : start + len(together)], [*point[:start], *point[start + len(together) :]]
-        whole = [syntax.Const(0)] * len(taken)
+        whole: list[Expr] = [syntax.Const(0)] * len(taken)
         for k, index in zip(out, others):
             whole[k] = index
-        picked = list(plain.at(tuple(whole)))
+        picked = list(plain.place(tuple(whole)).indices)
         for k, dim in zip(chosen, own):
             picked[dim] = numbers[dim] if dim in numbers else element(taken[k], among)
         return base.at(tuple(picked))
@@ -195,6 +215,12 @@ def permuted(base: Elements, axes: Sequence[int]) -> Elements:
     )
 
 
+def without_leading(array: Elements, count: int) -> Elements:
+    """The array without its first dimensions, which have size 1."""
+    zeros = (syntax.Const(0),) * count
+    return Elements(array.shape[count:], lambda point: array.at((*zeros, *point)))
+
+
 def with_axis(base: Elements, axis: int) -> Elements:
     """A dimension of size 1 at `axis`."""
     shape = (*base.shape[:axis], Extent.constant(1), *base.shape[axis:])
@@ -206,9 +232,9 @@ def reshaped(base: Elements, shape: Sequence[Extent], lengths: Mapping[Expr, int
     groups = list(_groups(base.shape, shape, loc))
     made: list[Extent] = []
     for old, new in groups:
-        merged = tuple(extent.known for extent in old if not extent.is_one)
+        merged = tuple(extent.number for extent in old if not extent.is_one)
         whole = len(new) == 1 and len(merged) > 1
-        made += [Extent.constant(new[0].known, merged)] if whole else new
+        made += [Extent.constant(new[0].number, merged)] if whole else new
 
     def at(point: Point) -> Expr:
         picked: list[Expr] = []
@@ -228,7 +254,8 @@ def _groups(old: Sequence[Extent], new: Sequence[Extent], loc: Loc | None) -> It
         if old and new and old[0].length == new[0].length:
             yield [old.pop(0)], [new.pop(0)]
             continue
-        mine, theirs = [], []
+        mine: list[Extent] = []
+        theirs: list[Extent] = []
         have = want = 1
         while have != want or not (mine or theirs):
             side = (mine, old) if (have <= want and old) or not new else (theirs, new)
@@ -251,11 +278,11 @@ def _along_group(old: Sequence[Extent], new: Sequence[Extent], point: Sequence[E
         return list(point)
     place = Linear((), 0)
     for index, extent in zip(point, new):
-        place = place * extent.known + Linear.of(index)
+        place = place * extent.number + Linear.of(index)
     picked: list[Expr] = []
     for extent in reversed(old[1:]):
-        place, index = divided(place, extent.known, lengths)
-        picked.append(index.expr)
+        place, rest = divided(place, extent.number, lengths)
+        picked.append(rest.expr)
     return [place.expr, *reversed(picked)] if old else []
 
 

@@ -22,6 +22,8 @@ def allocation(read: Expressions, node: ast.expr) -> str | None:
 def alloc(read: Expressions, name: str, call: ast.Call, loc: Loc) -> syntax.Alloc:
     """The array that `name = call` makes."""
     function = allocation(read, call)
+    if function is None:
+        raise TypeError(f"not an allocation: {ast.unparse(call)}")
     stem, like = function.removesuffix("_like"), function.endswith("_like")
     source = "a" if like else "shape"
     given = _bound(read, call, function, (source, "fill_value", "dtype") if stem == "full" else (source, "dtype"))
@@ -38,7 +40,7 @@ def _bound(read: Expressions, call: ast.Call, function: str, slots: Sequence[str
         raise read.error(argument, f"np.{function} does not take this in a kernel", accepted)
     given = dict(zip(slots, call.args))
     for keyword in call.keywords:
-        if keyword.arg not in slots or keyword.arg in given:
+        if keyword.arg is None or keyword.arg not in slots or keyword.arg in given:
             raise read.error(keyword, f"np.{function} does not take this in a kernel", accepted)
         given[keyword.arg] = keyword.value
     for slot in slots:

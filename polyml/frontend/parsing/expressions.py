@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
@@ -16,7 +15,7 @@ from polyml.frontend import elementwise_functions, syntax
 from polyml.frontend.captures import MISSING, Scope, is_library_module, python_function
 from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures
-from polyml.frontend.parsing.source_text import Text
+from polyml.frontend.parsing.source_text import Text, Written
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -162,7 +161,9 @@ class Expressions:
         """What a name from outside the kernel, or an attribute of a module, is; MISSING for everything else."""
         if isinstance(node, ast.Name):
             return self.known.get(node.id, MISSING) if node.id in self.locals else self.scope.lookup(node.id)
-        owner = self.value(node.value) if isinstance(node, ast.Attribute) else MISSING
+        if not isinstance(node, ast.Attribute):
+            return MISSING
+        owner = self.value(node.value)
         if isinstance(owner, np.ufunc) and node.attr == "accumulate":
             return owner.accumulate
         if not isinstance(owner, ModuleType):
@@ -214,10 +215,10 @@ class Expressions:
             refuse = self.not_affine if keyword.arg in _OF_UFUNCS and isinstance(self.value(node.func), np.ufunc) else self.error
             raise refuse(keyword, f"`{name}` takes no keywords in a kernel", f"`{name}` of numbers alone")
 
-    def error(self, node: ast.AST, message: str, accepted: str, code: str | None = None) -> LanguageError:
+    def error(self, node: Written, message: str, accepted: str, code: str | None = None) -> LanguageError:
         return LanguageError(message, loc=self.text.loc(node), notes=[f"accepted: {accepted}"], code=code or _CODES.get(type(node)))
 
-    def not_affine(self, node: ast.AST, message: str, accepted: str, code: str | None = None) -> NotAffineError:
+    def not_affine(self, node: Written, message: str, accepted: str, code: str | None = None) -> NotAffineError:
         code = code or _CODES.get(type(node))
         return NotAffineError(message, loc=self.text.loc(node), notes=[f"polyml compiles: {accepted}"], code=code)
 
@@ -257,7 +258,8 @@ class Expressions:
         return self.number(node, value)
 
     def _subscript(self, node: ast.Subscript) -> syntax.Expr:
-        base, groups = node, []
+        base: ast.expr = node
+        groups: list[Sequence[ast.expr]] = []
         while isinstance(base, ast.Subscript):
             groups.append(base.slice.elts if isinstance(base.slice, ast.Tuple) else (base.slice,))
             base = base.value
@@ -276,11 +278,11 @@ class Expressions:
 
     def _index(self, node: ast.expr) -> syntax.Expr | syntax.Slice | syntax.NewAxis | syntax.Dots:
         if isinstance(node, ast.Slice):
-            bounds = (None if bound is None else self.expr(bound) for bound in (node.lower, node.upper))
+            start, stop = (None if bound is None else self.expr(bound) for bound in (node.lower, node.upper))
             step = 1 if node.step is None else constant(self.expr(node.step))
             if type(step) is not int or step == 0:
-                raise self.error(node.step, "the step of a slice must be a constant that is not zero", "an int")
-            return syntax.Slice(*bounds, step, loc=self.text.loc(node))
+                raise self.error(node.step or node, "the step of a slice must be a constant that is not zero", "an int")
+            return syntax.Slice(start, stop, step, loc=self.text.loc(node))
         if self.constant(node) is None:
             return syntax.NewAxis()
         if self.constant(node) is ...:
@@ -401,7 +403,7 @@ class Expressions:
                 raise self.error(argument, f"`{name}` does not take this in a kernel", accepted)
             given[slots[position]] = argument
         for keyword in node.keywords:
-            if keyword.arg not in slots or keyword.arg in given:
+            if keyword.arg is None or keyword.arg not in slots or keyword.arg in given:
                 refuse = self.not_affine if keyword.arg in _OF_UFUNCS else self.error
                 raise refuse(keyword, f"`{name}` does not take this in a kernel", accepted)
             given[keyword.arg] = keyword.value
@@ -416,8 +418,8 @@ class Expressions:
                 raise self.not_affine(parts, f"`{name}` of what is not written out", f"`{name}((A, B))`")
             args: tuple[syntax.Expr, ...] = tuple(map(self.expr, parts.elts))
         else:
-            written = (*operands, *(operand for operand in signature.optional if operand in given))
-            args = (*first, *(self.expr(given[operand]) for operand in written))
+            present = (*operands, *(operand for operand in signature.optional if operand in given))
+            args = (*first, *(self.expr(given[operand]) for operand in present))
         if signature.shape is not None:
             if signature.shape not in given:
                 raise self.error(node, f"`{name}` needs {signature.shape}", accepted)
@@ -481,11 +483,14 @@ class Expressions:
 
     def is_numpy(self, node: ast.expr) -> bool:
         """Whether it is something that NumPy has, such as np.sort or np.add.reduce."""
-        names = []
+        names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
             node = node.value
-        return self.value(node) is np and functools.reduce(lambda o, name: getattr(o, name, MISSING), names, np) is not MISSING
+        found: object = np
+        for name in names:
+            found = getattr(found, name, MISSING)
+        return self.value(node) is np and found is not MISSING
 
     def _length(self, node: ast.Call) -> syntax.Expr:
         if len(node.args) != 1:
@@ -493,7 +498,7 @@ class Expressions:
         return syntax.Shape(self.array(node.args[0]), 0, loc=self.text.loc(node))
 
     def _extremum(self, node: ast.Call) -> syntax.Expr:
-        name = self.value(node.func).__name__
+        name = "min" if self.value(node.func) is min else "max"
         if len(node.args) < 2:
             raise self.error(node, f"{name} takes two or more numbers in a kernel", f"`{name}(a, b)`")
         result, *rest = map(self.expr, node.args)

@@ -32,7 +32,7 @@ from polyml.frontend.constant_folding import constant
 from polyml.frontend.parsing import array_signatures, inlining, single_exit
 from polyml.frontend.parsing.allocations import alloc, allocation
 from polyml.frontend.parsing.expressions import BINARY, Expressions, Inlined, is_number, lookup, spelled
-from polyml.frontend.parsing.source_text import text_of
+from polyml.frontend.parsing.source_text import last_line, text_of
 from polyml.frontend.traversal import name_of, nodes, operands
 from polyml.source import Loc
 
@@ -120,7 +120,9 @@ class _Parser:
         values = attributes(self._text.tree, taken) if collects else {}
         if values:  # which parts of the function take as they take arguments
             self._text = replace(self._text, tree=Lifted(values).visit(copy.deepcopy(self._text.tree)))
-        self.read = Expressions(function, self._text, caller.read.taken if caller else taken, self._inlined, self._allocated)
+        self.read: Expressions = Expressions(
+            function, self._text, caller.read.taken if caller else taken, self._inlined, self._allocated
+        )
         self._attributes = values.keys()
         self.read.locals |= self._attributes
         self._loops: list[str] = []  # the variables of the loops around
@@ -138,7 +140,7 @@ class _Parser:
     def has(self, loc: Loc) -> bool:
         """Whether the place is in the function's own statements."""
         tree, shift = self._text.tree, self._text.shift
-        return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= tree.end_lineno
+        return loc.source.file == self._text.source.file and tree.body[0].lineno <= loc.line - shift <= last_line(tree)
 
     @property
     def objects(self) -> frozenset[str]:
@@ -151,10 +153,12 @@ class _Parser:
 
     def _inlined(self, call: ast.Call) -> Inlined:
         function, loc = self.read.python_function(call), self._text.loc(call)
+        if function is None:
+            raise TypeError(f"not a call of a Python function: {ast.unparse(call)}")
         if any(parser._function is function for parser in self._chain):
             raise self.read.not_affine(call, f"`{function.__name__}` calls itself", "functions that do not", "PML-F009")
         callee = _Parser(function, self)
-        first = callee._bound(inlining.given(self.read, call, function, callee._text.tree.args))
+        first = callee._bound(self, inlining.given(self.read, call, function, callee._text.tree.args))
         try:
             body = callee._body(callee._text.tree.body)
             end = single_exit.single(body, self.read.fresh)
@@ -177,7 +181,7 @@ class _Parser:
             yield parser
             parser = parser._caller
 
-    def _bound(self, given: Mapping[str, ast.expr | inlining.Default]) -> list[syntax.Stmt]:
+    def _bound(self, caller: _Parser, given: Mapping[str, ast.expr | inlining.Default]) -> list[syntax.Stmt]:
         """The assignments to the parameters, by the caller; the names of the locals are chosen here.
 
         A parameter that is never assigned needs no name of its own where the argument has one or is constant.
@@ -185,10 +189,10 @@ class _Parser:
         assigned, read = inlining.assigned(self._text.tree), self.read
         first: list[syntax.Stmt] = []
         for name, argument in given.items():
-            value = argument.value if isinstance(argument, inlining.Default) else self._caller.read.constant(argument)
             expr: syntax.Expr | None = None
-            if value is MISSING:
-                expr = self._caller.read.expr(argument)
+            value = argument.value if isinstance(argument, inlining.Default) else caller.read.constant(argument)
+            if value is MISSING and not isinstance(argument, inlining.Default):
+                expr = caller.read.expr(argument)
                 value = expr.value if isinstance(expr, syntax.Const) else MISSING
             if value is not MISSING and not (name in assigned and is_number(value)):
                 read.known[name] = value
@@ -263,18 +267,18 @@ class _Parser:
                 return ()
             case ast.Return():
                 return (self._return(stmt),)
-            case ast.Expr(value=call) if self.read.python_function(call):
+            case ast.Expr(value=ast.Call() as call) if self.read.python_function(call):
                 self.read.call(call)
                 return ()
             case ast.Expr(value=ast.Call() as call) if (stored := self._stored(call)) is not None:
                 return (stored,)
         if type(stmt) in _OUTSIDE:
             raise self.read.not_affine(stmt, *_OUTSIDE[type(stmt)])
-        calls = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)
-        if calls and (self.read.is_local(stmt.value) or self.read.is_numpy(stmt.value.func)):
+        called = stmt.value if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) else None
+        if called is not None and (self.read.is_local(called) or self.read.is_numpy(called.func)):
             raise self.read.not_affine(stmt, "a call that is a statement is not an affine one", _STATEMENTS, "PML-F010")
         if isinstance(stmt, ast.Expr):
-            raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS, "PML-F010" if calls else None)
+            raise self.read.error(stmt, "this expression has no effect on the result", _STATEMENTS, "PML-F010" if called else None)
         raise self.read.error(stmt, f"{spelled(stmt)} is not part of the language", _STATEMENTS)
 
     # Control
@@ -309,7 +313,7 @@ class _Parser:
         """for row in A: a loop over the first dimension, each row bound first."""
         array, loc = self.read.array(stmt.iter), self._text.loc(stmt, stmt.iter)
         bound = {n.id for part in stmt.body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if stmt.iter.id in bound:  # the rows are those of the array that it was
+        if isinstance(stmt.iter, ast.Name) and stmt.iter.id in bound:  # the rows are those of the array that it was
             rows = syntax.Name(self.read.fresh("_rows"), loc=loc)
             self.read.before.append(syntax.Assign(rows, syntax.Name(array, loc=loc), loc=loc))
             array = rows.name
@@ -364,7 +368,7 @@ class _Parser:
             return syntax.Return((), False, loc=loc)
         if isinstance(value, ast.Tuple):
             return syntax.Return(tuple(map(self.read.expr, value.elts)), True, loc=loc)
-        if self.read.python_function(value):
+        if isinstance(value, ast.Call) and self.read.python_function(value):
             result = self.read.call(value)
             return syntax.Return(result.values, result.is_tuple, loc=loc)
         return syntax.Return((self.read.expr(value),), False, loc=loc)
@@ -373,7 +377,12 @@ class _Parser:
 
     def _assign(self, stmt: ast.stmt, targets: Sequence[ast.expr], value: ast.expr) -> Sequence[syntax.Stmt]:
         loc = self._text.loc(stmt)
-        if allocation(self.read, value) is not None and len(targets) == 1 and isinstance(targets[0], ast.Name):
+        if (
+            isinstance(value, ast.Call)
+            and allocation(self.read, value) is not None
+            and len(targets) == 1
+            and isinstance(targets[0], ast.Name)
+        ):
             return (alloc(self.read, self._local(targets[0]).name, value, loc),)
         if len(targets) == 1 and isinstance(targets[0], (ast.Tuple, ast.List)):
             return self._unpack(targets[0], value, loc)
@@ -406,7 +415,8 @@ class _Parser:
         """The parts of a tuple."""
         if isinstance(value, (ast.Tuple, ast.List)):
             return [self.read.expr(v) for v in value.elts]
-        result = self.read.call(value) if self.read.python_function(value) else None
+        called = value if isinstance(value, ast.Call) and self.read.python_function(value) else None
+        result = None if called is None else self.read.call(called)
         if result is None or not result.is_tuple:
             accepted = "`a, b = x, y`, `n, m = A.shape`, and a function that returns a tuple"
             raise self.read.error(value, "this cannot be unpacked", accepted)
@@ -426,8 +436,8 @@ class _Parser:
                 number = syntax.Function("number", (self.read.expr(value),), loc=loc)
                 return syntax.Assign(self._all_of(array), number, loc=loc)
             case ast.Call(args=[array, value], keywords=[]) if function is np.copyto:
-                value = self.read.expr(value)
-                return syntax.Assign(self._all_of(array), value, in_place=not isinstance(value, syntax.Const), loc=loc)
+                copied = self.read.expr(value)
+                return syntax.Assign(self._all_of(array), copied, in_place=not isinstance(copied, syntax.Const), loc=loc)
         out = [keyword.value for keyword in call.keywords if keyword.arg == "out" and self.read.constant(keyword.value) is MISSING]
         known = lookup(elementwise_functions.FUNCTIONS, function)
         args = call.args

@@ -14,6 +14,8 @@ from polyml.errors import LanguageError
 from polyml.function_source import definition_of
 from polyml.source import Loc, Source
 
+Written = ast.stmt | ast.expr | ast.keyword | ast.arg  # what has a place in the text
+
 FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -28,7 +30,7 @@ class Text:
     tree: ast.FunctionDef
     shift: int
 
-    def loc(self, node: ast.AST, end: ast.AST | None = None) -> Loc:
+    def loc(self, node: Written, end: Written | None = None) -> Loc:
         """The place of `node` (to the end of `end`): of a node on several lines, its part of the first one.
 
         Python counts columns in bytes of UTF-8 from 0, a Loc in characters from 1.
@@ -38,7 +40,7 @@ class Text:
         start = _characters(text, node.col_offset)
         last = end or node
         same_line = last.end_lineno == node.lineno
-        stop = _characters(text, last.end_col_offset) if same_line else len(text.rstrip())
+        stop = _characters(text, last.end_col_offset or 0) if same_line else len(text.rstrip())
         return Loc(self.source, line, start + 1, max(1, stop - start))
 
 
@@ -88,12 +90,28 @@ def _compiles_to(tree: ast.FunctionDef, function: FunctionType) -> bool:
     )
 
 
+def definition(module: ast.Module) -> ast.FunctionDef:
+    """The function that a text begins with.
+
+    Raises TypeError where it begins with something else.
+    """
+    first = module.body[0]
+    if not isinstance(first, ast.FunctionDef):
+        raise TypeError(f"not a function: {ast.dump(first)}")
+    return first
+
+
+def last_line(node: Written) -> int:
+    """The line on which a piece of parsed text ends."""
+    return node.lineno if node.end_lineno is None else node.end_lineno
+
+
 def _module(tree: ast.FunctionDef, code: CodeType, imports: Sequence[str]) -> ast.Module:
     bare = copy.copy(tree)
     bare.decorator_list = []
     module = ast.parse("".join(f"import {name}\n" for name in imports))
     if code.co_freevars:  # they are free only inside a function that has them
-        outer = ast.parse(f"def outer():\n    {' = '.join(code.co_freevars)} = None\n    pass").body[0]
+        outer = definition(ast.parse(f"def outer():\n    {' = '.join(code.co_freevars)} = None\n    pass"))
         outer.body[-1] = bare
         bare = outer
     module.body.append(bare)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,7 +25,7 @@ import numpy as np
 
 from polyml.errors import LanguageError
 from polyml.frontend import attributes
-from polyml.frontend.parsing.source_text import FUTURES, text_of
+from polyml.frontend.parsing.source_text import FUTURES, Written, definition, last_line, text_of
 from polyml.frontend.regions import live_variables
 from polyml.source import Loc, Source
 
@@ -77,9 +78,11 @@ class Part:
 
     def is_worth_it(self, values: Sequence[object]) -> bool:
         """Whether a call does more than a few operations."""
-        return self.loops or any(
-            isinstance(values[k], np.ndarray) and values[k].ndim > taken and values[k].size >= BULK for k, taken in self.wholes
-        )
+        return self.loops or any(_is_bulk(values[k], taken) for k, taken in self.wholes)
+
+
+def _is_bulk(value: object, taken: int) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > taken and value.size >= BULK
 
 
 @dataclass(frozen=True)
@@ -254,7 +257,7 @@ class _Splitter:
             return [*self._part(before, bound), stmt, *self._part(behind, known | _certain([stmt]))]
         if not reads <= bound:
             return body
-        first, last = place = body[0].lineno, body[-1].end_lineno
+        first, last = place = body[0].lineno, last_line(body[-1])
         if place in self.without:
             return body
         names, results = sorted(reads), sorted(out)
@@ -284,11 +287,11 @@ class _Splitter:
             return value
         if any(isinstance(node, _LEAVES) for node in ast.walk(value)):
             return value
-        place = value.lineno, value.end_lineno
+        place = value.lineno, last_line(value)
         if place in self.without:
             return value
         names = sorted(reads)
-        lines = self._lines(value.lineno, value.end_lineno)
+        lines = self._lines(*place)
         lines[-1] = lines[-1][: value.end_col_offset] + b")"
         lines[0] = b" " * (value.col_offset - 8) + b"return (" + lines[0][value.col_offset :]
         call = self._call(lines, [], place, [ast.copy_location(ast.Return(value), value)], names) if value.col_offset > 8 else None
@@ -340,8 +343,8 @@ class _Splitter:
         first, last = place
         text = "\n" * (first - 2) + "\n".join(lines) + "\n"
         try:
-            tree = ast.parse(text).body[0]
-        except (SyntaxError, IndexError):
+            tree = definition(ast.parse(text))
+        except (SyntaxError, IndexError, TypeError):
             return None
         if [ast.dump(stmt) for stmt in tree.body[: len(body)]] != [ast.dump(stmt) for stmt in body] or first < 2:
             return None
@@ -357,17 +360,19 @@ class _Splitter:
 def _function(tree: ast.FunctionDef, function: FunctionType, file: str, free: Sequence[str]) -> CodeType:
     """The code of the definition, with these names free."""
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
-    outer.body[0].body = [tree]
+    definition(outer).body = [tree]
     flags = function.__code__.co_flags & FUTURES
     compiled = compile(ast.fix_missing_locations(outer), file, "exec", flags=flags, dont_inherit=True)
     (made,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
     code = next(c for c in made.co_consts if isinstance(c, CodeType) and c.co_name == tree.name)
-    named = {"co_qualname": function.__code__.co_qualname} if hasattr(code, "co_qualname") else {}  # since Python 3.11
-    return code.replace(co_firstlineno=max(1, tree.lineno), **named)
+    made_code = code.replace(co_firstlineno=max(1, tree.lineno))
+    if sys.version_info < (3, 11):
+        return made_code
+    return made_code.replace(co_qualname=function.__code__.co_qualname)
 
 
-def _cell(value: object):
-    return (lambda: value).__closure__[0]
+def _cell(value: object) -> CellType:
+    return CellType(value)
 
 
 def _loaded(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Name]]:
@@ -386,12 +391,13 @@ def _stored(body: Sequence[ast.stmt]) -> Iterator[str]:
                 yield node.id
 
 
-def _within(node: ast.AST, body: Sequence[ast.stmt]) -> bool:
+def _within(node: Written, body: Sequence[ast.stmt]) -> bool:
     first, last = body[0], body[-1]
-    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and (node.end_lineno, node.end_col_offset) <= (
-        last.end_lineno,
-        last.end_col_offset,
-    )
+    return (first.lineno, first.col_offset) <= (node.lineno, node.col_offset) and _end(node) <= _end(last)
+
+
+def _end(node: Written) -> tuple[int, int]:
+    return last_line(node), node.end_col_offset or 0
 
 
 def _certain(body: Sequence[ast.stmt]) -> set[str]:
@@ -401,7 +407,7 @@ def _certain(body: Sequence[ast.stmt]) -> set[str]:
         if isinstance(stmt, ast.If):
             found |= _certain(stmt.body) & _certain(stmt.orelse)
         elif isinstance(stmt, ast.Assign):
-            found |= {name.id for target in stmt.targets for name in ast.walk(target) if _is_bound(name)}
+            found |= {name for target in stmt.targets for node in ast.walk(target) if (name := _bound(node))}
         elif isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):
             found.add(stmt.target.id)
     return found
@@ -419,8 +425,9 @@ def _binds_view(stmt: ast.stmt) -> bool:
     return False
 
 
-def _is_bound(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _bound(node: ast.AST) -> str | None:
+    """The name that the node binds."""
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 
 def _kept(tree: ast.FunctionDef) -> set[str]:

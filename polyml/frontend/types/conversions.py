@@ -13,7 +13,17 @@ from polyml.dtypes import BOOL, F16, F32, F64, PYFLOAT, PYINT, DType
 from polyml.errors import PolymlOverflowError, PolymlTypeError
 from polyml.frontend.syntax import Cast, Compare, Const, Expr
 from polyml.frontend.types.promotion import embeds
-from polyml.frontend.types.type_sets import Kinds, exact, integer_range, is_weak, of_type, representation, rounded, spelled, storage
+from polyml.frontend.types.type_sets import (
+    Kinds,
+    exact,
+    held_as,
+    integer_range,
+    is_weak,
+    of_type,
+    representation,
+    rounded,
+    spelled,
+)
 from polyml.source import Loc
 
 
@@ -86,15 +96,14 @@ def held(value: Value, to: DType) -> Expr:
     expr = value.expr
     if expr.dtype == to:
         return expr
-    if value.is_weak_constant:
+    if value.is_weak and isinstance(expr, Const):
         return dataclasses.replace(expr, value=exact(expr.value, to), dtype=to)
     return _cast(expr, to, True)
 
 
 def narrowed(expr: Expr, kinds: Kinds) -> Value:
     """A number held in some larger type, here known to be of these kinds."""
-    dtype = storage(kinds)
-    return Value(_cast(expr, dtype, True), kinds)
+    return Value(_cast(expr, held_as(kinds), True), kinds)
 
 
 def truth(expr: Expr) -> Expr:

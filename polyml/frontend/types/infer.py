@@ -41,7 +41,17 @@ from polyml.frontend.name_resolution import statements
 from polyml.frontend.syntax import ArgType, ArrayType, ScalarType, Stmt
 from polyml.frontend.types import rules
 from polyml.frontend.types.conversions import UNKNOWN, Value, converted, held, narrowed, truth
-from polyml.frontend.types.type_sets import Kinds, integer_range, of_type, representation, spelled, stands_for, storage, union
+from polyml.frontend.types.type_sets import (
+    Kinds,
+    held_as,
+    integer_range,
+    of_type,
+    representation,
+    spelled,
+    stands_for,
+    storage,
+    union,
+)
 from polyml.source import Loc
 
 
@@ -75,7 +85,7 @@ class _Inference:
         self._arrays = {name: t for name, t in self._params.items() if isinstance(t, ArrayType)}
         self._flow = reaching_definitions.Flow(kernel.params, loops_run=True)
         self._any_flow = reaching_definitions.Flow(kernel.params, twin=self._flow)
-        self._assigned: dict[reaching_definitions.Assigned, Kinds] = {}  # grows from pass to pass
+        self._assigned: dict[reaching_definitions.Definition, Kinds] = {}  # grows from pass to pass
         self._webs: dict[str, list[reaching_definitions.Assigned]] = {}  # local number -> its assignments
         self._around: tuple[syntax.For, ...] = ()  # the loops around what is typed now
         self._inside = dict(_loops_around(kernel.body, ()))
@@ -92,7 +102,7 @@ class _Inference:
         body = self._body(self._untyped.body, self._start)
         body = (*self._body(tuple(self._run.values()), self._start), *body)
         _check_constants(body)
-        scalars = tuple((name, storage(self._kinds(name))) for name in self._webs)
+        scalars = tuple((name, held_as(self._kinds(name))) for name in self._webs)
         return dataclasses.replace(self._untyped, body=body, types=self._types, scalars=scalars)
 
     def _kinds(self, name: str) -> Kinds:
@@ -126,8 +136,8 @@ class _Inference:
                 condition = self._condition(stmt.condition)
                 then, orelse = self._body(stmt.then, state), self._body(stmt.orelse, state)
                 return dataclasses.replace(stmt, condition=condition, then=then, orelse=orelse)
-            case syntax.Assign(target=syntax.Name()):
-                return self._assign_name(stmt)
+            case syntax.Assign(target=syntax.Name() as name):
+                return self._assign_name(stmt, name)
             case syntax.Assign():
                 value, target = self._value(stmt.value), self._value(stmt.target)
                 if not value.known or not target.known:
@@ -139,7 +149,8 @@ class _Inference:
                     rules.check_kind(stmt, value, target.dtype)
                 store = rules.filled if stmt.whole and not value.is_weak else rules.stored
                 typed = store(value, target.dtype)
-                return dataclasses.replace(stmt, target=target.expr, value=typed, in_place=False, whole=False, same_type=False)
+                place = traversal.as_target(target.expr)
+                return dataclasses.replace(stmt, target=place, value=typed, in_place=False, whole=False, same_type=False)
             case syntax.Alloc():
                 return self._alloc(stmt)
             case syntax.Require():
@@ -148,8 +159,8 @@ class _Inference:
                 return self._return(stmt)
         raise TypeError(f"not a statement: {stmt!r}")
 
-    def _assign_name(self, stmt: syntax.Assign) -> syntax.Assign:
-        name, value = stmt.target.name, self._value(stmt.value)
+    def _assign_name(self, stmt: syntax.Assign, target: syntax.Name) -> syntax.Assign:
+        name, value = target.name, self._value(stmt.value)
         assigned, web = self._flow.assigned(stmt), self._webs.setdefault(name, [])
         if assigned not in web:
             web.append(assigned)
@@ -159,8 +170,7 @@ class _Inference:
         dtype = storage(self._kinds(name))
         if dtype is None:
             raise self._no_common_type(name, stmt.loc)
-        target = dataclasses.replace(stmt.target, dtype=dtype)
-        return dataclasses.replace(stmt, target=target, value=held(value, dtype))
+        return dataclasses.replace(stmt, target=dataclasses.replace(target, dtype=dtype), value=held(value, dtype))
 
     def _no_common_type(self, name: str, loc: Loc | None) -> PolymlError:
         called = f"`{_source_name(name)}`"
@@ -191,13 +201,13 @@ class _Inference:
     def _element(self, stmt: syntax.Alloc, fill: Value | None) -> DType | None:
         if isinstance(stmt.element, syntax.Like):
             array = self._array(stmt.element.array, stmt.element.loc)
-            return array and array.element
+            return array.element if array else None
         if isinstance(stmt.element, syntax.TypeOf):
             value = self._value(stmt.element.of)
             return rules.element_type(stmt.element, value) if value.known else None
         if stmt.element is not None:
             return stmt.element
-        elements = {I64 if kind == PYINT else representation(kind) for kind in fill.kinds}
+        elements = {I64 if kind == PYINT else representation(kind) for kind in fill.kinds} if fill else set()
         if len(elements) > 1:
             raise PolymlTypeError(
                 f"the element type of `{_source_name(stmt.name)}` is not known: the fill value is {fill}",
@@ -207,7 +217,8 @@ class _Inference:
         return next(iter(elements), None)
 
     def _return(self, stmt: syntax.Return) -> syntax.Return:
-        values, python = [], []
+        values: list[syntax.Expr] = []
+        python: list[bool] = []
         for value in stmt.values:
             if isinstance(value, syntax.ArrayName) or isinstance(value, syntax.Name) and value.name in self._arrays:
                 values.append(syntax.ArrayName(value.name, loc=value.loc))
@@ -264,9 +275,9 @@ class _Inference:
                 loc=expr.loc,
                 notes=["accepted: an element"],
             )
-        if expr.name in self._params:
-            dtype = self._params[expr.name].dtype
-            return Value(dataclasses.replace(expr, dtype=representation(dtype)), of_type(dtype))
+        given = self._params.get(expr.name)
+        if isinstance(given, ScalarType):
+            return Value(dataclasses.replace(expr, dtype=representation(given.dtype)), of_type(given.dtype))
         definitions = reaching_definitions.reaching(self._state.usual, expr.name)
         if any(isinstance(d, reaching_definitions.LoopVariable) for d in definitions):
             return Value(dataclasses.replace(expr, dtype=PYINT), of_type(PYINT))
@@ -275,11 +286,12 @@ class _Inference:
         kinds = self._without_loops(kinds, others)
         if self._final and not union(self._assigned.get(d, {}) for d in others).keys() <= kinds.keys():
             self._need_loops(definitions)
-        if not kinds or storage(kinds) is None or storage(self._kinds(expr.name)) is None:
+        held_in = storage(self._kinds(expr.name)) if kinds and storage(kinds) is not None else None
+        if held_in is None:
             if self._final:
                 raise self._no_common_type(expr.name, expr.loc)
             return UNKNOWN
-        typed: syntax.Expr = dataclasses.replace(expr, dtype=storage(self._kinds(expr.name)))
+        typed: syntax.Expr = dataclasses.replace(expr, dtype=held_in)
         if typed.dtype == I64 and any(self._assigned.get(d, {}).get(PYINT, ()) is None for d in others):
             typed = syntax.Cast(typed, PYINT, True, dtype=PYINT, loc=expr.loc)  # it may not fit: then it raises
         return narrowed(typed, kinds)
@@ -316,9 +328,10 @@ class _Inference:
 
     def _array(self, name: str, loc: Loc | None) -> ArrayType | None:
         """The type of an array, None while it is not known."""
-        if isinstance(self._params.get(name), ScalarType):
+        given = self._params.get(name)
+        if isinstance(given, ScalarType):
             raise PolymlTypeError(
-                f"`{name}` is a number ({spelled([self._params[name].dtype])}), not an array",
+                f"`{name}` is a number ({spelled([given.dtype])}), not an array",
                 loc=loc,
                 notes=["accepted: a NumPy array"],
             )
@@ -403,7 +416,7 @@ class _Inference:
     def _clip(self, expr: syntax.Call) -> Value:
         """np.clip, in the type that NumPy promotes all three operands to."""
         common = rules.call(expr, tuple(map(self._value, expr.args)))
-        if not common.known:
+        if not common.known or not isinstance(common.expr, syntax.Call):
             return UNKNOWN
         number, low, high = (Value(part, common.kinds) for part in common.expr.args)
         least = rules.call(syntax.Call("maximum", expr.args[:2], loc=expr.loc), (number, low))
@@ -419,7 +432,7 @@ class _Inference:
         parts = self._common(expr, (left, right))
         return UNKNOWN if parts is None else rules.extremum(expr, left, right, *parts)
 
-    def _common(self, expr: syntax.Expr, values: tuple[Value, Value]) -> tuple[tuple[syntax.Expr, ...], Kinds] | None:
+    def _common(self, expr: syntax.Expr, values: tuple[Value, Value]) -> tuple[tuple[syntax.Expr, syntax.Expr], Kinds] | None:
         """The values in one type that holds each exactly, and its kinds; None while that is not known."""
         if not all(v.known for v in values):
             return None
@@ -433,7 +446,8 @@ class _Inference:
                 loc=expr.loc,
                 notes=["accepted: operands of one type; convert one, for instance np.float64(x)"],
             )
-        return tuple(held(v, dtype) for v in values), kinds
+        left, right = values
+        return (held(left, dtype), held(right, dtype)), kinds
 
 
 def _place(target: Value) -> Value:

@@ -7,7 +7,9 @@ type of the result).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ UFUNCS = {
 _UNARY_UFUNCS = {"-": np.negative, "+": np.positive, "~": np.invert, "abs": np.absolute}
 _BITS = ("&", "|", "^", "<<", ">>")
 _OF_COMPLEX = ("+", "-", "*", "/", "**")
-_TRIED = {  # of elements; these have rules of their own, which NumPy tells by its results alone
+_TRIED: dict[str, Callable[..., Any]] = {  # of elements; these have rules of their own, which NumPy tells by its results alone
     "where": lambda then, orelse: np.where(True, then, orelse),
     "clip": np.clip,
     "matmul": lambda left, right: np.matmul([left], [right]),

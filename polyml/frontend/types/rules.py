@@ -16,6 +16,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ from polyml.frontend.types.promotion import NoRule, embeds
 from polyml.frontend.types.type_sets import (
     Kinds,
     exact,
+    held_as,
     holds,
     integer_range,
     of_type,
@@ -61,12 +63,14 @@ _TESTS = ("isnan", "isinf", "isfinite")
 _ROUNDINGS = ("floor", "ceil", "trunc")
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _BOOL_FORMS = {"+": "|", "*": "&", "max": "|", "min": "&"}
-_EVALUATED = {
+Results = dict[tuple[DType, ...], DType]  # the type of a result by the types of its operands
+
+_EVALUATED: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-_EVALUATED_UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": abs}
+_EVALUATED_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": abs}
 
 
 def literal(expr: syntax.Const) -> Value:
@@ -79,9 +83,9 @@ def literal(expr: syntax.Const) -> Value:
 def unary(expr: syntax.Unary, operand: Value) -> Value:
     if not operand.known:
         return UNKNOWN
-    results = {(kind,): _rule(expr, promotion.unary, expr.op, kind)[1] for kind in operand.kinds}
+    results: Results = {(kind,): _rule(expr, promotion.unary, expr.op, kind)[1] for kind in operand.kinds}
     kinds = _result(expr, (operand,), results, _EVALUATED_UNARY.get(expr.op))
-    typed = converted(operand, storage(kinds))
+    typed = converted(operand, held_as(kinds))
     if expr.op == "+":
         return Value(typed, kinds)
     return Value(dataclasses.replace(expr, operand=typed, dtype=typed.dtype), kinds)
@@ -91,15 +95,19 @@ def binary(expr: syntax.Binary, left: Value, right: Value) -> Value:
     if not left.known or not right.known:
         return UNKNOWN
     op, pairs = expr.op, list(itertools.product(left.kinds, right.kinds))
-    results = {(a, b): _rule(expr, promotion.binary, op, a, b)[1] for a, b in pairs}
+    results: Results = {(a, b): _rule(expr, promotion.binary, op, a, b)[1] for a, b in pairs}
     if op == "**":
         results = {pair: _power(expr, result, right) for pair, result in results.items()}
-    if op in ("<<", ">>") and right.is_weak_constant and right.expr.value < 0 and PYINT in results.values():
+    if op in ("<<", ">>") and right.is_weak and _is_below_zero(right.expr) and PYINT in results.values():
         raise PolymlOverflowError("a Python int is shifted by a negative count", loc=expr.loc, notes=["accepted: a count from 0"])
     kinds = _result(expr, (left, right), results, _EVALUATED.get(op))
-    dtype = storage(kinds)
+    dtype = held_as(kinds)
     op = _BOOL_FORMS.get(op, op) if dtype == BOOL else op
     return Value(syntax.Binary(op, converted(left, dtype), converted(right, dtype), dtype=dtype, loc=expr.loc), kinds)
+
+
+def _is_below_zero(expr: syntax.Expr) -> bool:
+    return isinstance(expr, syntax.Const) and expr.value < 0
 
 
 def _power(expr: syntax.Expr, result: DType, exponent: Value) -> DType:
@@ -144,7 +152,7 @@ def compare(expr: syntax.Compare, left: Value, right: Value) -> Value:
     kinds = {result: None for _, result in rules.values()}
     if not any(k.kind in "cf" for k in (*left.kinds, *right.kinds)):
         return Value(_compare_integers(expr, left, right), kinds)
-    floats = {pair: c for pair, (c, _) in rules.items() if any(k.kind in "cf" for k in pair)}
+    floats: Results = {pair: c for pair, (c, _) in rules.items() if c is not None and any(k.kind in "cf" for k in pair)}
     dtype = representation(_main(_result(expr, (left, right), floats, _EVALUATED[expr.op])))
     for a, b in pairs:
         exactly = holds(dtype, a, left.kinds[a]) and holds(dtype, b, right.kinds[b])
@@ -173,6 +181,8 @@ def _compare_with_constant(expr: syntax.Compare, left: Value, right: Value) -> s
     LLVM must not be left to find that out: it keeps a choice between two floats as a table, and fails where it later folds the
     index of one (LLVM 22, an assertion of its x86 back end).
     """
+    if not isinstance(right.expr, syntax.Const):
+        raise TypeError(f"not a constant: {right.expr!r}")
     number, limits = right.expr.value, integer_range(left.dtype)
     if left.dtype == BOOL and not left.is_weak and number not in integer_range(I64):
         raise PolymlOverflowError(
@@ -256,7 +266,7 @@ def call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 def _part(expr: syntax.Call, operand: Value) -> Value:
     """The real or the imaginary part; of a real number it is the number, or zero."""
     kinds = union({_kind_of_part(kind): None} for kind in operand.kinds)
-    typed, part = converted(operand, storage(operand.kinds)), storage(kinds)
+    typed, part = converted(operand, held_as(operand.kinds)), held_as(kinds)
     if typed.dtype.is_complex:
         return Value(dataclasses.replace(expr, args=(typed,), module="numpy", dtype=part), kinds)
     number = typed if expr.function == "real" else syntax.Const(0, dtype=typed.dtype, loc=expr.loc)
@@ -291,8 +301,8 @@ def _norm(expr: syntax.Call, operand: Value) -> Value:
 
 def _modulus(expr: syntax.Call, operand: Value, kinds: Kinds) -> Value:
     """The absolute value of a complex number, which is real."""
-    typed = converted(operand, storage(operand.kinds))
-    return Value(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=storage(kinds)), kinds)
+    typed = converted(operand, held_as(operand.kinds))
+    return Value(dataclasses.replace(expr, function="abs", args=(typed,), module="numpy", dtype=held_as(kinds)), kinds)
 
 
 def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
@@ -313,11 +323,11 @@ def _math_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
 
 
 def _absolute(expr: syntax.Call, operand: Value) -> Value:
-    results = {(kind,): _rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
+    results: Results = {(kind,): _rule(expr, promotion.unary, "abs", kind)[1] for kind in operand.kinds}
     kinds = _result(expr, (operand,), results, _EVALUATED_UNARY["abs"])
     if operand.dtype.is_complex:
         return _modulus(expr, operand, kinds)
-    dtype = storage(kinds)
+    dtype = held_as(kinds)
     if dtype == PYINT:  # affine where the operand is; -x is checked for leaving 64 bits
         typed = converted(operand, PYINT)
         negated = syntax.Unary("-", typed, dtype=PYINT, loc=expr.loc)
@@ -342,7 +352,7 @@ def _numpy_call(expr: syntax.Call, args: tuple[Value, ...]) -> Value:
     kinds = _result(expr, args, results, None)
     if name == "abs" and args[0].dtype.is_complex:
         return _modulus(expr, args[0], kinds)
-    dtype = storage(kinds)
+    dtype = held_as(kinds)
     if name in ("reciprocal", "fmod") and dtype.kind not in "cf":
         raise PolymlTypeError(
             f"np.{name} of integers is not part of the language", loc=expr.loc, notes=["accepted: floats, or // and %"]
@@ -373,7 +383,7 @@ def _of_one_type(expr: syntax.Call, name: str, args: tuple[Value, ...], dtype: D
     if name == "positive":
         return operands[0]
     if name in _ANGLES:
-        return syntax.Binary("*", *operands, _number(_ANGLES[name], dtype), dtype=dtype, loc=expr.loc)
+        return syntax.Binary("*", operands[0], _number(_ANGLES[name], dtype), dtype=dtype, loc=expr.loc)
     if dtype.kind not in "cf":
         name = {"fmin": "minimum", "fmax": "maximum"}.get(name, name)  # they differ for NaN alone
     if dtype == BOOL and name in ("minimum", "maximum"):
@@ -466,7 +476,7 @@ def _rule(expr: syntax.Expr, rule: Callable, *operands) -> tuple[DType | None, D
 def _result(
     expr: syntax.Expr,
     operands: Sequence[Value],
-    results: dict[tuple[DType, ...], DType],
+    results: Results,
     evaluated: Callable | None,
 ) -> Kinds:
     """The kinds of a result, given its type for each choice of the operands' types.
@@ -481,7 +491,7 @@ def _result(
     if {k for types in results for k in types} <= {BOOL, PYBOOL} and set(distinct) <= {BOOL, PYBOOL}:
         return distinct  # & | ^ of truth values, whosever they are
     main = _main(distinct)
-    kinds = {main: None}
+    kinds: Kinds = {main: None}
     for types, dtype in results.items():
         if dtype == main:
             continue
@@ -515,9 +525,10 @@ def _proved(evaluated: Callable | None, known: Sequence[tuple | None], dtype: DT
         and any(k and not any(k) for k in known)
     ):
         return next(k for k in known if k and not any(k))  # zero times anything, where that is in the range of `main`
-    if evaluated is None or any(k is None for k in known):
+    sets = [k for k in known if k is not None]
+    if evaluated is None or len(sets) < len(known):
         return None
-    results = [_result_in_both(evaluated, numbers, representation(main)) for numbers in itertools.product(*known)]
+    results = [_result_in_both(evaluated, numbers, representation(main)) for numbers in itertools.product(*sets)]
     return None if any(r is None for r in results) else tuple(results)
 
 

@@ -9,8 +9,9 @@ contains all of these values.
 from __future__ import annotations
 
 import cmath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from polyml.dtypes import BF16, BOOL, C128, F32, F64, FIXED, HALVES, PYBOOL, PYC
 from polyml.frontend.types.promotion import embeds
 from polyml.numpy_dtypes import numpy_dtype
 
+Number = Any  # a number of Python's: mypy has one type for none of int, float and complex alone
 # None: any value of the type.
 Known = tuple | None
 Kinds = Mapping[DType, Known]
@@ -57,11 +59,23 @@ def storage(kinds: Kinds) -> DType | None:
     >>> [storage({F32: None, PYFLOAT: (value,)}).name for value in (0.5, 0.1)]
     ['f32', 'f64']
     """
+    candidates: Sequence[DType]
     if is_weak(kinds):
         candidates = [PYINT, F64, C128] if len(kinds) > 1 or PYBOOL not in kinds else [BOOL]
     else:
         candidates = _by_preference(frozenset(kinds))
     return next((c for c in candidates if all(holds(c, dtype, known) for dtype, known in kinds.items())), None)
+
+
+def held_as(kinds: Kinds) -> DType:
+    """The type of `storage`, where there is one.
+
+    Raises TypeError where there is none.
+    """
+    found = storage(kinds)
+    if found is None:
+        raise TypeError(f"no type holds {spelled(kinds)}")
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -93,7 +107,7 @@ def stands_for(outer: DType, dtype: DType, known: Known) -> bool:
     return holds(outer, dtype, known)
 
 
-def exact(value: object, to: DType) -> object | None:
+def exact(value: Number, to: DType) -> Number | None:
     """The Python number `value` as one of type `to` that equals it, or None."""
     if to == BOOL or to.is_integer and isinstance(value, (float, complex)) or to.is_float and isinstance(value, complex):
         return None
@@ -106,7 +120,7 @@ def exact(value: object, to: DType) -> object | None:
     return result if result == value or cmath.isnan(result) else None
 
 
-def rounded(value: object, to: DType) -> float | complex:
+def rounded(value: Number, to: DType) -> float | complex:
     """A Python number as the nearest one of a float or complex type. OverflowError for an int beyond the largest double, of
     bfloat16 beyond 64 bits."""
     if to.is_complex:
