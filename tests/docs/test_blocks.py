@@ -59,6 +59,14 @@ def test_links_lead_to_files_and_headings(page):
             assert not heading or heading in anchors(path.read_text()), f"{page} refers to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_exist(page):
+    text = (ROOT / page).read_text()
+    for name in re.findall(r"`((?:polyml|tests|docs|kernels|benchmarks|notebooks)/[\w/.]+)`|`(\w+\.md)`", text):
+        path = "".join(name)
+        assert (ROOT / path).exists() or (ROOT / page).with_name(path).exists(), f"{page} names {path}"
+
+
 def anchors(text):
     """The names of a page's headings as GitHub and MyST make them."""
     return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
