@@ -46,8 +46,9 @@ class CacheLevel:
     def sharing(self, threads: int) -> int:
         """How many of so many threads use one of it together, those that follow one another: each has a CPU of its own.
 
-        >>> preset("avx2").cache(3).sharing(2), preset("avx2").cache(3).sharing(64), preset("avx2").cache(1).sharing(64)
-        (2, 8, 1)
+        >>> shared = CacheLevel(3, 16 << 20, 16, 64, shared_by=8)
+        >>> shared.sharing(2), shared.sharing(64)
+        (2, 8)
         """
         return min(self.shared_by or threads, threads)
 
@@ -107,15 +108,17 @@ class CpuMachine:
     def cache(self, level: int) -> CacheLevel:
         """The cache of that level, or the outermost one where the machine has fewer.
 
-        >>> preset("avx2").cache(1).size_bytes
-        32768
+        >>> from polyml.machines.catalogue import processor
+        >>> processor("avx2").cache(1).size_bytes, processor("avx2").cache(4).level
+        (32768, 3)
         """
         return next((c for c in self.caches if c.level == level), self.caches[-1])
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of `element_bytes` one vector holds.
 
-        >>> preset("avx2").lanes(8)
+        >>> from polyml.machines.catalogue import processor
+        >>> processor("avx2").lanes(8)
         4
         """
         return max(1, self.vector_bytes // element_bytes)
@@ -126,31 +129,6 @@ _TYPICAL_CACHES = (
     CacheLevel(2, 1024 * 1024, 8, 64, 1),
     CacheLevel(3, 16 * 1024 * 1024, 16, 64, 8),
 )
-
-
-def _preset(name: str, isa: str, vector_bytes: int, registers: int, fma: bool, cpu: str, features: str = "") -> CpuMachine:
-    triple = {"x86-64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}[isa]
-    return CpuMachine(name, isa, vector_bytes, registers, fma, 2, _TYPICAL_CACHES, Target(triple, cpu, features))
-
-
-PRESETS = {
-    "sse2": _preset("sse2", "x86-64", 16, 16, False, "x86-64"),
-    "avx2": _preset("avx2", "x86-64", 32, 16, True, "x86-64-v3"),
-    "avx512": _preset("avx512", "x86-64", 64, 32, True, "x86-64-v4", "-prefer-256-bit"),
-    "neon": _preset("neon", "aarch64", 16, 32, True, "generic", "+neon"),
-}
-
-
-def preset(name: str) -> CpuMachine:
-    """The machine called `name`: "host", or one of PRESETS (typical caches, two cores).
-
-    Raises ConfigError for any other name.
-    """
-    if name == "host":
-        return host()
-    if name not in PRESETS:
-        raise ConfigError(f"there is no machine {name!r}", notes=[f"known machines: host, {', '.join(PRESETS)}"])
-    return PRESETS[name]
 
 
 @cache

@@ -79,6 +79,10 @@ class Bandwidth:
     read_bytes_per_s: Rate = Rate()
     update_bytes_per_s: Rate = Rate()
 
+    @property
+    def is_known(self) -> bool:
+        return self != Bandwidth(self.place)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Described:

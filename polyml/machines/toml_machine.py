@@ -67,10 +67,8 @@ def _cpu(table: Table) -> Cpu:
     target = Target(_TRIPLES[isa], table.text("llvm_cpu"), table.text("features", ""))
     name = table.text("name")
     machine = CpuMachine(name, isa, vector_bytes, registers, table.flag("fma", True), cores, levels, target)
-    return Cpu(
-        name=name, frequency_hz=figures.frequency, peaks=figures.peaks("peak"),
-        bandwidths=(*cache_rates, *figures.memory()), machine=machine,
-    )  # fmt: skip
+    known = tuple(each for each in (*cache_rates, *figures.memory()) if each.is_known)
+    return Cpu(name=name, frequency_hz=figures.frequency, peaks=figures.peaks("peak"), bandwidths=known, machine=machine)
 
 
 def _caches(table: Table, figures: Figures) -> tuple[tuple[CacheLevel, ...], tuple[Bandwidth, ...]]:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from functools import cache
 from os import PathLike
-from pathlib import Path
 
 from polyml.errors import ConfigError
 from polyml.input_limits import shown
-from polyml.machines import cpu, toml_machine
-from polyml.machines.descriptions import Cpu, Described
+from polyml.machines import catalogue, toml_machine
+from polyml.machines.descriptions import Described
 from polyml.userfiles import called
-
-_FOLDER = Path(__file__).parents[1] / "machines" / "presets"
-
-
-def names() -> tuple[str, ...]:
-    """Of the presets with rates.
-
-    >>> names()[0]
-    'gemmini'
-    """
-    return tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
 
 
 def find(text: str | PathLike, *, measure: bool = False) -> Described:
@@ -44,11 +31,8 @@ def find(text: str | PathLike, *, measure: bool = False) -> Described:
         from polyml.measure import host
 
         return host.measured() if measure else host.known()
-    if name in names():
-        return preset(name)
-    if name in cpu.PRESETS:
-        generic = cpu.preset(name)
-        return Cpu(name=generic.name, machine=generic)
+    if name in catalogue.names():
+        return catalogue.preset(name)
     try:
         is_there = os.path.lexists(text)
     except ValueError:
@@ -58,19 +42,13 @@ def find(text: str | PathLike, *, measure: bool = False) -> Described:
     raise _unknown(text, name)
 
 
-@cache
-def preset(name: str) -> Described:
-    """One of `names`."""
-    return toml_machine.read(_FOLDER / f"{name}.toml")
-
-
 def _unknown(text: str, name: str) -> ConfigError:
     if text.endswith(".toml") or "/" in text:
         return ConfigError(f"there is no file {called(text)}", notes=[f"expected a TOML file, or one of {_known()}"])
-    near = difflib.get_close_matches(name[:100], ("host", *names(), *cpu.PRESETS), n=1)
+    near = difflib.get_close_matches(name[:100], ("host", *catalogue.names()), n=1)
     hint = [f"did you mean {near[0]}?"] if near else []
     return ConfigError(f"there is no machine {shown(text)}", notes=[*hint, f"known: {_known()}; or a TOML file"])
 
 
 def _known() -> str:
-    return ", ".join(("host", *names(), *cpu.PRESETS))
+    return ", ".join(("host", *catalogue.names()))

@@ -123,8 +123,8 @@ def threads_of(machine: CpuMachine) -> int:
 def working_sets(machine: CpuMachine) -> tuple[WorkingSet, ...]:
     """For each cache more than the ones before hold, and less than a thread's part of it; for memory more than all caches hold.
 
-    >>> from polyml.machines.cpu import preset
-    >>> [w.bytes_of_one // 1024 for w in working_sets(preset("avx2"))]
+    >>> from polyml.machines.catalogue import processor
+    >>> [w.bytes_of_one // 1024 for w in working_sets(processor("avx2"))]
     [16, 256, 4096, 65536]
     """
     found, above, count = [], 0, threads_of(machine)

@@ -16,7 +16,7 @@ from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.interpreter import interpret
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType
-from polyml.machines import cpu
+from polyml.machines import catalogue, cpu
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions, scans
 from polyml.model.core.scop import Role, ScalarResult
@@ -63,7 +63,7 @@ def program_of(function, arguments, preset, *, fp="strict", form="auto", layouts
     free = reductions(scop, fp)
     if form == "plain":
         return build(scop, scop.schedule, free)
-    target = cpu.preset(preset)
+    target = catalogue.processor(preset)
     tree = scop.schedule
     if form == "auto":
         scop = expand(scop)
@@ -118,7 +118,7 @@ class Native:
 
 
 def native(program, preset, *, fp="strict", layouts, aliased=False):
-    target = cpu.preset(preset)
+    target = catalogue.processor(preset)
     units = emit(program, fp=fp, aliased=aliased, layouts=layouts, fused=target.fma)
     objects = assemble.assemble_together([builder.text([unit]) for unit in units], cpu=target.cpu_name, features=target.features)
     return Native(program.scop, builder.text(units), load.load(objects, ENTRY))

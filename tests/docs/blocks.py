@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
-from polyml.machines import cpu
+from polyml.machines import catalogue, cpu
 from tests.cli.running import run as run_command
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +118,7 @@ def _printed(command: Command, folder: Path) -> list[str]:
 @contextlib.contextmanager
 def made_for_two_cores() -> Iterator[None]:
     """Code is made for a machine that is the same everywhere: two cores with AVX2."""
-    machine = replace(cpu.preset("avx2"), cores=2)
+    machine = replace(catalogue.processor("avx2"), cores=2)
     with mock.patch.object(cpu, "host", lambda: machine), mock.patch.object(cpu, "usable_cores", lambda: 2):
         yield
 

@@ -69,24 +69,9 @@ def test_vector_registers_follow_the_features(isa, flags, expected):
     assert cpu._vectors(isa, frozenset(flags.split())) == expected
 
 
-def test_an_unknown_preset_lists_the_known_ones():
-    with pytest.raises(ConfigError) as caught:
-        cpu.preset("avx3")
-    assert str(caught.value) == ("error: there is no machine 'avx3'\n  note: known machines: host, sse2, avx2, avx512, neon")
-
-
 def test_an_unsupported_processor_is_named():
     with pytest.raises(ConfigError, match="this machine is 'riscv64'"):
         cpu._isa("riscv64")
-
-
-@pytest.mark.parametrize("name", list(cpu.PRESETS))
-def test_llvm_knows_every_preset(name):
-    llvm = pytest.importorskip("llvmlite.binding")
-    llvm.initialize_all_targets()
-    preset = cpu.preset(name)
-    target = llvm.Target.from_triple(preset.triple).create_target_machine(cpu=preset.cpu_name, features=preset.features)
-    assert target.triple == preset.triple
 
 
 def test_detecting_the_host_on_linux_does_not_import_llvm():

@@ -6,7 +6,7 @@ from functools import cache
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.lowering.extract import extract
 from polyml.model.scop_passes.scalar_expansion import expand
@@ -33,7 +33,7 @@ def modelled(name):
 @cache
 def scheduled(name, *, tile=True, parallel=True, cut=True):
     found = modelled(name)
-    return compute(found.scop, found.dependences, cpu.preset("avx2"), tile=tile, parallel=parallel, cut=cut)
+    return compute(found.scop, found.dependences, catalogue.processor("avx2"), tile=tile, parallel=parallel, cut=cut)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import click
 
 from polyml.cli.inputs import output
 from polyml.errors import ConfigError
-from polyml.machines.cpu import PRESETS, CacheLevel
+from polyml.machines import catalogue
+from polyml.machines.cpu import CacheLevel
 from polyml.machines.descriptions import ORIGINS, Bandwidth, Cpu, Described, Figure, Gpu, Peak, Rate, Systolic
 from polyml.machines.units import shown
 from polyml.measure import lookup
@@ -22,10 +23,10 @@ _POLICY = "\ncaches as the operating system describes them; it does not tell how
 
 def names() -> int:
     """Print what `find` knows besides files; the exit status."""
-    for name in ("host", *lookup.names()):
-        click.echo(f"{name:16} {lookup.find(name).name}")
-    for name in PRESETS:
-        click.echo(f"{name:16} vectors and typical caches alone")
+    for name in ("host", *catalogue.names()):
+        found = lookup.find(name)
+        known = found.name if name == "host" or found.has_rates else "vectors and typical caches alone"
+        click.echo(f"{name:16} {known}")
     return 0
 
 

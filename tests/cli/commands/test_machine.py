@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from polyml.machines import catalogue
 from polyml.machines.descriptions import ORIGINS
 from polyml.measure import host, lookup
 from tests.cli.running import run
@@ -29,7 +30,7 @@ def test_measured_figures_say_so(monkeypatch):
     assert "L1 read, L1 update, memory read, memory update" in out and "sources" in out
 
 
-@pytest.mark.parametrize("name", lookup.names())
+@pytest.mark.parametrize("name", catalogue.names())
 def test_presets_print_every_level_with_origins(name):
     out, _ = run("machine", name)
     found = lookup.find(name)
@@ -57,7 +58,7 @@ def test_data_instead_of_text():
 
 def test_the_names_are_listed():
     out, _ = run("machine", "--list")
-    assert [line.split()[0] for line in out.splitlines()][: 1 + len(lookup.names())] == ["host", *lookup.names()]
+    assert [line.split()[0] for line in out.splitlines()][: 1 + len(catalogue.names())] == ["host", *catalogue.names()]
 
 
 @pytest.mark.parametrize("words, message", [

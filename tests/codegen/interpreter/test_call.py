@@ -9,7 +9,7 @@ from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.call_interface import Status
 from polyml.model.lowering.extract import extract
 from tests.codegen.forms import layouts, programs
@@ -301,7 +301,7 @@ def test_any_number_of_threads_computes_the_same(threads):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_small_tiles_on_several_threads_compute_the_same(monkeypatch, kernel):
     monkeypatch.setattr(emit, "PARALLEL_WORK", 0)
-    program = vectorize(programs(kernel)["apart"], cpu.preset(PRESET), layouts(programs(kernel)["apart"].scop))
+    program = vectorize(programs(kernel)["apart"], catalogue.processor(PRESET), layouts(programs(kernel)["apart"].scop))
     code = native(program, PRESET, layouts=layouts(program.scop))
     for sizes in ((0, 0, 0), (1, 1, 1), (7, 17, 9), (23, 30, 5)):
         for threads in (1, 2, 5):

@@ -8,7 +8,7 @@ import pytest
 from polyml import kernels
 from polyml.codegen.llvm import builder
 from polyml.codegen.llvm.emit import emit
-from polyml.machines import cpu
+from polyml.machines import catalogue, cpu
 from polyml.runtime.loading import assemble
 from tests.codegen.loop_nests import arguments_for, five_points, lu, matmul, row_dots
 from tests.codegen.native import layouts_of, presets, program_of
@@ -18,7 +18,7 @@ VECTOR = {"sse2": r"%xmm", "avx2": r"%ymm", "avx512": r"%zmm", "neon": r"\bv\d+\
 
 
 def assembly(function, arguments, preset, *, fp="reassociate"):
-    target = cpu.preset(preset)
+    target = catalogue.processor(preset)
     program = program_of(function, arguments, preset, fp=fp)
     text = builder.text(emit(program, fp=fp, aliased=False, layouts=layouts_of(arguments), fused=target.fma))
     if target.isa == cpu.host().isa:
@@ -57,7 +57,7 @@ def innermost_loops(text):
 @pytest.mark.parametrize("preset", ["sse2", "avx2", "avx512", "neon"])
 @pytest.mark.parametrize("kernel", [matmul, row_dots, five_points, lu], ids=lambda k: k.__name__)
 def test_code_for_every_preset_assembles_with_vectors_of_its_width(kernel, preset):
-    if cpu.preset(preset).isa == "x86-64" and not presets():
+    if catalogue.processor(preset).isa == "x86-64" and not presets():
         pytest.skip("this LLVM assembles for its own architecture alone")
     text = assembly(kernel, arguments_for(kernel, (3, 3, 3), np.float64), preset)
     assert re.search(VECTOR[preset], text)

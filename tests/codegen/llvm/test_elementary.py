@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from tests.codegen.elementwise import floats, pairs
 from tests.codegen.native import bits, compiled, presets
 
@@ -179,7 +179,7 @@ def test_lanes_change_no_bit(dtype, preset):
 @pytest.mark.parametrize("preset", presets())
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_constant_powers_are_right_to_one_unit_or_two_without_multiply_adds(dtype, preset):
-    values, units = samples(dtype), 1 if cpu.preset(preset).fma else 2
+    values, units = samples(dtype), 1 if catalogue.processor(preset).fma else 2
     results = run(easy_powers, 4, values, preset=preset)
     for result, exponent in zip(results, (0.5, -1, 3, 3)):
         with np.errstate(all="ignore"):

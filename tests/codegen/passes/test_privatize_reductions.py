@@ -13,7 +13,7 @@ from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.lowering.extract import extract
@@ -117,7 +117,7 @@ def modelled(function, dtype=np.float64, fp="reassociate"):
 
 def program_of(function, dtype=np.float64):
     scop, free = modelled(function, dtype)
-    tree = compute(scop, dependences(scop), cpu.preset("avx512"), tile=True, parallel=True, reductions=free).tree
+    tree = compute(scop, dependences(scop), catalogue.processor("avx512"), tile=True, parallel=True, reductions=free).tree
     return build(scop, tree, free)
 
 
@@ -137,7 +137,7 @@ def test_programs_mean_the_same_on_any_number_of_threads(function, order):
 @pytest.mark.parametrize("function", EXPECTED)
 def test_vectors_of_partial_results_mean_the_same(function):
     program = with_fetches(with_partial_results(program_of(function)))
-    program = vectorize(program, cpu.preset("avx512"), ("C",) * 3)
+    program = vectorize(program, catalogue.processor("avx512"), ("C",) * 3)
     for shape in sizes_of(function):
         given = arguments(shape)
         expected = EXPECTED[function](*(v.copy() for v in given))
@@ -210,7 +210,7 @@ def test_names_of_the_kernel_are_left_alone():
 
 def test_the_last_nest_of_a_tile_fetches_the_rows_of_the_next_one():
     scop, free = modelled(through_rows)
-    tree = compute(scop, dependences(scop), cpu.preset("avx512"), tile=True, parallel=True, reductions=free).tree
+    tree = compute(scop, dependences(scop), catalogue.processor("avx512"), tile=True, parallel=True, reductions=free).tree
     program = with_fetches(with_partial_results(build(scop, tree, free)))
     ((statement, reads),) = program.ahead.items()
     (read,) = reads

@@ -12,7 +12,7 @@ from polyml.codegen.passes.vectorize import vectorize
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.lowering.extract import extract
 from polyml.schedule.compute import compute
@@ -75,7 +75,7 @@ def arguments(shape):
 def program_of(function):
     types = tuple(arg_type(np.zeros((1, 1))) for _ in range(2))
     scop = extract(infer(parse(function), types))
-    tree = compute(scop, dependences(scop), cpu.preset("avx512"), tile=False, parallel=False, cut=False).tree
+    tree = compute(scop, dependences(scop), catalogue.processor("avx512"), tile=False, parallel=False, cut=False).tree
     return build(scop, tree)
 
 
@@ -90,7 +90,7 @@ def expected(function, shape):
 def test_cut_loops_mean_the_same(function, lanes):
     program = with_cuts(program_of(function))
     if lanes:
-        program = vectorize(program, cpu.preset("avx512"), ("C", "C"))
+        program = vectorize(program, catalogue.processor("avx512"), ("C", "C"))
     for shape in SIZES:
         given = arguments(shape)
         run(program, dict(zip("AB", given)))
@@ -104,7 +104,7 @@ def test_subscripts_are_affine_in_the_longest_part(function):
     innermost = [loop for loop in loops(program.body) if all(isinstance(n, Instance) for n in loop.body)]
     statements = [program.scop.statements[loop.body[0].statement] for loop in innermost]
     assert any(len(innermost) > 1 and last_subscripts_are_affine(s) for s in statements)
-    lanes = vectorize(program, cpu.preset("avx512"), ("C", "C"))
+    lanes = vectorize(program, catalogue.processor("avx512"), ("C", "C"))
     assert any(getattr(n, "lanes", 1) > 1 for n in every(lanes.body))
 
 

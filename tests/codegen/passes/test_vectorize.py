@@ -12,7 +12,7 @@ from polyml.codegen.ir.program import Guard, Instance, Jam, Program, Unroll, ins
 from polyml.codegen.passes import vectorize as vectorizing
 from polyml.codegen.passes.register_tile import CannotReshape, reshape
 from polyml.codegen.passes.vectorize import vectorize
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.reductions import reductions
 from tests.codegen.forms import check, layouts, programs
 from tests.codegen.histories import History
@@ -61,13 +61,13 @@ class Chosen(vectorizing._Vectorizer):
 
 
 def proposals(program, preset):
-    found = Proposals(program, cpu.preset(preset), layouts(program.scop))
+    found = Proposals(program, catalogue.processor(preset), layouts(program.scop))
     found.nodes(program.body, ())
     return found.found
 
 
 def applied(program, preset, nest, shape):
-    chosen = Chosen(program, cpu.preset(preset), layouts(program.scop), nest=nest, shape=shape)
+    chosen = Chosen(program, catalogue.processor(preset), layouts(program.scop), nest=nest, shape=shape)
     body = chosen.nodes(program.body, ())
     return Program(program.scop, body, program.reductions, phases=chosen.phases_in(body))
 
@@ -92,7 +92,7 @@ def together(nodes):
 
 
 def vectorized(program, preset="avx2"):
-    return vectorize(program, cpu.preset(preset), layouts(program.scop))
+    return vectorize(program, catalogue.processor(preset), layouts(program.scop))
 
 
 @pytest.mark.parametrize("form", ["source", "apart"])
@@ -161,7 +161,7 @@ def test_the_chosen_shapes_keep_every_dependence_at_every_size(kernel, form, pre
 @pytest.mark.parametrize("kernel", [matmul, lower_update, row_dots, five_points, upper, backwards], ids=lambda k: k.__name__)
 def test_lanes_are_as_many_as_the_machine_s_vectors_hold(kernel, preset):
     program = programs(kernel)["source"]
-    target = cpu.preset(preset)
+    target = catalogue.processor(preset)
     changed = vectorized(program, preset)
     lanes = {jam.lanes for jam in together(changed.body) if isinstance(jam, Jam)}
     assert max(lanes) == target.lanes(8) and lanes <= {1, target.lanes(8)}
@@ -170,7 +170,7 @@ def test_lanes_are_as_many_as_the_machine_s_vectors_hold(kernel, preset):
 @pytest.mark.parametrize(("layout", "dimension"), [("C", 1), ("F", 0)])
 def test_lanes_run_along_the_dimension_whose_elements_are_neighbours(layout, dimension):
     program = programs(five_points)["source"]
-    changed = vectorize(program, cpu.preset("avx2"), (layout, layout))
+    changed = vectorize(program, catalogue.processor("avx2"), (layout, layout))
     lanes = {jam.var for jam in together(changed.body) if isinstance(jam, Jam) and jam.lanes > 1}
     assert lanes and lanes <= {name for node in instances(changed.body) for name in node.point[dimension].names}
 
@@ -190,7 +190,7 @@ def test_gathered_rows_are_gone_along_by_the_loop_inside():
 
     for function, names in ((transposed, "AB"), (added, "ABC")):
         scop = scop_of(function, {name: np.zeros((3, 3)) for name in names})
-        changed = vectorize(build(scop, scop.schedule), cpu.preset("avx512"), ("C",) * len(names))
+        changed = vectorize(build(scop, scop.schedule), catalogue.processor("avx512"), ("C",) * len(names))
         (lanes,) = {jam.var for jam in together(changed.body) if isinstance(jam, Jam) and jam.lanes > 1}
         innermost = {loop.var for loop in loops(changed.body) if not [*loops(loop.body)]}
         assert lanes not in {name.partition("_")[0] for name in innermost}
@@ -215,7 +215,7 @@ def test_partial_tiles_get_smaller_code_than_full_ones():
     program = programs(lower_update)["apart"]
     full, partial = (node for node in nodes_in(vectorized(program).body) if isinstance(node, Guard))
     assert not full.rare and partial.rare
-    assert copies_in(partial) <= vectorizing.RARE_COPIES_LIMIT * cpu.preset("avx2").lanes(8)
+    assert copies_in(partial) <= vectorizing.RARE_COPIES_LIMIT * catalogue.processor("avx2").lanes(8)
 
 
 def test_no_lanes_write_one_element():

@@ -6,6 +6,7 @@ import pytest
 
 import polyml
 from polyml.errors import ConfigError, IllegalSchedule
+from polyml.machines import catalogue
 from polyml.measure import lookup
 from tests.cli.running import run
 from tests.gpu import kernels
@@ -145,7 +146,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "own.py").write_text(SOURCE)
-    (tmp_path / "small.toml").write_text((lookup._FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
+    (tmp_path / "small.toml").write_text((catalogue.FOLDER / "h100.toml").read_text().replace("NVIDIA H100 SXM5 80 GB", "small"))
     return tmp_path
 
 

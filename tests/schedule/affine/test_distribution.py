@@ -6,7 +6,7 @@ import pytest
 import polyml
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter import run
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
 from polyml.schedule.affine.distribution import divide, with_versions
@@ -16,7 +16,7 @@ from polyml.schedule.tree.bands import NODE, band_of
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
 
-MACHINE = cpu.preset("avx512")
+MACHINE = catalogue.processor("avx512")
 
 
 def select(path):

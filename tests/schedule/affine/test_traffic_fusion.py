@@ -11,7 +11,7 @@ from polyml.errors import IllegalSchedule
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
@@ -22,7 +22,7 @@ from polyml.schedule.legality.check import check_legal, check_parallel
 from tests.model import polybench
 from tests.schedule.scheduling import modelled
 
-HOST = cpu.preset("avx512")
+HOST = catalogue.processor("avx512")
 ALONE = CpuMachine(**{**{f: getattr(HOST, f) for f in HOST.__dataclass_fields__}, "cores": 1})
 
 

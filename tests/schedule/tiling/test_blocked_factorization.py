@@ -6,7 +6,7 @@ import pytest
 import polyml
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.polyhedra import fix, points
@@ -19,7 +19,7 @@ from polyml.schedule.tree.text import print_tree
 from tests.codegen.samples import scop_of
 from tests.schedule.scheduling import modelled
 
-MACHINE = cpu.preset("avx2")
+MACHINE = catalogue.processor("avx2")
 WIDTH = 4
 CUT = {"lu": 4, "cholesky": 3, "gramschmidt": 2, "ludcmp": 4}  # into how many parts
 WHOLE = ("gemm", "floyd_warshall", "seidel_2d", "jacobi_2d", "heat_3d", "adi", "durbin", "trmm", "symm")

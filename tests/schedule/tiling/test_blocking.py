@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.machines.cpu import CacheLevel
 from polyml.schedule.analysis.loop_roles import LoopRole
 from polyml.schedule.tiling.blocking import FEW_ROWS, STRETCH, Axis, blocks
 
 R, D, P = LoopRole.ROWS, LoopRole.DEPTH, LoopRole.PANEL
-AVX2 = cpu.preset("avx2")
+AVX2 = catalogue.processor("avx2")
 
 
 @st.composite
@@ -22,7 +22,7 @@ def machines(draw):
     second = first * draw(st.sampled_from([2, 8, 32]))
     sizes = (first, second, second * draw(st.sampled_from([4, 16])))
     caches = tuple(CacheLevel(level, size, 8, 64, 1) for level, size in enumerate(sizes, 1))
-    host = cpu.preset(draw(st.sampled_from(["avx2", "avx512"])))
+    host = catalogue.processor(draw(st.sampled_from(["avx2", "avx512"])))
     return replace(host, caches=caches, cores=draw(st.integers(1, 16)))
 
 
@@ -101,7 +101,7 @@ def test_the_shared_loop_of_a_large_product_has_work_for_every_thread(n, m, k, e
 @pytest.mark.parametrize("n", [1000, 1024, 1500, 2048, 2500, 3000, 3072, 4096])
 def test_threads_get_about_as_much_of_a_large_product_as_each_other(n):
     axes = (Axis("i", R, n, 1), Axis("j", P, n, 0), Axis("k", D, n, parallel=False))
-    _, step = blocks(axes, 4, replace(cpu.preset("avx512"), cores=2), parallel=True).shared
+    _, step = blocks(axes, 4, replace(catalogue.processor("avx512"), cores=2), parallel=True).shared
     most = ceil(ceil(n / step) / 2) * step
     assert most <= 1.07 * n / 2
 
@@ -111,7 +111,7 @@ def test_threads_get_about_as_much_of_a_large_product_as_each_other(n):
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(2, 5000), st.integers(2, 5000), st.integers(2, 5000))
 def test_rows_of_a_tile_fit_the_first_cache_and_a_block_of_columns_the_second(name, element_bytes, n, m, k):
-    host = cpu.preset(name)
+    host = catalogue.processor(name)
     axes = (Axis("i", R, n, 1), Axis("j", P, m, 0), Axis("k", D, k, parallel=False))
     made = blocks(axes, element_bytes, host, parallel=False)
     (_, height), (_, width) = made.inner[-2:]

@@ -9,7 +9,7 @@ import pytest
 from polyml.codegen.astgen.build import build
 from polyml.codegen.interpreter.order import sequence
 from polyml.codegen.ir.program import loops
-from polyml.machines import cpu
+from polyml.machines import catalogue, cpu
 from polyml.model.core.dependence import dependences
 from polyml.polyhedra import points
 from polyml.schedule.compute import compute
@@ -79,7 +79,7 @@ def crossed(A):
 def crossed_loops():
     scop = scop_of(crossed, {"A": np.zeros((9, 9))})
     found = dependences(scop)
-    return scop, {p: compute(scop, found, cpu.preset("avx2"), tile=True, parallel=p) for p in (True, False)}
+    return scop, {p: compute(scop, found, catalogue.processor("avx2"), tile=True, parallel=p) for p in (True, False)}
 
 
 def test_loops_that_carry_everything_run_their_tiles_by_wavefronts():
@@ -135,7 +135,7 @@ def test_every_parallel_loop_of_the_program_is_one_that_the_schedule_marks(name)
 
 @pytest.mark.parametrize("size_bytes", [8 * 1024, 32 * 1024, 64 * 1024])
 def test_the_operands_of_a_tile_fit_the_second_cache(size_bytes):
-    preset = cpu.preset("avx2")
+    preset = catalogue.processor("avx2")
     first, second, third = preset.caches
     small = cpu.CpuMachine(**{**vars(preset), "caches": (_sized(first, size_bytes), _sized(second, 16 * size_bytes), third)})
     found = modelled("gemm")

@@ -10,7 +10,7 @@ from polyml.codegen.ir.program import Jam, every
 from polyml.config import Options
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.pipeline.compile import compile
 from polyml.runtime.storage.size_classes import Sizes
 from polyml.schedule.analysis.traffic import Traffic
@@ -153,7 +153,7 @@ def test_the_notes_say_what_is_kept():
 def test_chunks_fit_the_second_caches(extent, shift, rows):
     scop = scop_of(blurred, {"A": np.ones((3, 3)), "B": np.ones((3, 3))})
     traffic = Traffic(scop, {p.name: extent for p in scop.parameters})
-    assert row_chunks._rows(row_chunks.Chunks(0, 1, (0, shift), ("T",)), scop, cpu.preset("avx2"), traffic) == rows
+    assert row_chunks._rows(row_chunks.Chunks(0, 1, (0, shift), ("T",)), scop, catalogue.processor("avx2"), traffic) == rows
 
 
 @pytest.mark.parametrize("function", [blurred, over_three, in_order, turned, read_later])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.schedule.affine.scheduler import affine_schedule, components
 from polyml.schedule.compute import compute
@@ -18,7 +18,7 @@ from tests.schedule.scheduling import marks, modelled, path_to, scheduled
 from tests.schedule.sweeps import sweep
 
 SIZES = ("A_0", "A_1", "B_0", "B_1")
-MACHINE = cpu.preset("avx2")
+MACHINE = catalogue.processor("avx2")
 
 
 def tiles_of(scop, found, **given):

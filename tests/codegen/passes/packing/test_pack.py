@@ -15,7 +15,7 @@ from polyml.codegen.passes.packing import pack as packing
 from polyml.codegen.passes.packing.pack import pack
 from polyml.codegen.passes.privatize import with_private_arrays
 from polyml.codegen.passes.vectorize import vectorize
-from polyml.machines import cpu
+from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
 from polyml.model.scop_passes.scalar_expansion import expand
@@ -122,7 +122,7 @@ def small(monkeypatch):
 def packed(kernel, preset=WIDE[-1]):
     """The kernel's program before its tiles are copied, and after."""
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5))))
-    target = cpu.preset(preset)
+    target = catalogue.processor(preset)
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True).tree
     before = with_even_shares(build(scop, tree, reductions(scop, "reassociate")))
     return before, pack(before, target)
@@ -151,7 +151,7 @@ def test_programs_with_copies_mean_what_they_did(small, kernel):
 def test_compiled_copies_give_the_same(small, kernel, threads, monkeypatch):
     monkeypatch.setattr("polyml.codegen.llvm.emit.PARALLEL_WORK", 0)
     _, program = packed(kernel)
-    program = vectorize(with_private_arrays(program), cpu.preset(WIDE[-1]), ("C",) * len(program.scop.params))
+    program = vectorize(with_private_arrays(program), catalogue.processor(WIDE[-1]), ("C",) * len(program.scop.params))
     code = native(program, WIDE[-1], layouts=("C",) * len(program.scop.params))
     for sizes in SIZES:
         got, wanted = arguments(kernel, sizes), arguments(kernel, sizes)
@@ -234,8 +234,8 @@ def test_what_the_nest_writes_is_not_copied(small):
 
     shape = {"A": np.zeros((5, 5), int), "B": np.zeros((5, 5), int)}
     scop = expand(scop_of(in_place, shape))
-    tree = compute(scop, dependences(scop), cpu.preset("avx2"), tile=True, parallel=True).tree
-    program = pack(build(scop, tree, {}), cpu.preset("avx2"))
+    tree = compute(scop, dependences(scop), catalogue.processor("avx2"), tile=True, parallel=True).tree
+    program = pack(build(scop, tree, {}), catalogue.processor("avx2"))
     assert not any(name.startswith("A_") for name in program.windows)
 
 
@@ -270,7 +270,7 @@ def test_loops_over_copies_are_loops_like_others():
 def packed_for(size, kernel=plain):
     """The program on two cores with its copies, where every size is this one."""
     scop = expand(scop_of(kernel, arguments(kernel, (5, 5, 5), "float64")))
-    target = replace(cpu.preset("avx512"), cores=2)
+    target = replace(catalogue.processor("avx512"), cores=2)
     sizes = {p.name: size for p in scop.parameters}
     free = reductions(scop, "reassociate")
     tree = compute(scop, dependences(scop), target, tile=True, parallel=True, sizes=sizes, reductions=free).tree
@@ -282,7 +282,7 @@ def test_each_thread_copies_the_part_that_it_uses_alone():
     (multiplying,) = (loop for loop in loops(program.body) if loop.parallel and loop.private)
     assert multiplying.private == ("B_tile0",)
     columns, depth, width = program.windows["B_tile0"].lengths
-    assert columns * depth * width * 8 <= cpu.preset("avx512").cache(2).size_bytes
+    assert columns * depth * width * 8 <= catalogue.processor("avx512").cache(2).size_bytes
 
 
 def test_copies_of_short_pieces_of_rows_are_shared(monkeypatch):
