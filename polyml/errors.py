@@ -95,6 +95,10 @@ class ScheduleError(PolymlError, ValueError):
     """A schedule that cannot be what is asked: a loop that does not exist, a step that does not fit, a damaged file."""
 
 
+class TextError(PolymlError, ValueError):
+    """The text of a kernel, a SCoP or a program has something in it that its grammar does not; the message shows where."""
+
+
 class NoFileError(ScheduleError, FileNotFoundError):
     """There is no file of the name from which a schedule is to be loaded."""
 

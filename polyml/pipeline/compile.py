@@ -38,6 +38,7 @@ from polyml.config import Options
 from polyml.dtypes import BY_PART, F16
 from polyml.errors import CompileError, NotAffineError, PolymlError, ScheduleError
 from polyml.frontend import syntax
+from polyml.frontend.text import writer as kernel_text
 from polyml.frontend.types.infer import infer
 from polyml.machines import cpu
 from polyml.model.core import printer as model_text
@@ -91,7 +92,7 @@ class Compiled:
     def stages(self) -> dict[str, Callable[[], str]]:
         """The readable text of each stage, by the names of `config.STAGES`."""
         return {
-            "kernel": lambda: str(self.kernel),
+            "kernel": lambda: kernel_text.text(self.kernel),
             "domain": lambda: model_text.scop_text(self.scop),
             "deps": lambda: model_text.dependences_text(self.dependences),
             "schedule": lambda: model_text.schedule_text(self.schedule),
@@ -692,7 +693,7 @@ class _Clock:
 def _text(made: object) -> str:
     """Of what a stage made; "" where it has none."""
     texts = {
-        syntax.Kernel: str, Scop: model_text.scop_text, Dependences: model_text.dependences_text, isl.Schedule: model_text.schedule_text,
+        syntax.Kernel: kernel_text.text, Scop: model_text.scop_text, Dependences: model_text.dependences_text, isl.Schedule: model_text.schedule_text,
         Scheduled: lambda found: model_text.schedule_text(found.tree), Program: program_text.text,
     }  # fmt: skip
     try:

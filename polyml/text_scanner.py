@@ -1,0 +1,261 @@
+"""Texts of stages, read line by line: tokens with their places, so that an error shows its line with carets.
+
+    text  = line {line}                      "#" begins a comment, which ends with the line; empty lines say nothing
+    line  = indentation {token}              what belongs to a line is indented by four more
+    token = NAME | NUMBER | STRING | sign    a name may end in numbers with dots, `x.1`; others stand in backticks, `z.imag`
+
+What isl reads stands in braces, `[N] -> { S[i] : i < N }`, and is one piece to this reader, as is a string, which is JSON's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from polyml.errors import TextError
+from polyml.input_limits import excess
+from polyml.source import Loc, Source
+
+INDENT = "    "
+_LONGEST, _DEEPEST = 50_000, 60  # characters of a line, and brackets in one another: what isl's reader can take
+_LARGEST = 400  # digits of a number
+_TOKEN = re.compile(
+    r'(?P<name>[^\W\d]\w*(?:\.\d+)*)|(?P<number>\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+)|(?P<string>"(?:[^"\\]|\\.)*")'
+    r"|(?P<quoted>`[^`]*`)|(?P<comment>#.*)|(?P<sign>\*\*|//|<<|>>|<=|>=|==|!=|->|\.\.\.|\.\.|\S)"
+)
+_PLAIN = re.compile(r"[^\W\d]\w*(?:\.\d+)*")
+
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True)
+class Token:
+    """kind: "name", "number", "string", "sign", or "end" behind the last one. text: of a name in backticks, what is between."""
+
+    kind: str
+    text: str
+    start: int
+    stop: int
+
+    def is_one_of(self, *words: str) -> bool:
+        """Whether it is one of these signs or words. A name in backticks is none of them."""
+        return self.text in words and self.kind in ("name", "sign") and self.stop - self.start == len(self.text)
+
+
+def quoted(name: str, reserved: frozenset[str] = frozenset()) -> str:
+    """The name as a text has it: in backticks where it is one of the words that mean something else, or has other characters."""
+    return name if name not in reserved and _PLAIN.fullmatch(name) else f"`{name}`"
+
+
+def string(text: str) -> str:
+    """The text as one token."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+@dataclass
+class Line:
+    """One line and how far it is read. number: in the file, from 1. indent: how many spaces are in front of it."""
+
+    source: Source
+    number: int
+    indent: int
+    tokens: list[Token]
+    _next: int = field(default=0)
+
+    @property
+    def token(self) -> Token:
+        """The one to be read next."""
+        return self.tokens[self._next]
+
+    def ahead(self, count: int) -> Token:
+        """The one that is so many behind it."""
+        return self.tokens[min(self._next + count, len(self.tokens) - 1)]
+
+    @property
+    def is_done(self) -> bool:
+        return self.token.kind == "end"
+
+    @property
+    def text(self) -> str:
+        return self.source.line(self.number)
+
+    def is_at(self, *words: str) -> bool:
+        """Whether one of these signs or words is next."""
+        return self.token.is_one_of(*words)
+
+    def take(self) -> Token:
+        """The next token, which then is read."""
+        token = self.token
+        self._next += token.kind != "end"
+        return token
+
+    def accepts(self, *words: str) -> str:
+        """The sign or word that is next, which then is read; "" where none of these is."""
+        return self.take().text if self.is_at(*words) else ""
+
+    def expect(self, *words: str) -> str:
+        """The same where one of them has to be next."""
+        if not self.is_at(*words):
+            raise self.wrong(" or ".join(f"`{word}`" for word in words))
+        return self.take().text
+
+    def name(self, what: str = "a name") -> str:
+        if self.token.kind != "name":
+            raise self.wrong(what)
+        return self.take().text
+
+    def integer(self, what: str = "an integer") -> int:
+        """A whole number, perhaps with a sign."""
+        sign = -1 if self.accepts("-") else 1
+        if self.token.kind != "number" or not self.token.text.isdecimal():
+            raise self.wrong(what)
+        return sign * int(self.take().text)
+
+    def string(self, what: str = "a text in double quotes") -> str:
+        if self.token.kind != "string":
+            raise self.wrong(what)
+        try:
+            return json.loads(self.token.text)
+        except ValueError:
+            raise self.wrong(what) from None
+        finally:
+            self.take()
+
+    def braces(self, what: str) -> str:
+        """What isl reads, up to the brace that closes its first one: `[N] -> { S[i] : i < N }`, with or without the names in front."""
+        if not self.is_at("[", "{"):
+            raise self.wrong(what)
+        start, depth = self.token.start, 0
+        while not self.is_done:
+            token = self.take()
+            depth += {"{": 1, "}": -1}.get(token.text, 0)
+            if token.text == "}" and depth == 0:
+                return self.text[start : token.stop]
+        raise self.wrong("`}`")
+
+    def listed(self, item: Callable[[], _Made], end: str) -> tuple[_Made, ...]:
+        """Items with commas between them, one perhaps behind the last too, up to the sign `end`, which is read. "": the line's end."""
+        found: list[_Made] = []
+        while not self._ends(end):
+            if found:
+                if not self.accepts(","):
+                    raise self.wrong(f"`,` or `{end}`" if end else "`,` or the end of the line")
+                if self._ends(end):
+                    break
+            found.append(item())
+        return tuple(found)
+
+    def _ends(self, end: str) -> bool:
+        return bool(self.accepts(end)) if end else self.is_done
+
+    def finish(self) -> None:
+        """Nothing more may stand on the line."""
+        if not self.is_done:
+            raise self.wrong("the end of the line")
+
+    def loc(self, token: Token | None = None) -> Loc:
+        """Where a token stands, the next one if none is given."""
+        token = token or self.token
+        return Loc(self.source, self.number, token.start + 1, max(1, token.stop - token.start))
+
+    def wrong(self, accepted: str, token: Token | None = None) -> TextError:
+        """The error that something else than what is accepted stands where a token is, the next one if none is given."""
+        token = token or self.token
+        found = "the line ends too early" if token.kind == "end" else f"`{self.text[token.start : token.stop]}` cannot stand here"
+        return TextError(found, loc=self.loc(token), notes=[f"expected {accepted}"])
+
+    def refused(self, message: str, notes: tuple[str, ...] = (), token: Token | None = None) -> TextError:
+        """An error at a token for another reason."""
+        return TextError(message, loc=self.loc(token), notes=notes)
+
+
+class Lines:
+    """The lines of a text that say something, one after the other. file: its name in messages. TextError for what has no tokens."""
+
+    def __init__(self, text: str, file: str):
+        self.source = Source(file, 1, tuple(text.splitlines()))
+        self._lines = [line for number in range(1, len(self.source.lines) + 1) if (line := self._read(number)) is not None]
+        self._next = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self._next == len(self._lines)
+
+    @property
+    def indent(self) -> int:
+        """How far the next line is indented; -1 where there is none."""
+        return -1 if self.is_done else self._lines[self._next].indent
+
+    def next(self, what: str, indent: int | None = None) -> Line:
+        """The next line. what: has to stand there, in the error where the text is at its end or the line indented otherwise."""
+        if self.is_done:
+            last = max(1, len(self.source.lines))
+            place = Loc(self.source, last, len(self.source.line(last)) + 1)
+            raise TextError("the text ends too early", loc=place, notes=[f"expected {what}", "was it written to its end?"])
+        line = self._lines[self._next]
+        if indent is not None and line.indent != indent:
+            raise line.refused(f"the line is indented by {line.indent} spaces", (f"expected {what}, indented by {indent}",))
+        self._next += 1
+        return line
+
+    def is_at(self, *words: str) -> bool:
+        """Whether the next line begins with one of these words."""
+        return not self.is_done and self._lines[self._next].is_at(*words)
+
+    def below(self, indent: int) -> Iterator[Line]:
+        """The lines that follow and are indented by `indent` or more, as long as the caller reads those that belong to each."""
+        while not self.is_done and self._lines[self._next].indent >= indent:
+            yield self.next("a line", indent)
+
+    def block(self, indent: int) -> str:
+        """The lines that follow and are indented by `indent` or more, as they stand, without these spaces."""
+        found = []
+        while not self.is_done and self._lines[self._next].indent >= indent:
+            found.append(self.next("a line").text[indent:])
+        return "\n".join(found)
+
+    def _read(self, number: int) -> Line | None:
+        text = self.source.line(number)
+        if problem := excess(text, _LONGEST, _DEEPEST):
+            raise TextError(f"the line {problem}", loc=Loc(self.source, number, 1))
+        tokens = [t for found in _TOKEN.finditer(text) if (t := self._token(found, number)).kind != "comment"]
+        if not tokens:
+            return None
+        tokens.append(Token("end", "", tokens[-1].stop, tokens[-1].stop))
+        return Line(self.source, number, tokens[0].start, tokens)
+
+    def _token(self, found: re.Match[str], number: int) -> Token:
+        kind, text = found.lastgroup or "sign", found.group()
+        if kind == "number" and len(text) > _LARGEST:
+            place = Loc(self.source, number, found.start() + 1, len(text))
+            raise TextError(f"the number has more than {_LARGEST} digits", loc=place)
+        if kind == "quoted":
+            kind, text = "name", text[1:-1]
+        return Token(kind, text, found.start(), found.end())
+
+
+def head(kind: str, number: int) -> str:
+    """The first line of a text: what it is of, and in which format."""
+    return f"polyml {kind}, format {number}"
+
+
+def kind_of(text: str) -> str:
+    """What a text is of by its first line: "kernel", "scop", "program", "schedule"; "" where it is no text of polyml."""
+    found = re.match(r"polyml (\w+), format ", text)
+    return found.group(1) if found else ""
+
+
+def opened(text: str, file: str, kind: str, number: int) -> Lines:
+    """The lines behind the first, for a text of that kind and format. TextError for any other."""
+    lines, wanted = Lines(text, file), head(kind, number)
+    if lines.is_done or lines.source.lines[0].rstrip() != wanted:
+        found = kind_of(text)
+        message = f"this is no {kind} of polyml" if found != kind else f"this version of polyml reads format {number} only"
+        raise TextError(
+            message, loc=Loc(lines.source, 1, 1, max(1, len(lines.source.line(1)))), notes=[f"the first line of one is `{wanted}`"]
+        )
+    lines.next(f"`{wanted}`")
+    return lines
