@@ -67,3 +67,12 @@ def test_the_settings_that_are_listed_are_all_there_are():
 
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(Options.__dataclass_fields__)
+
+
+def test_the_headline_figures_of_the_benchmarks_are_those_of_its_sections():
+    head, *sections = (ROOT / "BENCHMARKS.md").read_text().split("\n## ")
+    rows = [line.split("|")[2] for line in head.splitlines() if line.startswith("| ") and not line.startswith("| what")]
+    assert len(rows) > 8
+    for row in rows:
+        figures = re.findall(r"\d[\d,.]*\d(?: ms| ns| million)?", row)
+        assert figures and all(figure in "".join(sections) for figure in figures), row

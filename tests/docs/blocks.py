@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     "ARCHITECTURE.md",
+    "BENCHMARKS.md",
     "CONTRIBUTING.md",
     "AGENTS.md",
     *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")),
