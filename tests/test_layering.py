@@ -28,7 +28,7 @@ LAYERS = (
     ("frontend.text",),
     ("frontend.parsing",),
     ("frontend.regions",),
-    ("frontend.arrays",),
+    ("frontend.arrays", "frontend.arrays.functions"),  # views below, statements above
     ("frontend.types",),
     ("model.core",),
     ("model.nest_passes",),

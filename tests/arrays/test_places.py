@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml.frontend.arrays.reductions import PLACE_BLOCK
+from polyml.frontend.arrays.functions.extrema import PLACE_BLOCK
 
 SHAPES = [
     (1,),

@@ -1,5 +1,5 @@
 """NumPy's array expressions -> loops over elements.
 
 `lower` walks the statements, `views` are arrays as functions from a point to an element, and `loop_builder` is what the functions of
-arrays, by NumPy's headings, ask for. The door is `lower.lowered`.
+arrays, in `functions`, ask for. The door is `lower.lowered`.
 """

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 
 from polyml.errors import LanguageError, NotAffineError, PolymlTypeError
 from polyml.frontend import syntax, traversal
-from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding, reductions
+from polyml.frontend.arrays import buffer_swaps, masked_assignment, rebinding
+from polyml.frontend.arrays.functions import table
 from polyml.frontend.arrays.loop_builder import LoopBuilder, Uncertain, Value, is_size
 from polyml.frontend.arrays.shapes import Extent, Linear, checked_dim, dimensions
 from polyml.frontend.arrays.temporaries import needs_temporary
@@ -274,7 +275,7 @@ class Lowering(LoopBuilder):
             case syntax.Part():
                 return self._part(expr)
             case syntax.Function():
-                return reductions.called(self, expr)
+                return table.called(self, expr)
             case syntax.Logical() | syntax.IfExp() | syntax.Unary(op="not"):
                 return traversal.with_operands(expr, tuple(map(self.number, traversal.operands(expr))))
         operands = tuple(map(self.value, traversal.operands(expr)))

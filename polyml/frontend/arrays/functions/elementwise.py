@@ -1,0 +1,80 @@
+"""Functions of each element that need more than the element: np.where, np.clip, and those of complex numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax
+from polyml.frontend.arrays.functions.operands import as_array, map_elements
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.views import Elements
+from polyml.source import Loc
+
+
+def _where(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    made = map_elements(builder, args, lambda *parts: syntax.Call("where", parts, loc=loc), loc)
+    return as_array(made, loc)  # of numbers it is an array without dimensions
+
+
+def _clip(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    return map_elements(builder, args, lambda *parts: syntax.Call("clip", parts, loc=loc), loc)
+
+
+def _round(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    if options.get("decimals", 0) != 0:
+        raise NotAffineError("np.round to decimals", loc=loc, notes=["polyml compiles: np.round to whole numbers"])
+    return map_elements(builder, args, lambda part: syntax.Call("round", (part,), loc=loc), loc)
+
+
+def conj(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """A.conj(), which is A itself if that is real."""
+    storage = args[0].storage if isinstance(args[0], Elements) else None
+    is_complex = builder.complex.get(storage) if storage else None  # None: not known
+    if is_complex is False:
+        return args[0]
+    if is_complex is None and isinstance(args[0], Elements) and not args[0].rank:
+        known = "polyml compiles: np.conj, which makes a number of it"
+        raise NotAffineError("conj of an array without dimensions, which is that array if it is real", loc=loc, notes=[known])
+    made = map_elements(builder, args, lambda part: syntax.Call("conj", (part,), "method", loc=loc), loc)
+    return dataclasses.replace(made, perhaps=None if is_complex else storage) if isinstance(made, Elements) else made
+
+
+def _angle(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    if options.get("deg"):
+        raise NotAffineError("np.angle in degrees", loc=loc, notes=["polyml compiles: np.angle(z) * 180 / np.pi"])
+    return map_elements(builder, args, lambda part: syntax.Call("angle", (part,), loc=loc), loc)
+
+
+def _part(name: str):
+    """The real or the imaginary parts: of an array in memory they can be assigned."""
+
+    def part(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        value = args[0]
+        sample = value.sample if isinstance(value, Elements) and value.storage is not None else None
+        if not isinstance(sample, syntax.Subscript) or sample.part:
+            made = map_elements(builder, args, lambda number: syntax.Call(name, (number,), loc=loc), loc)
+            return as_array(made, loc) if isinstance(value, Elements) else made  # of an array it is one, without dimensions too
+        return Elements(value.shape, lambda point: dataclasses.replace(value.place(point), part=name), value.storage)
+
+    return part
+
+
+def _number(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    """What must be one number, or an array without dimensions."""
+    if isinstance(args[0], Elements) and args[0].rank:
+        raise NotAffineError("an array stands where a number is needed", loc=loc, notes=["polyml compiles: a number"])
+    return args[0].at(()) if isinstance(args[0], Elements) else args[0]
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "where": _where,
+    "clip": _clip,
+    "round": _round,
+    "conj": conj,
+    "angle": _angle,
+    "real": _part("real"),
+    "imag": _part("imag"),
+    "number": _number,
+}

@@ -1,0 +1,168 @@
+"""NumPy's np.max and np.min, and where they are: np.argmax and np.argmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from polyml.dtypes import I64
+from polyml.frontend import syntax
+from polyml.frontend.arrays.functions.operands import (
+    ZERO,
+    as_array,
+    each_element,
+    map_elements,
+    reduced_axes,
+    reduced_point,
+    reduced_shape,
+    rounded,
+    with_axes,
+)
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+from polyml.frontend.arrays.shapes import Extent, strided
+from polyml.frontend.arrays.views import Elements, Point
+from polyml.frontend.syntax import Expr
+from polyml.source import Loc
+
+PLACE_BLOCK = 1024  # elements that are in the nearest cache when they are read again
+
+
+def _extremum(function: str):
+    """np.max and np.min, which start with the first elements; of halves they are found in float32."""
+
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        given, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
+        keep = bool(options.get("keepdims"))
+        array = each_element(given, lambda part: syntax.Call("wide", (part,))) if builder.halves else given
+        best = _first_elements(builder, array, axes, keep, f"the {function[:3]} of no elements", loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            place = best.place(reduced_point(point, axes, keep))
+            return [syntax.Assign(place, syntax.Call(function, (place, array.at(point))), loc=loc)]
+
+        builder.loops(array.shape, body, loc)
+        if builder.halves:
+            best = rounded(builder, best, syntax.TypeOf(given.sample), loc)
+        return best if best.rank else best.at(())
+
+    return reduce
+
+
+def _first_elements(
+    builder: LoopBuilder, array: Elements, axes: Sequence[int], keep: bool, otherwise: str, loc: Loc | None
+) -> Elements:
+    """The elements at index 0 of the axes, in memory; there must be some."""
+    _need_some(builder, array, axes, otherwise, loc)
+
+    def at(point: Point) -> Expr:
+        return array.at(reduced_point(point, axes, True) if keep else with_axes(point, axes, ZERO))
+
+    return builder.memory(Elements(reduced_shape(array, axes, keep), at), "_best", loc)
+
+
+def _need_some(builder: LoopBuilder, array: Elements, axes: Sequence[int], otherwise: str, loc: Loc | None) -> None:
+    for axis in axes:
+        builder.need(syntax.Compare(">=", array.shape[axis].expr, syntax.Const(1)), otherwise, loc)
+
+
+def _place_of(op: str):
+    """np.argmax and np.argmin: the index of the first extremum; the first NaN is one."""
+
+    def reduce(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+        array, axes = as_array(args[0], loc), reduced_axes(args[0], options, loc)
+        keep = bool(options.get("keepdims"))
+        if array.rank and len(axes) == array.rank and not builder.halves:
+            return _place_among_all(builder, array, op, keep, loc)
+        best = _first_elements(builder, array, axes, keep, "the extremum of no elements", loc)
+        place = builder.allocated("_place", best.shape, I64, ZERO, loc)
+
+        def body(point: Point) -> list[syntax.Stmt]:
+            target = reduced_point(point, axes, keep)
+            part, old, index = array.at(point), best.place(target), place.place(target)
+            better = _is_better(op, part, old)
+            here: Expr = ZERO
+            for axis in axes:
+                here = syntax.Binary("+", syntax.Binary("*", here, array.shape[axis].expr), point[axis])
+            here = syntax.Cast(point[axes[0]] if len(axes) == 1 else here, I64)
+            return [
+                syntax.Assign(index, syntax.IfExp(better, here, index), loc=loc),
+                syntax.Assign(old, syntax.IfExp(better, part, old), loc=loc),
+            ]
+
+        builder.loops(array.shape, body, loc)
+        return place if place.rank else place.at(())
+
+    return reduce
+
+
+def _is_better(op: str, part: Expr, best: Expr) -> Expr:
+    first_nan = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("==", best, best)))
+    return syntax.Logical("or", (syntax.Compare(op, part, best), first_nan))
+
+
+def _place_among_all(builder: LoopBuilder, array: Elements, op: str, keep: bool, loc: Loc | None) -> Value:
+    """The flat index of the first extremum of all elements.
+
+    Of each block of a row first the extremum, then its first place: two reductions that lanes and threads share, the second
+    of what the first left in the cache. Then one block after the other.
+    """
+    axes = tuple(range(array.rank))
+    _need_some(builder, array, axes, "the extremum of no elements", loc)
+    array = builder.in_memory(array, loc)  # so that what is found is equal to what is looked for
+    *outer, row = array.shape
+    size, past = syntax.Const(PLACE_BLOCK), syntax.Cast(row.expr, I64)
+    blocks = (*outer, Extent(strided(row.length, PLACE_BLOCK), row.positive))
+    extreme = builder.allocated("_extreme", blocks, syntax.TypeOf(array.sample), None, loc)
+    first = builder.allocated("_first", blocks, I64, None, loc)
+
+    def of_block(point: Point) -> list[syntax.Stmt]:
+        start = syntax.Binary("*", point[-1], size)
+        count = syntax.Binary("min", size, syntax.Binary("-", row.expr, start))
+        index = syntax.Name(builder.fresh("_j"))
+        here = syntax.Binary("+", start, index)
+        part, most, place = array.at((*point[:-1], here)), extreme.place(point), first.place(point)
+        nans = syntax.Logical("and", (syntax.Compare("!=", part, part), syntax.Compare("!=", most, most)))
+        found = syntax.IfExp(syntax.Logical("or", (syntax.Compare("==", part, most), nans)), syntax.Cast(here, I64), past)
+        more = syntax.Assign(most, syntax.Call("maximum" if op == ">" else "minimum", (most, part)), loc=loc)
+        nearer = syntax.Assign(place, syntax.Call("minimum", (place, found)), loc=loc)
+        return [
+            syntax.Assign(most, array.at((*point[:-1], start)), loc=loc),
+            syntax.For(index.name, ZERO, count, 1, (more,), loc=loc),
+            syntax.Assign(place, past, loc=loc),
+            syntax.For(index.name, ZERO, count, 1, (nearer,), loc=loc),
+        ]
+
+    builder.loops(blocks, of_block, loc)
+    origin = (ZERO,) * array.rank
+    best = builder.memory(Elements((), lambda _: extreme.at(origin)), "_best", loc)
+    place = builder.memory(Elements(reduced_shape(array, axes, keep), lambda _: first.at(origin)), "_place", loc)
+
+    def in_turn(point: Point) -> list[syntax.Stmt]:
+        old, index = best.place(()), place.place(reduced_point(point, axes, keep))
+        better = _is_better(op, extreme.at(point), old)
+        here: Expr = syntax.Cast(ZERO, I64)
+        for position, extent in zip((*point[:-1], first.at(point)), array.shape):
+            here = syntax.Binary("+", syntax.Binary("*", here, extent.expr), position)
+        here = here if outer else first.at(point)
+        return [
+            syntax.Assign(index, syntax.IfExp(better, here, index), loc=loc),
+            syntax.Assign(old, syntax.IfExp(better, extreme.at(point), old), loc=loc),
+        ]
+
+    builder.loops(blocks, in_turn, loc)
+    return place if place.rank else place.at(())
+
+
+def _ptp(builder: LoopBuilder, args: list, options: dict, loc: Loc | None) -> Value:
+    ends = [find(builder, args, options, loc) for find in (_max, _min)]
+    return map_elements(builder, ends, lambda most, least: syntax.Binary("-", most, least, loc=loc), loc)
+
+
+_max, _min = _extremum("maximum"), _extremum("minimum")
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "max": _max,
+    "min": _min,
+    "ptp": _ptp,
+    "argmax": _place_of(">"),
+    "argmin": _place_of("<"),
+}

@@ -1,0 +1,24 @@
+"""NumPy's functions of whole arrays by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polyml.frontend import syntax
+from polyml.frontend.arrays.functions import creation, elementwise, extrema, linear_algebra, manipulation, reductions
+from polyml.frontend.arrays.loop_builder import LoopBuilder, Value
+
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    **creation.FUNCTIONS,
+    **elementwise.FUNCTIONS,
+    **extrema.FUNCTIONS,
+    **linear_algebra.FUNCTIONS,
+    **manipulation.FUNCTIONS,
+    **reductions.FUNCTIONS,
+}
+
+
+def called(builder: LoopBuilder, call: syntax.Function) -> Value:
+    """Returns the value of the call; loops that it needs are added before the statement it stands in."""
+    args = [builder.value(arg) for arg in call.args]
+    return _FUNCTIONS[call.function](builder, args, dict(call.options), call.loc)
