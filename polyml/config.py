@@ -23,6 +23,13 @@ from polyml.machines.cpu import usable_cores
 _LONGEST_PATH = 4095  # bytes that Linux takes as a path
 _MOST_NAMES = 100
 STAGES = ("kernel", "domain", "deps", "schedule", "ast", "llvm", "asm")
+PASSES = (  # the names of `pipeline.passes`, which need no compiler to be known
+    "lower", "live_ranges", "infer", "complex_parts", "resolve", "equal_sizes", "unroll_sums", "narrow_counters", "forward_substitution",
+    "counter_steps", "block_argmax", "inline_arrays", "copy_coalescing", "value_arguments", "scalar_placement", "extract", "align_slices",
+    "scalar_expansion", "array_expansion", "term_by_term", "index_set_splitting", "node_splitting", "traffic_fusion", "fusion", "shift",
+    "contraction", "cpu_mapping", "row_chunks", "build", "index_bounds", "privatize_reductions", "prefetch", "mark_scans", "balance", "pack",
+    "full_tiles", "privatize", "split_loops", "vectorize", "fold_storage",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ class Options:
     kernel that has compiled code does with a call that needs other code, "default": compile, "fail": raise, "plain": run as plain
     Python. on_defect: what happens where the compiler itself fails, "simpler": the call goes on with a simpler form, "raise":
     CompileError. compile_budget_s: seconds that a compilation should take at most, kept by counted work and not by a clock, so that
-    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. debug: stages to dump, see STAGES;
+    the same budget gives the same code. cache_dir: absolute; None: the user's cache folder. debug: stages and passes to dump, see
+    STAGES and PASSES;
     debug_dir None: to stderr.
     """
 
@@ -145,11 +153,13 @@ def _folder(*, is_absolute: bool) -> _Setting:
 def _stages() -> _Setting:
     def check(value: Any) -> tuple[str, ...]:
         names = _split(value) if isinstance(value, str) else tuple(islice(value, _MOST_NAMES))
-        if not set(names) <= {"all", *STAGES}:
+        if not set(names) <= {"all", "passes", *STAGES, *PASSES}:
             raise ValueError
-        return STAGES if "all" in names else names
+        groups = {"all": STAGES, "passes": PASSES}
+        return tuple(dict.fromkeys(each for name in names for each in groups.get(name, (name,))))
 
-    return _Setting(f'stage names ({", ".join(STAGES)}), or "all"', check, str)
+    accepts = f'stage names ({", ".join(STAGES)}) or "all", names of passes ({", ".join(PASSES)}) or "passes"'
+    return _Setting(accepts, check, str)
 
 
 def _split(text: str) -> tuple[str, ...]:

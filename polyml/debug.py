@@ -1,4 +1,4 @@
-"""Dumps of a stage's text by the stage's name: POLYML_DEBUG=schedule,llvm, POLYML_DEBUG_DIR=folder."""
+"""Dumps of what stages and passes make, by name: POLYML_DEBUG=schedule,vectorize,llvm, POLYML_DEBUG_DIR=folder."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _numbers = itertools.count(1)
 def dump(stage: str, text: str | Callable[[], str], *, name: str = "kernel") -> None:
     """Write what `stage` made if the setting `debug` names it: to stderr, or to a new file of the folder `debug_dir`.
 
-    stage: one of config.STAGES. text: a function is called only if the text is wanted. name: the kernel's.
+    stage: one of config.STAGES or config.PASSES. text: a function is called only if the text is wanted. name: the kernel's.
     """
-    if stage not in config.STAGES:
-        raise ValueError(f"there is no stage {stage!r}; stages: {', '.join(config.STAGES)}")
+    if stage not in (*config.STAGES, *config.PASSES):
+        raise ValueError(f"there is no stage {stage!r}; stages: {', '.join(config.STAGES)}; passes: {', '.join(config.PASSES)}")
     options = config.resolve()
     if stage not in options.debug:
         return

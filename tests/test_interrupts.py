@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import interrupts, polyhedra
+from polyml import interrupts, pass_manager, polyhedra
 from polyml.api.compiling import compile_lock
 
 
@@ -160,21 +160,16 @@ def scaled(A, factor):
 
 
 def test_a_compilation_that_is_interrupted_leaves_nothing(monkeypatch):
-    from polyml.pipeline import compile as pipeline
-
     stages = []
-    original = pipeline._Clock.__call__
+    original = pass_manager.run
 
-    def interrupting(self, name, run, *single):
-        def interrupted():
-            stages.append(name)
-            if name == interrupted_stage:
-                ctrl_c()
-            return run()
+    def interrupting(step, *given, **named):
+        stages.append(step.name)
+        if step.name == interrupted_stage:
+            ctrl_c()
+        return original(step, *given, **named)
 
-        return original(self, name, interrupted)
-
-    monkeypatch.setattr(pipeline._Clock, "__call__", interrupting)
+    monkeypatch.setattr(pass_manager, "run", interrupting)
     interrupted_stage = ""
     polyml.kernel(scaled, cache=False)(np.ones(5), 2.0)
     for interrupted_stage in dict.fromkeys(stages):

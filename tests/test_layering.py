@@ -23,7 +23,7 @@ LAYERS = (
     ),
     ("polyhedra",),
     ("machines",),
-    ("config", "debug"),
+    ("config", "debug", "pass_manager"),
     ("frontend",),
     ("frontend.text",),
     ("frontend.parsing",),

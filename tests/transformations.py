@@ -15,7 +15,8 @@ from itertools import combinations
 import islpy as isl
 import numpy as np
 
-from polyml.codegen.ir.program import Jam, Loop
+from polyml import pass_manager
+from polyml.codegen.ir.program import Jam, Loop, Program
 from polyml.pipeline import compile as pipeline
 from polyml.schedule.tree.loop_tree import Leaf, Node, children, loops, pieces, read, statements
 
@@ -28,41 +29,33 @@ def recording() -> Iterator[list[frozenset[str]]]:
     """A list to which each compilation inside adds the names of what fired in it."""
     seen: list[frozenset[str]] = []
     expanded, packed = [], []
-    real = {name: getattr(pipeline, name) for name in ("compile", "expand", "expand_arrays", "pack")}
+    real = pipeline.compile
 
     def compile(kernel, types, layouts, options, *args, **named):
         expanded.clear(), packed.clear()
-        made = real["compile"](kernel, types, layouts, options, *args, **named)
+        with pass_manager.watched(seen_pass):
+            made = real(kernel, types, layouts, options, *args, **named)
         extra = {"expansion"} if any(expanded) else set()
         extra |= {"pack"} if packed[-1:] == [True] else set()
         seen.append(frozenset(_of_loops(made) | _of_code(made.program, options.runs_alone) | extra))
         return made
 
-    def expand(scop):
-        made = real["expand"](scop)
-        expanded.append(any(made.arrays[name].shape != array.shape for name, array in scop.arrays.items()))
-        return made
+    def seen_pass(step, before, after, seconds):
+        if step.name == "scalar_expansion":
+            expanded.append(any(after.arrays[name].shape != array.shape for name, array in before.arrays.items()))
+        if step.name == "array_expansion":
+            expanded.append(after is not before)
+        if step.name == "pack":
+            packed.append({*after.scop.arrays} > {*before.scop.arrays})
 
-    def expand_arrays(scop, found, *args):
-        made = real["expand_arrays"](scop, found, *args)
-        expanded.append(made[0] is not scop)
-        return made
-
-    def pack(program, *args):
-        made = real["pack"](program, *args)
-        packed.append({*made.scop.arrays} > {*program.scop.arrays})
-        return made
-
-    for replaced in (compile, expand, expand_arrays, pack):
-        setattr(pipeline, replaced.__name__, replaced)
+    pipeline.compile = compile
     try:
         yield seen
     finally:
-        for name, function in real.items():
-            setattr(pipeline, name, function)
+        pipeline.compile = real
 
 
-def _of_code(program: pipeline.Program, runs_alone: bool) -> set[str]:
+def _of_code(program: Program, runs_alone: bool) -> set[str]:
     found, waiting = set(), [*program.body]
     while waiting:
         node = waiting.pop()

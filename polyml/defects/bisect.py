@@ -19,9 +19,10 @@ from polyml.codegen.ir.program import Program
 from polyml.defects.repeat import compiled
 from polyml.errors import ConfigError, PolymlError
 from polyml.model.core.scop import Statement
-from polyml.pipeline import compile as pipeline
+from polyml.pass_manager import watched
+from polyml.pipeline.passes import BUILD, EMIT
 
-CODE = "llvm"  # what makes code of the last program
+CODE = EMIT.name  # what makes code of the last program
 LENGTHS = (6, 13, 27, 54, 108, 216)  # that lengths of dimensions are limited to, in turn
 MOST_SECONDS = 5  # of all runs with one limit, after which there is no larger one
 
@@ -102,12 +103,12 @@ def _compiled(bundle: Bundle, arguments: list) -> tuple[PolymlError | None, obje
     """Why there is no code; what it returns; the programs that passes made on the way that the compiler took at last."""
     programs: list[tuple[str, Program]] = []
     called = compiled(bundle)
-    with pipeline.watched(lambda name, made: programs.append((name, made)) if isinstance(made, Program) else None):
+    with watched(lambda step, before, made, seconds: programs.append((step.name, made)) if isinstance(made, Program) else None):
         try:
             failed, result = None, called(*arguments)
         except PolymlError as problem:
             failed, result = problem, None
-    starts = [place for place, (name, _) in enumerate(programs) if name == "build"]
+    starts = [place for place, (name, _) in enumerate(programs) if name == BUILD.name]
     return failed, result, programs[starts[-1] :] if starts else ()
 
 

@@ -22,6 +22,7 @@ from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.reductions import Reduction
 from polyml.model.core.scop import Scop
+from polyml.pass_manager import apply
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.affine.components import components as connected
 from polyml.schedule.affine.distribution import in_sequence
@@ -182,7 +183,7 @@ class _Planner:
         """The schedule with chunks for what nests hand on, where that is legal; and what was decided."""
         try:
             with budget(CHUNK_OPERATIONS):
-                found = in_chunks(tree, scop, dependences, self.machine, sizes)
+                found = apply(in_chunks, tree, scop, dependences, self.machine, sizes)
                 if found.tree is not None:
                     self._check(found.tree, scop, dependences)
                 return found
@@ -232,13 +233,22 @@ class _Planner:
         """
 
         def tiles(order: isl.Schedule) -> tuple[isl.Schedule, tuple[str, ...]]:
-            return map_bands(order, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
+            return apply(map_bands, order, scop, self.machine, tile=self.tile, parallel=self.parallel, slab=slab)
 
         if not (self.tile and has_contraction(scop)):
             return *tiles(affine), False
         reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
-        return map_contractions(
-            affine, scop, dependences, self.machine, sizes, reductions, tiles, parallel=self.parallel, grain=max(slab, 1)
+        return apply(
+            map_contractions,
+            affine,
+            scop,
+            dependences,
+            self.machine,
+            sizes,
+            reductions,
+            tiles,
+            parallel=self.parallel,
+            grain=max(slab, 1),
         )
 
     def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:

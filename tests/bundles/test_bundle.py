@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml import pass_manager
 from polyml.bundles import folder
 from polyml.bundles.bundle import Bundle, Value, first_line, read
 from polyml.bundles.captured import as_module
 from polyml.errors import ConfigError, PolymlDefectWarning
-from polyml.pipeline import compile as pipeline
 from polyml.runtime.storage.disk_cache import Cache
 
 SCALE, LIMIT, NAME, SINGLE, NOTHING = 2.5, math.inf, "text", np.float32(0.1), None
@@ -114,10 +114,10 @@ def test_values_that_text_says_are_bound_again():
 
 @pytest.fixture
 def failing(monkeypatch):
-    def stopped(*given):
+    def stopped(*given, **named):
         raise KeyError("injected")
 
-    monkeypatch.setattr(pipeline, "vectorize", stopped)
+    monkeypatch.setitem(pass_manager.instead, "vectorize", stopped)
 
 
 def bundle_of(tmp_path, *arguments, function=product, **settings):

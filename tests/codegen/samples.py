@@ -5,7 +5,7 @@ import numpy as np
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 
 
 def scop_of(function, arguments):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polyml import pass_manager
 from polyml.bundles.bundle import Bundle, Value
 from polyml.codegen.ir.program import Loop
 from polyml.defects import reduce as reducing
@@ -15,6 +16,7 @@ from polyml.defects.bisect import bisect
 from polyml.defects.repeat import repeat
 from polyml.errors import CompileError, ConfigError
 from polyml.pipeline import compile as pipeline
+from polyml.pipeline import passes
 from tests.cli.running import run
 
 SOURCE = """
@@ -38,19 +40,19 @@ VALUES = (
 )
 BUNDLE = Bundle("f", SOURCE.strip() + "\n", VALUES, {}, "CompileError", "stage vectorize failed: KeyError: 'injected'")
 PASSES = (
-    "build", "with_extremes", "with_partial_results", "with_fetches", "with_even_shares", "pack", "separate_full_tiles", "with_private_arrays",
-    "with_cuts", "vectorize", "with_rings",
+    "build", "index_bounds", "privatize_reductions", "prefetch", "mark_scans", "balance", "pack", "full_tiles", "privatize", "split_loops",
+    "vectorize", "fold_storage",
 )  # fmt: skip
 
 
-def stopped(*given):
+def stopped(*given, **named):
     raise KeyError("injected")
 
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_bundle_repeats_the_failure_of_a_pass(monkeypatch, name):
     assert name == PASSES[0] or repeat(BUNDLE) is None
-    monkeypatch.setattr(pipeline, name, stopped)
+    monkeypatch.setitem(pass_manager.instead, name, stopped)
     assert repeat(BUNDLE).message == f"stage {name} failed: KeyError: 'injected'"
 
 
@@ -59,7 +61,7 @@ def test_the_file_alone_ends_with_the_error(tmp_path):
     file.write_text(BUNDLE.text())
     end = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
     assert end.returncode == 0 and "compiles and runs" in end.stdout
-    broken = f"import polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
+    broken = f"from polyml import pass_manager\npass_manager.instead['pack'] = lambda *given, **named: {{}}['injected']\nexec(open({str(file)!r}).read(), {{'__name__': '__main__', '__file__': {str(file)!r}}})"
     end = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, check=False)
     assert end.returncode == 1 and end.stderr.splitlines()[-2].endswith(
         "CompileError: error: stage pack failed: KeyError: 'injected'"
@@ -96,7 +98,7 @@ def test_a_failure_is_told_by_its_process(monkeypatch):
     assert reducing.failure(BUNDLE) == ""
     child = reducing._CHILD.replace(
         "\nimport sys\n",
-        "\nimport sys, polyml.pipeline.compile\npolyml.pipeline.compile.pack = lambda *given: {}['k%d' % id(given)]\n",
+        "\nimport sys\nfrom polyml import pass_manager\npass_manager.instead['pack'] = lambda *given, **named: {}['k%d' % id(given)]\n",
     )
     monkeypatch.setattr(reducing, "_CHILD", child)
     assert reducing.failure(BUNDLE) == "CompileError stage pack failed: KeyError: .."
@@ -111,8 +113,8 @@ def test_a_failure_is_told_by_its_process(monkeypatch):
 
 
 def changed(monkeypatch, name, change):
-    true = getattr(pipeline, name)
-    monkeypatch.setattr(pipeline, name, lambda *given: change(true(*given)))
+    true = passes.require(name).function
+    monkeypatch.setitem(pass_manager.instead, name, lambda *given, **named: change(true(*given, **named)))
 
 
 def without_the_last(program):
@@ -151,22 +153,22 @@ def test_wrong_claims_about_orders_are_found(monkeypatch):
 
 
 def test_code_that_differs_from_a_right_program(monkeypatch):
-    true = pipeline.emit
+    true = passes.EMIT.function
 
     def wrong(program, *, finished, **named):
         return true(
             program, finished=lambda unit: finished(replace(unit, definition=re.sub(r"\bfmul\b", "fadd", unit.definition))), **named
         )
 
-    monkeypatch.setattr(pipeline, "emit", wrong)
+    monkeypatch.setitem(pass_manager.instead, "llvm", wrong)
     found = bisect(BUNDLE)
     assert found.culprit == "llvm" and found.passes == PASSES and "C[i, j]" in found.statements[0]
 
 
 def test_a_pass_that_fails_is_the_culprit(monkeypatch):
-    monkeypatch.setattr(pipeline, "with_private_arrays", stopped)
+    monkeypatch.setitem(pass_manager.instead, "privatize", stopped)
     found = bisect(BUNDLE)
-    assert found.culprit == "with_private_arrays" and found.passes == PASSES[: PASSES.index("with_private_arrays")]
+    assert found.culprit == "privatize" and found.passes == PASSES[: PASSES.index("privatize")]
 
 
 def test_lengths_of_flattened_arrays_are_the_bundle_s():
@@ -202,7 +204,7 @@ def test_commands(tmp_path, monkeypatch):
         patch.setattr(reducing, "failure", fails_on("T[i, j] +="))
         out, _ = run("doctor", "--reduce", str(file))
         assert out.splitlines()[-1].startswith(str(tmp_path / "defects" / "f-")) and len(list(file.parent.iterdir())) == 2
-    monkeypatch.setattr(pipeline, "pack", stopped)
+    monkeypatch.setitem(pass_manager.instead, "pack", stopped)
     out, _ = run("bisect", str(file), code=1)
     assert "wrong after   pack" in out and "KeyError: 'injected'" in out
     assert '"culprit": "pack"' in run("bisect", str(file), "--json", code=1)[0]
@@ -214,12 +216,12 @@ def test_errors_that_have_no_stage_name_the_compiler(monkeypatch):
 
 
 def test_sizes_alone_decide(monkeypatch):
-    true = pipeline.pack
+    true = passes.require("pack").function
 
-    def only_large(program, host, layouts, typical):
-        return stopped() if typical and max(typical.values()) >= 45 else true(program, host, layouts, typical)
+    def only_large(program, *, sizes, **named):
+        return stopped() if sizes and max(sizes.values()) >= 45 else true(program, sizes=sizes, **named)
 
-    monkeypatch.setattr(pipeline, "pack", only_large)
+    monkeypatch.setitem(pass_manager.instead, "pack", only_large)
     monkeypatch.setattr("polyml.defects.bisect.MOST_SECONDS", 0)
     found = bisect(BUNDLE)
     assert found.culprit == "pack" and found.longest == 50

@@ -37,7 +37,7 @@ def _scop(function: FunctionType, program: Program):
     from polyml.frontend.argument_types import arg_type
     from polyml.frontend.parsing.parse import parse
     from polyml.frontend.types.infer import infer
-    from polyml.model.lowering.extract import extract
+    from polyml.pipeline.stages import extract
 
     types = tuple(arg_type(a) for a in make_arguments(program, 0))
     return extract(infer(parse(function), types), aliased=_shares(program))

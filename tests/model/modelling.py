@@ -14,7 +14,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.syntax import ArrayType, ScalarType
 from polyml.frontend.types.infer import infer
 from polyml.model.core.scop import Scop
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from polyml.polyhedra import points
 
 MATRIX, VECTOR, INT = ArrayType(F64, 2), ArrayType(F64, 1), ScalarType(PYINT)

@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 
 import polyml
-from polyml import kernels
+from polyml import kernels, pass_manager
 from polyml.codegen.interpreter.run import run
 from polyml.codegen.ir.program import CannotRunTogether, Jam, loops
 from polyml.codegen.llvm.emit import ENTRY
+from polyml.codegen.passes.vectorize import vectorize
 from polyml.config import STAGES, Options, scope
 from polyml.errors import CompileError, NotAffineError, PolymlTypeError
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.model.core.call_interface import ScalarResult
 from polyml.pipeline import compile as pipeline
-from polyml.polyhedra import CONTEXT, set_names
+from polyml.pipeline import generate
+from polyml.polyhedra import CONTEXT, budget, set_names
 from polyml.runtime.loading import load
 from tests.codegen.native import Native
 from tests.frontend.define import define
@@ -196,16 +198,16 @@ CUT = "the schedule in slabs or tiles over time"
 
 
 def test_where_the_budget_ends_simpler_forms_follow(monkeypatch):
-    real, calls = pipeline.vectorize, []
+    real, calls = vectorize, []
 
-    def costly(*args):
+    def costly(*args, **named):
         calls.append(args)
         if len(calls) <= 2:
-            with pipeline.budget(1):
+            with budget(1):
                 isl.Set("{ [i, j] : 0 <= i < j }").lexmin()
-        return real(*args)
+        return real(*args, **named)
 
-    monkeypatch.setattr(pipeline, "vectorize", costly)
+    monkeypatch.setitem(pass_manager.instead, "vectorize", costly)
     before = CONTEXT.get_max_operations()
     made = compiled(smooth)
     ways = (CUT, "the schedule")
@@ -216,25 +218,25 @@ def test_where_the_budget_ends_simpler_forms_follow(monkeypatch):
 
 
 def test_slabs_whose_code_is_too_costly_are_given_up_alone(monkeypatch):
-    real, calls = pipeline.vectorize, []
+    real, calls = vectorize, []
 
-    def refuse_once(*args):
+    def refuse_once(*args, **named):
         calls.append(args)
         if len(calls) == 1:
             raise CannotRunTogether("no register")
-        return real(*args)
+        return real(*args, **named)
 
-    monkeypatch.setattr(pipeline, "vectorize", refuse_once)
+    monkeypatch.setitem(pass_manager.instead, "vectorize", refuse_once)
     made = compiled(factors)
     assert made.artifact.notes[0] == f"{CUT} given up: no register"
     assert any("wavefronts" in note for note in made.artifact.notes[1:]) and runs_together(made)
 
 
 def test_what_cannot_run_together_runs_as_it_stands(monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **named):
         raise CannotRunTogether("no register")
 
-    monkeypatch.setattr(pipeline, "vectorize", refuse)
+    monkeypatch.setitem(pass_manager.instead, "vectorize", refuse)
     made = compiled(smooth)
     reasons = (f"{way} given up: no register" for way in (CUT, "the schedule", "source order with vectors"))
     assert made.artifact.notes == (*reasons, "source order") and not runs_together(made)
@@ -242,7 +244,7 @@ def test_what_cannot_run_together_runs_as_it_stands(monkeypatch):
 
 
 def test_a_kernel_of_which_no_form_can_be_made_runs_as_python_and_says_why(monkeypatch):
-    monkeypatch.setattr(pipeline, "CODE_OPERATIONS", 1)
+    monkeypatch.setattr(generate, "CODE_OPERATIONS", 1)
     with pytest.raises(NotAffineError) as caught:
         compiled(smooth)
     assert caught.value.message == "no form of the kernel could be generated"
@@ -254,7 +256,7 @@ def test_a_defect_of_a_stage_names_the_stage(monkeypatch):
     def broken(*args, **options):
         raise KeyError("S7")
 
-    monkeypatch.setattr(pipeline, "emit", broken)
+    monkeypatch.setitem(pass_manager.instead, "llvm", broken)
     with pytest.raises(CompileError) as caught:
         compiled(smooth)
     assert str(caught.value) == (

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from polyml import config
-from polyml.config import STAGES, Options, check, resolve, scope
+from polyml.config import PASSES, STAGES, Options, check, resolve, scope
 from polyml.errors import ConfigError
 
 
@@ -84,6 +84,7 @@ def test_a_scope_holds_in_its_own_task_alone():
         ("POLYML_DEBUG", "schedule, llvm", "debug", ("schedule", "llvm")),
         ("POLYML_DEBUG", "all", "debug", STAGES),
         ("POLYML_DEBUG", "", "debug", ()),
+        ("POLYML_DEBUG", "llvm,pack,passes,pack", "debug", ("llvm", "pack", *(name for name in PASSES if name != "pack"))),
         ("POLYML_DEBUG_DIR", "dumps", "debug_dir", "dumps"),
     ],
 )
@@ -92,6 +93,7 @@ def test_every_setting_can_be_a_variable(monkeypatch, variable, text, name, valu
     assert getattr(resolve(), name) == value
 
 
+NAMES = f'stage names (kernel, domain, deps, schedule, ast, llvm, asm) or "all", names of passes ({", ".join(PASSES)}) or "passes"'
 ABSOLUTE = "the absolute path of a folder (/home/me/polyml, not ~/polyml), or None"
 REFUSED = [
     ("fp", "exact", '"strict", "reassociate", "fast"'),
@@ -111,8 +113,8 @@ REFUSED = [
     ("debug_dir", "", "the path of a folder, or None"),
     ("debug_dir", "with\0zero", "the path of a folder, or None"),
     ("cache_size_mb", 0, "a size in megabytes, at least 1"),
-    ("debug", "tree", 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
-    ("debug", 3, 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
+    ("debug", "tree", NAMES),
+    ("debug", 3, NAMES),
 ]
 
 
@@ -134,7 +136,7 @@ def test_a_bad_value_is_told_what_is_accepted(name, value, accepted):
         ("POLYML_CACHE", "maybe", "True or False (in the environment 1, true, yes, on, 0, false, no, off)"),
         ("POLYML_CACHE_DIR", "", ABSOLUTE),
         ("POLYML_CACHE_DIR", "~/polyml", ABSOLUTE),
-        ("POLYML_DEBUG", "llvm,trees", 'stage names (kernel, domain, deps, schedule, ast, llvm, asm), or "all"'),
+        ("POLYML_DEBUG", "llvm,trees", NAMES),
     ],
 )
 def test_a_bad_variable_is_told_what_is_accepted(monkeypatch, variable, text, accepted):

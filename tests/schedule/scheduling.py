@@ -8,8 +8,8 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
-from polyml.model.lowering.extract import extract
 from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.pipeline.stages import extract
 from polyml.polyhedra import set_names
 from polyml.schedule.compute import compute
 from polyml.schedule.tree.bands import NODE, band_of

@@ -52,6 +52,7 @@ from polyml.frontend.types.type_sets import (
     storage,
     union,
 )
+from polyml.pass_manager import apply
 from polyml.source import Loc
 
 
@@ -67,8 +68,8 @@ def infer(kernel: syntax.Kernel, types: Sequence[ArgType], *, aliased: bool = Fa
             f"{kernel.name} takes {len(kernel.params)} arguments, not {len(types)}",
             notes=[f"accepted: {kernel.name}({names})"],
         )
-    elementwise = lower.lowered(kernel, types, aliased=aliased)
-    return _Inference(live_ranges.split(elementwise), tuple(types)).kernel()
+    elementwise = apply(lower.lowered, kernel, types, aliased=aliased)
+    return _Inference(apply(live_ranges.split, elementwise), tuple(types)).kernel()
 
 
 class _State(NamedTuple):

@@ -13,7 +13,7 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -75,34 +75,6 @@ def scans(scop: Scop, fp: str) -> dict[str, Reduction]:
             if operator:
                 found[statement.name] = Reduction(statement.name, array.name, operator, index)
     return found
-
-
-def term_by_term(scop: Scop, found: Mapping[str, Reduction]) -> Scop:
-    """The same sums, of several products each added at once: s = s + (a*b - c*d) as s = (s + a*b) - c*d."""
-    changed = {name: _added_in_turn(scop.statements[name], r.access) for name, r in found.items() if r.operator == "+"}
-    return replace(scop, statements={**scop.statements, **changed})
-
-
-def _added_in_turn(statement: Statement, access: int) -> Statement:
-    value = statement.value
-    if not (isinstance(value, syntax.Binary) and value.op in ("+", "-") and value.dtype.is_float):
-        return statement
-    (total, sign), *terms = sorted(_terms(value, "+"), key=lambda term: not _is_load(term[0], access))
-    products = [term for term, _ in terms if isinstance(term, syntax.Binary) and term.op == "*"]
-    if not _is_load(total, access) or sign != "+" or len(terms) < 2 or not products:
-        return statement
-    for term, sign in terms:
-        total = syntax.Binary(sign, total, term, dtype=value.dtype, loc=value.loc)
-    return replace(statement, value=total)
-
-
-def _terms(value: Value, sign: str) -> Iterator[tuple[Value, str]]:
-    """What is added up, each with whether it is added or taken away."""
-    if not (isinstance(value, syntax.Binary) and value.op in ("+", "-")):
-        yield value, sign
-        return
-    yield from _terms(value.left, sign)
-    yield from _terms(value.right, sign if value.op == "+" else {"+": "-", "-": "+"}[sign])
 
 
 def relaxed(scop: Scop, found: Mapping[str, Reduction]) -> isl.UnionMap:

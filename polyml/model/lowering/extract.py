@@ -1,4 +1,4 @@
-"""Typed syntax -> Scop: domains, accesses, checks and the source order."""
+"""Nest -> Scop: domains, accesses, checks and the source order."""
 
 from __future__ import annotations
 
@@ -18,43 +18,25 @@ from polyml.model.core.iteration_context import Context, Setting, outermost
 from polyml.model.core.nest import ArrayInfo, Assign, Guard, Integer, Nest, Node, Read, Truth, Value, map_leaves, subvalues
 from polyml.model.core.scop import Access, Array, Check, Gather, Index, Load, Scop, Statement
 from polyml.model.lowering.bounds_checks import checks, limit_checks, size_pw_aff
-from polyml.model.lowering.complex_parts import in_parts
-from polyml.model.lowering.parameters import facts, integer_arguments, setting, without_value_arguments
-from polyml.model.lowering.resolve import resolve
+from polyml.model.lowering.parameters import facts, integer_arguments
 from polyml.model.lowering.size_limits import limits, names_in_extents
 from polyml.model.lowering.source_order import Order, Sequence, band, schedule_tree
-from polyml.model.nest_passes.block_argmax import in_blocks
-from polyml.model.nest_passes.copy_coalescing import coalesce
-from polyml.model.nest_passes.equal_sizes import unified
-from polyml.model.nest_passes.forward_substitution import forward
-from polyml.model.nest_passes.inline_arrays import contract
-from polyml.model.nest_passes.narrow_counters import counters_in_64_bits, with_steps_added
-from polyml.model.nest_passes.scalar_placement import place
 from polyml.model.nest_passes.split_selects import explicit, split
-from polyml.model.nest_passes.unroll_sums import unrolled
 
 _LEGAL_CASES_LIMIT = 4
 
 
-def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict") -> Scop:
-    """The polyhedral model of a typed kernel.
+def to_scop(nest: Nest, written: Nest, kernel: syntax.Kernel, top: Context) -> Scop:
+    """The polyhedral model of a nest: its domains, accesses, checks and the order of the source.
 
-    fp: as of `Options`.
-    aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source
-    order is right for such a Scop, since its dependences do not tell which elements are the same.
+    written: the nest before passes changed it, whose accesses are checked at entry.
+    kernel: the typed kernel that it was made of.
+    top: the context around all loops, with the parameters of `setting(nest, written)`.
     Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
     """
-    written = unified(resolve(in_parts(kernel, aliased=aliased), aliased=aliased))
-    simple = forward(written if aliased else counters_in_64_bits(unrolled(written)), aliased=aliased)
-    if not aliased:
-        simple = coalesce(contract(in_blocks(with_steps_added(simple), floats=fp != "strict")))
-    nest = without_value_arguments(simple, written)
-    places = setting(nest, written)
+    places = top.setting
     structural = places.sizes.union(places.parameters, names_in_extents(written))
     least = limits((written, nest), (p.name for p in written.parameters if not p.extreme), structural)
-    top = outermost(places)
-    if not aliased:
-        nest = place(nest, top)
     found = checks(written, top)
     builder = _Builder(nest, places, found)
     order = builder.block(nest.body, outermost(replace(places, counted=True)))

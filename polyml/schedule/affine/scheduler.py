@@ -14,6 +14,7 @@ import islpy as isl
 from polyml import polyhedra
 from polyml.model.core.dependence import Dependences
 from polyml.model.core.scop import Scop, Statement
+from polyml.pass_manager import apply
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.isl_options import isl_options
 from polyml.schedule.affine.shift import shift
@@ -52,9 +53,10 @@ def affine_schedule(
     if fusion == "no":
         return form, notes
     if fusion == "model":
-        form, found = join_passes(form, scop, dependences, setting, sizes)
+        form, found = apply(join_passes, form, scop, dependences, setting, sizes)
         notes += found
-    return shift(fuse(form, scop, dependences, everything=fusion == "max"), scop, dependences), notes
+    form = apply(fuse, form, scop, dependences, everything=fusion == "max")
+    return apply(shift, form, scop, dependences), notes
 
 
 def parallel_schedule(scop: Scop, dependences: Dependences) -> isl.Schedule:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import polyml
+from polyml import pass_manager
 from polyml.api.compiling import memory_shortage
 from polyml.caches.simulator import threads
 from polyml.machines import cache_spec
@@ -135,15 +136,13 @@ def test_limits_are_looked_at_before_a_compilation(monkeypatch):
     ],
 )
 def test_want_of_memory_in_a_compilation_is_told_as_such(problem, monkeypatch):
-    from polyml.pipeline import compile as pipeline
-
     def fail(*_, **__):
         raise problem
 
-    monkeypatch.setattr(pipeline, "extract", fail)
+    monkeypatch.setitem(pass_manager.instead, "extract", fail)
     with pytest.raises(polyml.PolymlMemoryError, match="^error: there is not enough memory to compile `scaled`: ") as caught:
         polyml.kernel(scaled, cache=False)(np.ones((2, 2)), 2.0)
     assert "defect" not in str(caught.value)
-    monkeypatch.setattr(pipeline, "extract", lambda *_, **__: 1 / 0)
+    monkeypatch.setitem(pass_manager.instead, "extract", lambda *_, **__: 1 / 0)
     with pytest.raises(polyml.CompileError, match="this is a defect of polyml"):
         polyml.kernel(scaled, cache=False)(np.ones((2, 2)), 2.0)

@@ -15,7 +15,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.machines.cache_spec import parse as parse_levels
 from polyml.machines.cpu import CacheLevel
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from tests.caches import brute
 
 REFERENCE = Path(__file__).parents[2] / "data" / "cache_reference.csv"

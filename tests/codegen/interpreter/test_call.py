@@ -11,7 +11,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.machines import catalogue
 from polyml.model.core.call_interface import Status
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from tests.codegen.forms import layouts, programs
 from tests.codegen.loop_nests import KERNELS, arguments_for, five_points, lower_update, matmul
 from tests.codegen.native import WIDE, assert_as_defined, compiled, copied, defined, layouts_of, native, presets  # fmt: skip

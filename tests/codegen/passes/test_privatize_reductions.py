@@ -16,7 +16,7 @@ from polyml.frontend.types.infer import infer
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from polyml.schedule.compute import compute
 
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 9), (7, 5), (8, 8), (33, 17), (64, 65), (70, 41)]

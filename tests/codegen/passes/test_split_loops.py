@@ -14,7 +14,7 @@ from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.machines import catalogue
 from polyml.model.core.dependence import dependences
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from polyml.schedule.compute import compute
 
 

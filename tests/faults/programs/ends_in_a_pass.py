@@ -14,23 +14,20 @@ import warnings
 import numpy as np
 
 import polyml
+from polyml import pass_manager
 from polyml.api.compiling import simpler_forms
-from polyml.pipeline import compile as pipeline
 
 wanted, forms = sys.argv[1], sys.argv[2]
-clock, made = pipeline._Clock.__call__, simpler_forms.made
+run, made = pass_manager.run, simpler_forms.made
 now = [""]
 
 
-def ending(self, stage, run, *single):
-    def ended():
-        result = run()
-        if wanted == (*single, stage)[0] and now[0] in forms:
-            signal.signal(signal.SIGSEGV, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGSEGV)
-        return result
-
-    return clock(self, stage, ended, *single)
+def ending(step, *given, **named):
+    result = run(step, *given, **named)
+    if wanted == step.name and now[0] in forms:
+        signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return result
 
 
 def told(compiled, options, failed, ended_in=-1):
@@ -41,7 +38,7 @@ def told(compiled, options, failed, ended_in=-1):
     return made(of_form, options, failed, ended_in)
 
 
-pipeline._Clock.__call__, simpler_forms.made = ending, told
+pass_manager.run, simpler_forms.made = ending, told
 seen: dict[str, None] = {}
 
 
@@ -58,7 +55,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for _ in range(2):
         C[:] = 0
-        with pipeline.watched(lambda name, made: seen.setdefault(name)):
+        with pass_manager.watched(lambda step, *_: seen.setdefault(step.name)):
             product(A, B, C)
 if sys.argv[3:] == ["passes"]:
     print(*seen)

@@ -28,7 +28,7 @@ from polyml.model.core.printer import (
     value_text,
 )
 from polyml.model.core.scop import ScalarArg
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from polyml.polyhedra import points
 
 

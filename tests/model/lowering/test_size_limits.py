@@ -11,8 +11,8 @@ from polyml.errors import NotAffineError
 from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
-from polyml.model.lowering.extract import extract
 from polyml.model.lowering.size_limits import LIMITS
+from polyml.pipeline.stages import extract
 
 GREAT = (2**40 - 1, 2**40, 2**41, 2**60, 2**61 + 1, 2**62 - 1, 2**62, 2**63 - 4)
 

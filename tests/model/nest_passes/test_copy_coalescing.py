@@ -8,7 +8,7 @@ from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.core.scop import Role
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from tests.frontend.define import define
 
 PRODUCT = ("T = A @ B",)  # of C's size

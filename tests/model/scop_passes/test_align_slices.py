@@ -8,8 +8,8 @@ from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.core.dependence import dependences
-from polyml.model.lowering.extract import extract
 from polyml.model.scop_passes.align_slices import rebase
+from polyml.pipeline.stages import extract
 from polyml.polyhedra import points
 
 

@@ -7,8 +7,8 @@ from polyml.frontend.argument_types import arg_type
 from polyml.frontend.parsing.parse import parse
 from polyml.frontend.types.infer import infer
 from polyml.model.core.dependence import dependences
-from polyml.model.lowering.extract import extract
 from polyml.model.scop_passes.scalar_expansion import expand
+from polyml.pipeline.stages import extract
 from polyml.polyhedra import budget
 from polyml.schedule.affine.fusion import fuse
 from polyml.schedule.affine.scheduler import affine_schedule

@@ -15,7 +15,7 @@ from polyml.machines import catalogue
 from polyml.machines.cpu import CpuMachine
 from polyml.model.core.dependence import dependences
 from polyml.model.core.reductions import reductions
-from polyml.model.lowering.extract import extract
+from polyml.pipeline.stages import extract
 from polyml.schedule.analysis.traffic import Traffic
 from polyml.schedule.compute import compute
 from polyml.schedule.legality.check import check_legal, check_parallel

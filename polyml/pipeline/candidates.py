@@ -1,0 +1,139 @@
+"""The ways to make code of a kernel, from the fastest on: the first one that works is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyml.codegen.analysis.integer_ranges import LeavesRange
+from polyml.codegen.ir.program import CannotRunTogether
+from polyml.config import Options
+from polyml.errors import NotAffineError
+from polyml.machines import cpu
+from polyml.pipeline import passes
+from polyml.pipeline.clock import Clock
+from polyml.pipeline.compile_budget import CompileBudget, TooMuchCode
+from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.size_guards import related_sizes, sizes_used
+from polyml.pipeline.stages import Model, divided
+from polyml.polyhedra import BudgetExceeded, account
+from polyml.runtime.storage.disk_cache import Cache
+from polyml.runtime.storage.size_classes import Alike, Sizes
+from polyml.schedule.compute import Scheduled
+from polyml.schedule.script.schedule import OBJECTS
+
+
+def searched(
+    model: Model,
+    layouts: tuple[str, ...],
+    options: Options,
+    aliased: bool,
+    sizes: Sizes | None,
+    schedules: Cache | None,
+    clock: Clock,
+) -> Generated:
+    """The code of the fastest way that there is. Raises NotAffineError where there is none."""
+    limit = CompileBudget(options.compile_budget_s)
+    search = _Search(model, layouts, options, aliased, sizes, schedules, clock)
+    transform = options.schedule == "auto" and not aliased and not model.unknown
+    made = None
+    try:
+        with account(limit.search):
+            forms = divided(model, options, clock) if transform else []
+            made = search.first(_ways(options, transform, aliased, model, forms))
+    except BudgetExceeded as reason:
+        search.notes.append(f"the search given up: {reason}")
+    if made is None:
+        try:
+            with account(limit.last):
+                made = search.first([Way("source order", model, False, False)])
+        except BudgetExceeded as reason:
+            search.notes.append(f"source order given up: {reason}")
+    if made is not None:
+        return replace(made, notes=(*search.notes, *made.notes))
+    if search.leaves_range:
+        raise NotAffineError("an integer of its loops may leave 64 bits", loc=model.scop.loc)
+    raise NotAffineError("no form of the kernel could be generated", loc=model.scop.loc, notes=search.notes)
+
+
+def _ways(options: Options, transform: bool, aliased: bool, model: Model, forms: list[Model]) -> list[Way]:
+    """From the fastest code on, before the source's order without vectors, which always works.
+
+    forms: the model with index sets split.
+    """
+    together = options.vectorize and not aliased and not model.unknown
+    ways = []
+    for form in [*forms, model] if transform else []:
+        name = "the schedule" if form is model else "the schedule of pieces of index sets"
+        ways += [Way(name, form, True, together, cut) for cut in ((True,) if form.versions else (True, False))]
+    if transform and options.tile:
+        ways.append(Way("the schedule without tiles", model, True, together, is_small=True))
+    if together:
+        ways.append(Way("source order with vectors", model, False, True))
+    return ways
+
+
+@dataclass
+class _Search:
+    """Tries ways in their order. notes: why some were given up."""
+
+    model: Model
+    layouts: tuple[str, ...]
+    options: Options
+    aliased: bool
+    sizes: Sizes | None
+    schedules: Cache | None
+    clock: Clock
+    notes: list[str] = field(default_factory=list)
+    leaves_range: bool = False
+    _failed: Scheduled | None = None
+    _too_much: bool = False
+
+    def first(self, ways: Sequence[Way]) -> Generated | None:
+        """The first way that there is code for."""
+        return next(filter(None, map(self._made, ways)), None)
+
+    def _made(self, way: Way) -> Generated | None:
+        if way.is_small and not self._too_much:
+            return None
+        scheduled = self._scheduled(way)
+        if scheduled is None:
+            return None
+        call = CallFacts(self.layouts, self.options, self.aliased, self.sizes, self.model.typical, self._related)
+        try:
+            return generate(way, scheduled, call, self.clock, OBJECTS)
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            self._failed, self.leaves_range = scheduled, isinstance(reason, LeavesRange)
+            self._too_much = self._too_much or isinstance(reason, TooMuchCode)
+            self.notes.append(f"{way.name}{' in slabs or tiles over time' if scheduled.cut else ''} given up: {reason}")
+            return None
+
+    def _scheduled(self, way: Way) -> Scheduled | None:
+        """The schedule of a way; None where it would be one that failed."""
+        form, options = way.model, self.options
+        if not way.transform:
+            return Scheduled(form.scop.schedule, (_reason(options, self.aliased, self.model),))
+        if self._failed is not None and not way.cut and not self._failed.cut and not way.is_small:
+            return None
+        choices = {
+            "tile": options.tile and not way.is_small, "parallel": options.parallel, "cut": way.cut, "fusion": options.fusion,
+            "alone": options.runs_alone, "pieces": form.pieces, "free": len(sizes_used(form.scop)) - len(self._related),
+        }  # fmt: skip
+        known = {"sizes": self.model.typical, "reductions": form.reductions, "budget": options.compile_budget_s}
+        found = self.clock.run(passes.SCHEDULE, form.scop, form.dependences, cpu.host(), cache=self.schedules, **known, **choices)
+        return None if form.versions and not found.cut else found
+
+    @cached_property
+    def _related(self) -> tuple[Alike, ...]:
+        return related_sizes(self.model.scop, self.sizes)
+
+
+def _reason(options: Options, aliased: bool, model: Model) -> str:
+    if aliased:
+        return "source order: arguments overlap"
+    if model.unknown:
+        return f"source order: {model.unknown}"
+    return "source order: as asked" if options.schedule == "source" else "source order"

@@ -1,0 +1,57 @@
+"""Texts of stages and passes, written by name where the setting `debug` says so, also where a later stage fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import islpy as isl
+
+from polyml import config, debug, pass_manager
+from polyml.codegen.ir.program import Program
+from polyml.codegen.llvm import builder
+from polyml.config import Options
+from polyml.frontend import syntax
+from polyml.model.core.dependence import Dependences
+from polyml.model.core.scop import Scop
+from polyml.pass_manager import Pass
+from polyml.pipeline import texts
+from polyml.schedule.compute import Scheduled
+
+_KINDS = {
+    "kernel": (syntax.Kernel,), "domain": (Scop,), "deps": (Dependences,), "schedule": (Scheduled, isl.Schedule), "ast": (Program,),
+}  # fmt: skip
+
+
+def dumps(options: Options, name: str, made: Mapping[str, object]) -> AbstractContextManager[None]:
+    """Dump inside the block what passes make, at once, and where it fails what stages have made till then.
+
+    name: the kernel's. made: what each stage made last, filled meanwhile, in the order of time.
+    """
+    return _dumps(options, name, made) if options.debug else nullcontext()
+
+
+@contextmanager
+def _dumps(options: Options, name: str, made: Mapping[str, object]) -> Iterator[None]:
+    def dump(step: Pass, before: Any, after: Any, seconds: float) -> None:
+        if step.name in named:
+            debug.dump(step.name, texts.text(after), name=name)
+
+    named = set(options.debug).intersection(config.PASSES)
+    with pass_manager.watched(dump) if named else nullcontext():
+        try:
+            yield
+        except Exception:
+            for stage in options.debug:
+                if (value := _last(stage, made)) is not None:
+                    text = builder.text(value) if isinstance(value, tuple) else texts.text_of_any(value)
+                    debug.dump(stage, text, name=name)
+            raise
+
+
+def _last(stage: str, made: Mapping[str, object]) -> Any:
+    """What was made last of the kind that a stage makes; None where there is nothing."""
+    if stage == "llvm":
+        return made.get("llvm")
+    return next((value for value in reversed(list(made.values())) if isinstance(value, _KINDS.get(stage, ()))), None)

@@ -1,0 +1,118 @@
+"""A schedule becomes code: loops, the passes of a program, LLVM text, and threads that make machine code of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyml.codegen.ir.program import Program
+from polyml.codegen.llvm import builder
+from polyml.config import Options
+from polyml.machines import cpu
+from polyml.pipeline import passes
+from polyml.pipeline.clock import Clock
+from polyml.pipeline.compile_budget import CompileBudget
+from polyml.pipeline.size_guards import guarded
+from polyml.pipeline.stages import Model
+from polyml.polyhedra import budget
+from polyml.runtime.loading.assemble import Assembler
+from polyml.runtime.storage.size_classes import Alike, Sizes
+from polyml.schedule.compute import Scheduled
+from polyml.schedule.script.schedule import NOTHING, OBJECTS
+
+CODE_OPERATIONS = 3_000_000  # isl operations from schedule to code
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to make code of a model.
+
+    name: in notes. transform: a schedule is looked for, else the source's order is kept.
+    together: iterations may run together, as vectors and register tiles.
+    cut: components may be cut into slabs or tiles over time.
+    is_small: without tiles, for where there was too much code with them.
+    """
+
+    name: str
+    model: Model
+    transform: bool
+    together: bool
+    cut: bool = False
+    is_small: bool = False
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """What code is made for, besides the model.
+
+    layouts: of each array argument, "C", "F" or "A". aliased: arguments may overlap.
+    sizes: of the call; None: all alike. typical: values of parameters to choose by.
+    related: how sizes follow from one another in the call.
+    """
+
+    layouts: tuple[str, ...]
+    options: Options
+    aliased: bool
+    sizes: Sizes | None
+    typical: dict[str, int] | None
+    related: tuple[Alike, ...]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Code that was made in one way. units: its LLVM text. assembler: what makes machine code of it meanwhile.
+
+    sized: whether sizes have decided about it. related: the relations of sizes that it relies on.
+    """
+
+    model: Model
+    tree: isl.Schedule
+    program: Program
+    units: tuple[builder.Unit, ...]
+    assembler: Assembler
+    notes: tuple[str, ...]
+    sized: bool
+    related: tuple[Alike, ...]
+
+
+def generate(way: Way, scheduled: Scheduled, call: CallFacts, clock: Clock, emits: str) -> Generated:
+    """The code of a schedule. emits: NOTHING of it, LLVM's TEXT, or OBJECTS, which other threads begin to make of the text.
+
+    Raises BudgetExceeded or CannotRunTogether.
+    """
+    host, options = cpu.host(), call.options
+    sized = scheduled.sized or way.model.expands
+    related = call.related if scheduled.alike else ()
+    scop = guarded(way.model.scop, scheduled, sized, call.sizes, related)
+    known = {
+        "machine": host, "layouts": call.layouts, "sizes": call.typical if scheduled.sized else None,
+        "scop": scop, "fp": options.fp, "arrays": way.model.scop.arrays.values(),
+    }  # fmt: skip
+    limit = CompileBudget(options.compile_budget_s)
+    with budget(CODE_OPERATIONS):
+        program = clock.run(passes.BUILD, scop, scheduled.tree, way.model.reductions)
+        program = clock.through(passes.PROGRAM_PASSES, program, known, stage="ast")
+        if way.together:
+            program = clock.through(passes.TILE_PASSES, program, known, stage="ast")
+            limit.check_nodes(program)
+            program = clock.through(passes.VECTOR_PASSES, program, known, stage="ast")
+        if way.transform or way.together:
+            limit.check_copies(program)
+        with Assembler(cpu.usable_cores() - 1, cpu=host.cpu_name, features=host.features) as assembler:
+            groups = builder.Groups(assembler.add) if emits == OBJECTS else None
+            units = () if emits == NOTHING else _emitted(program, groups, call, clock)
+    return Generated(way.model, scheduled.tree, program, units, assembler, scheduled.notes, sized, related)
+
+
+def _emitted(program: Program, groups: builder.Groups | None, call: CallFacts, clock: Clock) -> tuple[builder.Unit, ...]:
+    """The LLVM text of a program, given to the groups function by function."""
+    options = call.options
+    finished = {} if groups is None else {"finished": groups.add}
+    units = clock.run(
+        passes.EMIT, program, fp=options.fp, aliased=call.aliased, layouts=call.layouts, fused=cpu.host().fma,
+        threads=not options.runs_alone, **finished,
+    )  # fmt: skip
+    if groups is not None:
+        groups.close()
+    return units

@@ -1,0 +1,136 @@
+"""Schedules that are given, from files and scripts: proved, and generated as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml.codegen.ir.program import CannotRunTogether, Program
+from polyml.config import Options
+from polyml.errors import ScheduleError
+from polyml.frontend import syntax
+from polyml.pass_manager import Pass
+from polyml.pipeline.clock import Clock
+from polyml.pipeline.generate import CallFacts, Generated, Way, generate
+from polyml.pipeline.stages import Model, form_of, modelled
+from polyml.polyhedra import BudgetExceeded
+from polyml.runtime.storage.size_classes import Alike
+from polyml.schedule.compute import Scheduled
+from polyml.schedule.script import printer
+from polyml.schedule.script.file import Saved, check_name, tree_of
+from polyml.schedule.script.problem import Problem
+from polyml.schedule.script.schedule import OBJECTS, TEXT, Schedule
+from polyml.schedule.tree.loop_tree import loops, read
+
+
+def _proved(given: Saved, problem: Problem) -> isl.Schedule:
+    """The tree of a saved schedule. IllegalSchedule where it breaks a dependence of the problem."""
+    tree = tree_of(given, problem.scop)
+    problem.prove(tree)
+    return tree
+
+
+GIVEN = Pass("schedule", _proved, "in place of one that is looked for", stage="schedule")
+
+
+def compiled_as_given(
+    given: Saved, model: Model, layouts: tuple[str, ...], options: Options, related: tuple[str, ...], clock: Clock
+) -> Generated:
+    """The code of a model in the order that a schedule gives. related: relations of sizes that the code may rely on, as text."""
+    model = form_of({s.name for s in given.statements}, model, options, clock)
+    problem = problem_of(model, layouts, options, given.sized, related, nullcontext)
+    tree = clock.run(GIVEN, given, problem)
+    return _generated(problem, model, tree, layouts, options, clock, OBJECTS)
+
+
+def schedule_from(
+    kernel: syntax.Kernel, given: Saved, types: tuple[syntax.ArgType, ...], layouts: tuple[str, ...], options: Options,
+    alone: Callable[[], AbstractContextManager], with_code: bool = True,
+) -> Schedule:  # fmt: skip
+    """A saved schedule for this kernel and these arguments, proved again, and generated where that is asked too."""
+    check_name(given, kernel.name)
+    clock = Clock()
+    model = modelled(kernel, types, options, False, True, dict(given.sizes) or None, clock)
+    model = form_of({s.name for s in given.statements}, model, options, clock)
+    problem = problem_of(model, layouts, options, given.sized, given.alike, alone)
+    tree = tree_of(given, problem.scop)
+    (problem.check if with_code else problem.prove)(tree)
+    return Schedule(problem, tree, given)
+
+
+def problem_of(
+    model: Model,
+    layouts: tuple[str, ...],
+    options: Options,
+    sized: bool,
+    related: tuple[str, ...],
+    alone: Callable[[], AbstractContextManager],
+) -> Problem:
+    """What a script's steps are for: the model, and how code of a schedule is made.
+
+    sized: whether sizes may decide about code. alone: held while the compiler runs.
+    """
+
+    def of_tree(tree: isl.Schedule, emits: str = TEXT) -> Program:
+        return _generated(problem, model, tree, layouts, options, Clock(), emits).program
+
+    sizes = model.typical if sized or model.expands else None
+    types = model.typed.types
+    problem = Problem(model.scop, model.dependences, model.reductions, types, layouts, sizes, sized, related, of_tree, alone)
+    return problem
+
+
+def _generated(
+    problem: Problem,
+    model: Model,
+    tree: isl.Schedule,
+    layouts: tuple[str, ...],
+    options: Options,
+    clock: Clock,
+    emits: str,
+) -> Generated:
+    """The code of a schedule that is given: no other way is tried."""
+    asked = [loop.asked for _, loop in loops(read(tree, problem.scop.statements))]
+    settings = {
+        "parallel": any(a.parallel for a in asked),
+        "tile": any(a.tile for a in asked),
+        "vectorize": any(a.of_code for a in asked),
+    }
+    for name, is_used in settings.items():
+        if is_used and not getattr(options, name):
+            raise ScheduleError(f"the schedule has loops that the setting {name}=False forbids")
+    if options.schedule == "source":
+        raise ScheduleError('the setting schedule="source" forbids a schedule of one\'s own')
+    printed = printer.text(problem.scop, read(tree, problem.scop.statements))
+    notes = ("the schedule given:", *(f"  {line}" for line in printed.splitlines()))
+    related = _alike_of(problem)
+    call = CallFacts(layouts, options, False, None, problem.sizes if problem.sized else None, related)
+    for together in (True, False) if options.vectorize else (False,):
+        way = Way("the schedule given", model, False, together)
+        try:
+            scheduled = Scheduled(tree, notes, problem.sized, alike=bool(related))
+            made = generate(way, scheduled, call, clock, emits)
+            return replace(made, sized=bool(related))  # else one form is for all sizes
+        except (BudgetExceeded, CannotRunTogether, isl.Error) as reason:
+            if settings["vectorize"] or not together:
+                raise ScheduleError(f"there is no code for the schedule: {reason}") from reason
+            notes += (f"vectors given up: {reason}",)
+    raise AssertionError("unreachable")
+
+
+def _alike_of(problem: Problem) -> tuple[Alike, ...]:
+    """The relations between sizes that the code may rely on. ScheduleError where they are not of this kernel's arrays."""
+    found = []
+    known = {(p.array, p.dim) for p in problem.scop.parameters if p.is_size}
+    for text in problem.related:
+        try:
+            each = Alike.parse(text)
+        except ValueError:
+            raise ScheduleError(f"the schedule is damaged: `{text}` relates no sizes") from None
+        if not {(each.name, each.dim), (each.other, each.dim)} <= known:
+            raise ScheduleError(f"the schedule is for other sizes: `{problem.scop.name}` has none of `{text}`")
+        found.append(each)
+    return tuple(found)

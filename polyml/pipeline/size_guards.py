@@ -1,0 +1,92 @@
+"""What sizes code is for: the tests at entry by which a call with other sizes gets other code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Check, Scop
+from polyml.runtime.storage.size_classes import Alike, Sizes, alike
+from polyml.schedule.compute import Scheduled
+
+
+def typical_sizes(scop: Scop, sizes: Sizes) -> dict[str, int] | None:
+    """The parameters' values in the call that the code is for; None where its extents are not known."""
+    if sizes.extents is None:
+        return None
+    shapes = dict(sizes.extents)
+    return {p.name: shapes[p.array][p.dim] for p in scop.parameters if p.is_size}
+
+
+def guarded(scop: Scop, scheduled: Scheduled, sized: bool, sizes: Sizes | None, related: tuple[Alike, ...]) -> Scop:
+    """The SCoP with the tests that its schedule asks for.
+
+    sized: whether sizes have decided about the schedule or the arrays.
+    sizes: of the call; None: the code is for all.
+    related: how sizes follow from one another in the call.
+    """
+    if sized and sizes is not None:
+        scop = _with_check(scop, _sizes_check(scop, sizes))
+    if scheduled.alike and related:
+        return _with_related(scop, related)
+    if sizes is not None and not sizes.alike:
+        return _for_others(scop, related_sizes(scop, replace(sizes, alike=True)))
+    return scop
+
+
+def sizes_used(scop: Scop) -> dict[tuple[str, int], str]:
+    """(array, dim) -> parameter of the sizes that instances depend on."""
+    used = {name for s in scop.statements.values() for name in polyhedra.used_parameters(s.domain)}
+    return {(p.array, p.dim): p.name for p in scop.parameters if p.is_size and p.name in used}
+
+
+def related_sizes(scop: Scop, sizes: Sizes | None) -> tuple[Alike, ...]:
+    """How the sizes that matter follow from one another in calls like the one that the code is for."""
+    if sizes is None or sizes.extents is None or not sizes.alike:
+        return ()
+    used = sizes_used(scop)
+    return alike(
+        [(array, dim, extent) for array, shape in sizes.extents for dim, extent in enumerate(shape) if (array, dim) in used]
+    )
+
+
+def _sizes_check(scop: Scop, sizes: Sizes) -> Check:
+    """Sizes for which other code is made."""
+    limits = dict(sizes.limits)
+    known = {p.name: limits[p.array][p.dim] for p in scop.parameters if p.is_size}
+    outside = " or ".join(f"{name} < {low} or {name} > {high}" for name, (low, high) in known.items()) or "false"
+    return _usual(scop, isl.Set(f"[{', '.join(known)}] -> {{ : {outside} }}"))
+
+
+def _with_related(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+    """The SCoP for calls with sizes that are so related; others are found at entry."""
+    holds = _holds(scop, related)
+    return replace(_with_check(scop, _usual(scop, holds.complement())), usual=holds)
+
+
+def _for_others(scop: Scop, related: tuple[Alike, ...]) -> Scop:
+    """The SCoP for calls with sizes that are not all so related, for which there is other code."""
+    return _with_check(scop, _usual(scop, _holds(scop, related)))
+
+
+def _with_check(scop: Scop, check: Check) -> Scop:
+    """The SCoP with one more check, before all others but those of numbers too great to compute with."""
+    first = [c for c in scop.checks if c.kind == "limit"]
+    return replace(scop, checks=(*first, check, *scop.checks[len(first) :]))
+
+
+def _holds(scop: Scop, related: tuple[Alike, ...]) -> isl.Set:
+    """The sizes that are so related."""
+    names = {(p.array, p.dim): p.name for p in scop.parameters if p.is_size}
+    facts = [(names[a.name, a.dim], names[a.other, a.dim], a.difference) for a in related]
+    space = ", ".join(dict.fromkeys(name for fact in facts for name in fact[:2]))
+    equal = " and ".join(f"{name} = {other} + {difference}" for name, other, difference in facts)
+    return isl.Set(f"[{space}] -> {{ : {equal} }}")
+
+
+def _usual(scop: Scop, others: isl.Set) -> Check:
+    """The test that the sizes are none of those that another form is for."""
+    what = "sizes of another form"
+    return Check(kind="usual", violated=others, instances=others, iterators=(), what=what, may=True, loc=scop.loc)

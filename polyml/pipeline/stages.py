@@ -1,0 +1,155 @@
+"""The stages before a schedule: a kernel becomes a SCoP, with its dependences and the updates whose order is free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyml.config import Options
+from polyml.dtypes import F16
+from polyml.errors import NotAffineError
+from polyml.frontend import syntax
+from polyml.machines import cpu
+from polyml.model.core.dependence import Dependences, pairs_to_compare
+from polyml.model.core.iteration_context import outermost
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Scop
+from polyml.model.lowering.parameters import setting
+from polyml.pipeline import passes
+from polyml.pipeline.clock import Clock
+from polyml.pipeline.compile_budget import CompileBudget
+from polyml.pipeline.size_guards import typical_sizes
+from polyml.polyhedra import BudgetExceeded, account, budget
+from polyml.runtime.storage.size_classes import Sizes
+
+DIVISION_OPERATIONS = 300_000  # isl operations to split index sets
+COMPARED_PAIRS = 20_000  # of statements of one nest that share arrays: two seconds of a search for a schedule; time grows with them
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kernel as a SCoP, with what is known of it before there is a schedule.
+
+    typed: the kernel with its types.
+    typical: values of parameters in the call that the code is for; None where they are not known.
+    expands: whether arrays have more elements where these are known.
+    pieces: the statements that are pieces of others.
+    versions: whether values that are overwritten have arrays, which is for slabs alone.
+    unknown: why dependences are not known, so that the source's order is kept; "" where they are.
+    """
+
+    typed: syntax.Kernel
+    scop: Scop
+    dependences: Dependences
+    reductions: dict[str, Reduction]
+    typical: dict[str, int] | None
+    expands: bool
+    pieces: frozenset[str] = frozenset()
+    versions: bool = False
+    unknown: str = ""
+
+
+def modelled(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    options: Options,
+    aliased: bool,
+    transform: bool,
+    sizes: Sizes | dict[str, int] | None,
+    clock: Clock,
+) -> Model:
+    """The model, without dependences where the compile budget does not suffice for them.
+
+    aliased: arguments may overlap. transform: whether another order than the source's is looked for.
+    sizes: of the call, as classes of sizes or as values of parameters.
+    """
+    limit = CompileBudget(options.compile_budget_s)
+    try:
+        with account(limit.model):
+            return model_of(kernel, types, options, aliased, transform, sizes, clock)
+    except BudgetExceeded:
+        why = f"the compile budget of {options.compile_budget_s} s does not suffice for its dependences"
+    try:
+        with account(limit.last):
+            return model_of(kernel, types, options, aliased, transform, sizes, clock, unknown=why)
+    except BudgetExceeded:
+        notes = [f"the compile budget of {options.compile_budget_s} s does not suffice for its domains"]
+        raise NotAffineError("the compiler takes too long for the function", notes=notes, code="PML-F081") from None
+
+
+def model_of(
+    kernel: syntax.Kernel,
+    types: tuple[syntax.ArgType, ...],
+    options: Options,
+    aliased: bool,
+    transform: bool,
+    sizes: Sizes | dict[str, int] | None,
+    clock: Clock,
+    unknown: str = "",
+) -> Model:
+    """The model within the account around it. unknown: why dependences are not to be looked for."""
+    typed = clock.run(passes.INFER, kernel, types, aliased=aliased)
+    scop = extract(typed, aliased=aliased, fp=options.fp, clock=clock)
+    scop = clock.through(passes.SCOP_PASSES, scop, {"transform": transform}, stage="domain")
+    if _has_halves(scop) and not cpu.host().converts_halves:
+        raise NotAffineError("this processor has no instructions for float16", loc=scop.loc)
+    if not unknown and pairs_to_compare(scop) > COMPARED_PAIRS:
+        unknown = f"a nest has {len(scop.statements)} statements, too many that share arrays to compare them all"
+    found = Dependences(scop) if unknown else clock.run(passes.DEPENDENCES, scop)
+    free = {} if aliased else clock.run(passes.REDUCTIONS, scop, options.fp)
+    typical = typical_sizes(scop, sizes) if isinstance(sizes, Sizes) else sizes
+    expands = False
+    if transform and sizes is not None and not unknown:
+        known = dict.fromkeys((p.name for p in scop.parameters), 1) if typical is None else typical
+        wider, within = clock.run(passes.ARRAY_EXPANSION, scop, found, free, known)
+        expands = wider is not scop
+        if expands and typical is not None:
+            scop, found = wider, within
+            free = clock.run(passes.REDUCTIONS, scop, options.fp)
+    scop = clock.run(passes.TERM_BY_TERM, scop, free) if free else scop
+    return Model(typed, scop, found, free, typical, expands, unknown=unknown)
+
+
+def extract(kernel: syntax.Kernel, *, aliased: bool = False, fp: str = "strict", clock: Clock | None = None) -> Scop:
+    """The polyhedral model of a typed kernel, before passes change it.
+
+    fp: as in `Options`.
+    aliased: arguments may share memory; values are then read exactly where the source reads them. Only the source's order is right for
+    such a SCoP, since its dependences do not tell which elements are the same.
+    Raises NotAffineError, with the culprit's location, for a bound, subscript or allocation that is not affine.
+    """
+    clock = clock or Clock()
+    known: dict[str, object] = {"aliased": aliased, "disjoint": not aliased, "floats": fp != "strict"}
+    real = clock.through(passes.KERNEL_PASSES, kernel, known, stage="domain")
+    nest = clock.run(passes.RESOLVE, real, aliased=aliased, stage="domain")
+    known["written"] = written = clock.through(passes.WRITTEN, nest, known, stage="domain")
+    nest = clock.through(passes.NEST_PASSES, written, known, stage="domain")
+    known["top"] = top = outermost(setting(nest, written))
+    nest = clock.through(passes.PLACED, nest, known, stage="domain")
+    return clock.run(passes.EXTRACT, nest, written, kernel, top)
+
+
+def divided(model: Model, options: Options, clock: Clock) -> list[Model]:
+    """The model with index sets split where that frees loops, first with what is overwritten in arrays of its own."""
+    try:
+        with budget(DIVISION_OPERATIONS):
+            plain = clock.run(passes.SPLITTING, model.scop, model.dependences)
+            forms = [] if plain is None else [form for form in (clock.run(passes.VERSIONS, plain), plain) if form is not None]
+            free = [clock.run(passes.REDUCTIONS, form.scop, options.fp) for form in forms]
+            return [
+                replace(model, scop=f.scop, dependences=f.found, reductions=r, pieces=frozenset(f.pieces), versions=f is not plain)
+                for f, r in zip(forms, free)
+            ]
+    except BudgetExceeded:
+        return []
+
+
+def form_of(names: set[str], model: Model, options: Options, clock: Clock) -> Model:
+    """The form of the model that has these statements, the model itself where none has."""
+    if names == {*model.scop.statements}:
+        return model
+    return next((form for form in divided(model, options, clock) if {*form.scop.statements} == names), model)
+
+
+def _has_halves(scop: Scop) -> bool:
+    given = (t.element if isinstance(t, syntax.ArrayType) else t.dtype for t in scop.types)
+    return F16 in (*given, *(array.element for array in scop.arrays.values()))
