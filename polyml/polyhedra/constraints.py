@@ -112,6 +112,17 @@ def rows_by_piece(value: isl.PwAff) -> list[tuple[isl.Set, LinearRow, int]]:
     return [(where, *_aff_row(aff)) for where, aff in value.get_pieces()]
 
 
+def expression_text(value: isl.PwAff) -> str:
+    """Returns the expression of the first piece of { [] -> [(e)] }, which has parameters alone, as isl reads it.
+
+    >>> expression_text(isl.PwAff("[N] -> { [(8*floor(N/8) - 1)] }"))
+    '8*floor((1*N + 0)/8) + -1'
+    """
+    _, row, divisor = rows_by_piece(value)[0]
+    text = _row_text(row, ())
+    return text if divisor == 1 else f"({text})/{divisor}"
+
+
 def _aff_row(aff: isl.Aff) -> tuple[LinearRow, int]:
     names: list[str | int | Quotient] = [*parameter_names(aff), *range(aff.dim(_D.in_))]
     for k in range(aff.dim(_D.div)):

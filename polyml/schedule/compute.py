@@ -34,6 +34,7 @@ from polyml.schedule.legality.check import check_legal, check_parallel
 from polyml.schedule.tiling.blocked_factorization import SLAB, Slabs, in_slabs, middle, restricted, solve
 from polyml.schedule.tiling.blocked_factorization import cut as slabs_of
 from polyml.schedule.tiling.contraction import map_contractions
+from polyml.schedule.tiling.contraction_axes import LayoutSetting
 from polyml.schedule.tiling.cpu_mapping import map_bands
 from polyml.schedule.tiling.panel import map_short
 from polyml.schedule.tiling.row_chunks import Chunked, handed_on, in_chunks
@@ -238,18 +239,8 @@ class _Planner:
         if not (self.tile and has_contraction(scop)):
             return *tiles(affine), False
         reductions = {name: r for name, r in self.reductions.items() if name in scop.statements}
-        return apply(
-            map_contractions,
-            affine,
-            scop,
-            dependences,
-            self.machine,
-            sizes,
-            reductions,
-            tiles,
-            parallel=self.parallel,
-            grain=max(slab, 1),
-        )
+        setting = LayoutSetting(scop, self.machine, sizes, reductions, self.parallel, grain=max(slab, 1))
+        return apply(map_contractions, affine, dependences, setting, tiles)
 
     def _cut(self, part: _Component, scop: Scop, sizes: Mapping[str, int] | None) -> Slabs | TimeTiles | None:
         if has_contraction(scop):

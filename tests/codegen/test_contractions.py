@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyml
-from polyml.schedule.tiling import contraction as layout
+from polyml.schedule.tiling import contraction_axes
 from tests.codegen.forms import small_machine
 
 
@@ -165,7 +165,7 @@ def test_random_contractions(contraction, dtype, fp, across):
     equation, extents = contraction
     C, A, B = operands(equation, extents, dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "ACROSS_GAIN", 100.0 if across else layout.ACROSS_GAIN)
+        patch.setattr(contraction_axes, "ACROSS_GAIN", 100.0 if across else contraction_axes.ACROSS_GAIN)
         polyml.kernel(cache=False, threads=3, fp=fp)(loops(equation))(C, A, B)
     np.testing.assert_array_equal(C, np.einsum(equation, A, B))
 

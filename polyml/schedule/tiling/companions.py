@@ -1,0 +1,64 @@
+"""A contraction with its companions: the statements that touch each element of its result once.
+
+C[i, j] = 0;   for k: C[i, j] += A[i, k]*B[k, j];   C[i, j] += bias[j]        the first and the last are companions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from polyml.model.core.scop import Statement
+from polyml.schedule.analysis.loop_roles import LoopRole
+from polyml.schedule.tiling.blocking import Axis
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A statement that touches each element of a contraction's result once. along: the contraction's iterator -> its own."""
+
+    statement: Statement
+    along: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """before, after: companions in their order."""
+
+    main: Statement
+    axes: tuple[Axis, ...]
+    before: tuple[Companion, ...] = ()
+    after: tuple[Companion, ...] = ()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return (*(c.statement for c in self.before), self.main, *(c.statement for c in self.after))
+
+    def names(self, statement: Statement) -> Mapping[str, str]:
+        """The contraction's iterator -> the statement's own."""
+        companion = next((c for c in (*self.before, *self.after) if c.statement is statement), None)
+        return {a.name: a.name for a in self.axes} if companion is None else companion.along
+
+
+def companion(statement: Statement, main: Statement, axes: Sequence[Axis]) -> Companion | None:
+    """The statement as one that touches what `main` writes, an element of it in each of its instances."""
+    free = [a.name for a in axes if a.role is not LoopRole.DEPTH]
+    for access in (statement.write, *statement.reads):
+        if access.array != main.write.array or len(access.subscripts) != len(main.write.subscripts):
+            continue
+        along = {}
+        for own, other in zip(main.write.coefficients, access.coefficients):
+            mine, its = _single(main, own), _single(statement, other)
+            if mine in free and its is not None:
+                along[mine] = its
+        if set(along) == set(free) and len(set(along.values())) == len(free):
+            return Companion(statement, along)
+    return None
+
+
+def _single(statement: Statement, found: Sequence[tuple[int | Fraction, ...]]) -> str | None:
+    """The iterator that a subscript of these coefficients is, perhaps shifted."""
+    if len(found) != 1 or sorted(abs(c) for c in found[0])[-1:] != [1] or sum(map(abs, found[0])) != 1:
+        return None
+    return statement.iterators[next(k for k, c in enumerate(found[0]) if c)]

@@ -1,0 +1,142 @@
+"""The loops of a contraction with their roles and extents, and whether its panel runs along the rows of the result or across them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from polyml import polyhedra
+from polyml.machines.cpu import CpuMachine
+from polyml.model.core.reductions import Reduction
+from polyml.model.core.scop import Access, Scop, Statement
+from polyml.schedule.analysis.contraction_roles import contraction_roles
+from polyml.schedule.analysis.loop_roles import LoopRole
+from polyml.schedule.analysis.strides import goes_to_neighbours, moves
+from polyml.schedule.tiling.blocking import Axis, is_worth_blocks
+
+ACROSS_CYCLES = 2.0  # of an element that lanes load and store across the rows it lies in
+TURN_CYCLES = 2.5  # of an element whose copy lies the other way around
+SHIFT_CYCLES = 0.3  # what an operation of a vector costs more where operands are read as they lie, elsewhere in each step
+ACROSS_GAIN = 0.95  # cycles across the result's rows, against those along them, for which they are left
+
+
+@dataclass(frozen=True)
+class LayoutSetting:
+    """The values that a layout of contractions is chosen by.
+
+    scop: whose statements the tree runs.
+    machine: its lanes, registers and caches.
+    sizes: values of parameters to choose by, or None; what comes out is right for all others too.
+    reductions: by statement, the updates whose order is free.
+    parallel: whether tiles may go to threads.
+    grain: iterations that a thread takes at least (see `blocking.blocks`).
+    """
+
+    scop: Scop
+    machine: CpuMachine
+    sizes: Mapping[str, int] | None
+    reductions: Mapping[str, Reduction]
+    parallel: bool
+    grain: int = 1
+
+
+@dataclass(frozen=True)
+class ContractionShape:
+    """What a statement's nest is as a contraction.
+
+    axes: its loops with their roles; None where the nest is no contraction.
+    across: why its panel does not run along the result's rows, or "".
+    """
+
+    axes: tuple[Axis, ...] | None
+    across: str = ""
+
+
+def contraction_shape(
+    statement: Statement, free: Sequence[str], coincident: frozenset[str], setting: LayoutSetting
+) -> ContractionShape:
+    """Returns what a statement's nest is as a contraction of its loops `free`.
+
+    coincident: the loops that carry no dependence.
+    """
+    along = contraction_roles(statement, free)
+    if along is None:
+        return ContractionShape(None)
+    extents = {it: _extent(statement, statement.iterators.index(it), setting.sizes) for it in free}
+    roles, across = _roles(statement, along, extents, setting)
+    if not any(it in coincident for it, role in roles.items() if role is not LoopRole.DEPTH):
+        return ContractionShape(None, across)
+    positions = [statement.iterators.index(it) for it in free]
+    axes = tuple(
+        Axis(
+            it,
+            roles[it],
+            extents[it],
+            stride=_place(statement.write, p),
+            unit=_is_unit(statement, p),
+            parallel=it in coincident,
+            leans=not polyhedra.is_product(statement.domain, [p]),
+            ordered=roles[it] is LoopRole.DEPTH and statement.name not in setting.reductions,
+        )
+        for it, p in zip(free, positions)
+    )
+    return ContractionShape(axes if is_worth_blocks(axes) else None, across)
+
+
+def _roles(
+    statement: Statement, along: dict[str, LoopRole], extents: Mapping[str, int | None], setting: LayoutSetting
+) -> tuple[dict[str, LoopRole], str]:
+    """Returns the role of each loop, and why the panel runs across the result's rows, or "".
+
+    along: the roles with the panel along the result's rows; it runs across them where these are short and that pays.
+    extents: iterations of the loops, None where no sizes are known.
+    """
+    count = {it: extent for it, extent in extents.items() if extent}
+    if len(count) < len(extents):
+        return along, ""
+    free = [*count]
+    lanes = setting.machine.lanes(setting.scop.arrays[statement.write.array].element.size_bytes)
+    used = {it: n / (ceil(n / lanes) * lanes) for it, n in count.items()}
+    depth = prod(count[it] for it in free if along[it] is LoopRole.DEPTH)
+    panel = next(it for it in free if along[it] is LoopRole.PANEL)
+    other = max((it for it in free if along[it] is LoopRole.ROWS), key=lambda it: (used[it], count[it]))
+    across = contraction_roles(statement, free, other) if used[panel] < used[other] else None
+    if across is None:
+        return along, ""
+    uses = prod(count[it] for it in free if across[it] is LoopRole.ROWS)
+    shifts = SHIFT_CYCLES if _shifts(statement, panel, [it for it in free if along[it] is LoopRole.DEPTH]) else 0.0
+    cost = 0.5 / used[other] + lanes * (ACROSS_CYCLES / depth + TURN_CYCLES / uses)
+    other_cost = 0.5 / used[panel] + shifts
+    if cost >= ACROSS_GAIN * other_cost:
+        return along, ""
+    return across, f"panel across the result's rows of {count[panel]}: {cost:.2f} against {other_cost:.2f} cycles per vector"
+
+
+def _extent(statement: Statement, position: int, sizes: Mapping[str, int] | None) -> int | None:
+    """Returns about how many iterations a loop has at the sizes expected, None where there are no sizes."""
+    if sizes is None:
+        return None
+    domain = polyhedra.fix(statement.domain, sizes)
+    return polyhedra.length(domain, position)
+
+
+def _shifts(statement: Statement, panel: str, depth: Sequence[str]) -> bool:
+    """Whether rows that an operand has along the panel begin elsewhere in each step of the depth, as an image's do under a
+    filter: they are read where they lie, not copied.
+    """
+    position, others = statement.iterators.index(panel), [statement.iterators.index(it) for it in depth]
+    pieces = (piece for access in statement.reads for found in access.coefficients for piece in found)
+    return any(piece[position] and any(piece[d] for d in others) for piece in pieces)
+
+
+def _place(write: Access, position: int) -> int:
+    """Which dimension of the result the iterator moves, counted from the last; -1: none."""
+    for k, pieces in enumerate(reversed(write.coefficients)):
+        if any(piece[position] for piece in pieces):
+            return k
+    return -1
+
+
+def _is_unit(statement: Statement, position: int) -> bool:
+    return any(goes_to_neighbours(a, [position]) and not moves(a, [position], slice(0, -1)) for a in statement.reads)

@@ -1,0 +1,63 @@
+"""Nodes of trees over the iterators of statements: filters, bands, and where the tiles of a loop begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import islpy as isl
+
+from polyml import polyhedra
+from polyml.model.core.scop import Statement
+from polyml.schedule.tiling.blocked_factorization import SLAB
+from polyml.schedule.tree.text import Tree, tuple_text
+
+
+def origin_of(statement: Statement, iterator: str) -> str:
+    """Returns where the first tile along a loop begins, as text: at the slab if the loop is in one, else at 0."""
+    if SLAB not in polyhedra.parameter_names(statement.domain):
+        return "0"
+    first = polyhedra.value_range(statement.domain, statement.iterators.index(iterator))[0]
+    if first is None or SLAB not in polyhedra.used_parameters(first):
+        return "0"
+    return polyhedra.expression_text(first)
+
+
+def members_of_band(node: Tree) -> list[dict[str, str | None]]:
+    """Returns for each member of a band: statement -> the iterator that it follows, None where it is not one alone."""
+    return _members_of(node["schedule"])
+
+
+@lru_cache(maxsize=256)
+def _members_of(text: str) -> list[dict[str, str | None]]:
+    return polyhedra.members(isl.MultiUnionPwAff(text))
+
+
+def filter_text(statements: Sequence[Statement]) -> str:
+    """Returns { S[i]; T[j] } of some statements, as isl's texts of trees have it."""
+    return f"{{ {'; '.join(tuple_text(s) for s in statements)} }}"
+
+
+def band_node(
+    members: Sequence[Mapping[Statement, str]], steps: Sequence[int], coincident: Sequence[int], origins: Sequence[str]
+) -> Tree:
+    """Returns a permutable band whose members are iterators, or where the tiles of these begin.
+
+    members: for each member, by statement, the iterator.
+    steps: for each member the size of its tiles, 1 for single iterations.
+    coincident: for each member, 1 where it carries no dependence.
+    origins: for each member, where the first tile begins.
+    """
+    texts = []
+    for member, step, origin in zip(members, steps, origins):
+        values = (f"{tuple_text(s)} -> [({_tile(it, step, origin)})]" for s, it in member.items())
+        texts.append(f"{{ {'; '.join(values)} }}")
+    parameters = f"[{SLAB}] -> " if any(SLAB in origin for origin in origins) else ""
+    return {"schedule": f"{parameters}[{', '.join(texts)}]", "permutable": 1, "coincident": list(coincident)}
+
+
+def _tile(it: str, step: int, origin: str) -> str:
+    """Returns where the tile of an iteration begins, of tiles of `step` iterations from the origin on."""
+    if step == 1:
+        return it
+    return f"{step}*floor(({it})/{step})" if origin == "0" else f"{origin} + {step}*floor(({it} - ({origin}))/{step})"
