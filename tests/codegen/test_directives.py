@@ -1,5 +1,7 @@
 """What a schedule asks of loops is in the code that is generated, which computes the same; what cannot be is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -166,7 +168,7 @@ def test_loops_of_which_nothing_is_asked_get_what_the_generator_chooses(lanes):
 def refusal(step):
     with pytest.raises(ScheduleError) as caught:
         step()
-    return caught.value.message
+    return re.sub(r"^step \d+, ", "", caught.value.message)  # the numbers are tested with the scripts
 
 
 def test_lanes_and_jams_that_cannot_be_are_refused():

@@ -6,8 +6,8 @@ Each step gives a new schedule, which is proved legal at once like one of the co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 
@@ -18,6 +18,7 @@ from polyml.errors import IllegalSchedule, ScheduleError
 from polyml.input_limits import excess, shown
 from polyml.polyhedra import BudgetExceeded, budget
 from polyml.schedule.script import file, printer, transforms
+from polyml.schedule.script.call_site import call_site
 from polyml.schedule.script.problem import OPERATIONS, Problem
 from polyml.schedule.tree import loop_tree as loops
 from polyml.schedule.tree.loop_tree import Node
@@ -53,11 +54,13 @@ class Schedule:
 
     Every step is proved against the exact dependences. IllegalSchedule: it breaks one; the message names its kind, the
     array, and a smallest pair of instances. ScheduleError: the step does not fit the loops, or the generator cannot do it.
+    Both name the step by its number in the script and its text, and its line where the script is in a file.
     """
 
     problem: Problem
     tree: isl.Schedule
     saved: file.Saved  # as values that do not need isl
+    steps: int = 0  # that lead to it from where the script began
 
     @cached_property
     def loops(self) -> Node:
@@ -92,7 +95,9 @@ class Schedule:
         named. Where `i` is parallel, `i_t` is then.
         """
         if sizes is not None and not isinstance(sizes, Mapping):
-            raise ScheduleError(f"tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not {shown(sizes)}")
+            raise self._refused(
+                "tile(...)", f"tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not {shown(sizes)}"
+            )
         given = {**(sizes or {}), **named}
         words = ", ".join(f"{_word(name)}={shown(size)}" for name, size in given.items())
         return self._changed(f"tile({words})", lambda tree: transforms.tile(tree, given))
@@ -149,7 +154,7 @@ class Schedule:
         """
         if (by is None) == (not statements):
             example = "as in shift('i', 1) or shift('i', S0=1)"
-            raise ScheduleError(f"shift takes a distance for all statements or for some, {example}")
+            raise self._refused(f"shift({_word(loop)}, ...)", f"shift takes a distance for all statements or for some, {example}")
 
         def change(tree: Node) -> Node:
             inside = transforms.statements(transforms.at(tree, transforms.find(tree, loop)))
@@ -192,9 +197,10 @@ class Schedule:
 
         The loop carries no dependence. Of a loop that is `vectorize`d, that many vectors run side by side.
         """
+        step = f"unroll_jam({_words(loop, count)})"
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= MOST_TOGETHER:
-            raise ScheduleError(f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {shown(count)}")
-        return self._asking(f"unroll_jam({_words(loop, count)})", loop, unroll_jam=count)
+            raise self._refused(step, f"unroll_jam takes a count from 2 to {MOST_TOGETHER}, not {shown(count)}")
+        return self._asking(step, loop, unroll_jam=count)
 
     def vectorize(self, loop: str) -> Schedule:
         """A loop's iterations are lanes of vectors, with a mask for those left over.
@@ -299,16 +305,24 @@ class Schedule:
             try:
                 with budget(OPERATIONS):
                     tree = loops.write(problem.scop.domain, change(before))
-                changed = schedule(problem, tree)
+                changed = replace(schedule(problem, tree), steps=self.steps + 1)
                 problem.check(changed.tree)
                 return changed
             except ScheduleError as refused:
-                raise ScheduleError(f"{step}: {refused.message}", notes=refused.notes) from None
+                raise self._refused(step, refused.message, refused.notes) from None
             except IllegalSchedule as refused:
-                message, notes = f"{step} is not legal: {refused.message}", refused.notes[:1]
-                raise IllegalSchedule(message, loc=refused.loc, notes=notes) from None
+                raise self._illegal(step, refused) from None
             except BudgetExceeded as exceeded:
-                raise ScheduleError(f"{step}: the step takes too long ({exceeded})") from None
+                raise self._refused(step, f"the step takes too long ({exceeded})") from None
+
+    def _refused(self, step: str, why: str, notes: Sequence[str] = ()) -> ScheduleError:
+        """Returns the error of a step that does not fit, at the line of the user's file in which it is written."""
+        return ScheduleError(f"step {self.steps + 1}, {step}: {why}", loc=call_site(step.partition("(")[0]), notes=notes)
+
+    def _illegal(self, step: str, broken: IllegalSchedule) -> IllegalSchedule:
+        """Returns the error of a step that breaks a dependence, at the line of the user's file in which it is written."""
+        loc, notes = broken.loc or call_site(step.partition("(")[0]), broken.notes[:1]
+        return IllegalSchedule(f"step {self.steps + 1}, {step} is not legal: {broken.message}", loc=loc, notes=notes)
 
     def _affine(self, value: int | str, step: str) -> isl.PwAff:
         """{ [] -> [(e)] } over sizes."""

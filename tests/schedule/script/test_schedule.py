@@ -1,5 +1,8 @@
 """Scripts of schedules: every step before and after, against plain Python; every refusal with its witness."""
 
+import importlib.util
+import re
+
 import numpy as np
 import pytest
 
@@ -176,7 +179,7 @@ def test_tiles_over_time_can_be_split():
 
 def test_loops_are_called_by_their_statement_where_several_have_the_name():
     both = schedule(stencil)
-    with pytest.raises(ScheduleError, match=r"there are 2 loops `i`\n  note: say `S0.i` or `S1.i`"):
+    with pytest.raises(ScheduleError, match=r"there are 2 loops `i`\n(.*\n){2}  note: say `S0.i` or `S1.i`"):
         both.reverse("i")
     assert loops(both.reverse("S1.i").reverse("S1.i")) == loops(both)
 
@@ -244,8 +247,9 @@ def test_loops_are_called_by_their_statement_where_several_have_the_name():
 def test_a_step_that_breaks_a_dependence_is_refused_with_kind_array_and_witness(function, step, message):
     with pytest.raises(IllegalSchedule) as refused:
         step(schedule(function))
-    lines = str(refused.value).splitlines()
-    assert lines[0].endswith("error: " + message.split("\n")[0]) and lines[-1] == message.split("\n")[1]
+    said, note = message.split("\n")
+    assert re.sub(r"^step \d+, ", "", refused.value.message) == said
+    assert f"  note: {refused.value.notes[0]}" == note
 
 
 @pytest.mark.parametrize("step", [
@@ -343,7 +347,7 @@ def gathering(A, B, C):
         (lambda s: s.skew("j", "j"), "skew(j, j, 1): skew takes two loops, not `j` twice\n  note: loops: i, j, k"),
         (
             lambda s: s.shift("i"),
-            "shift takes a distance for all statements or for some, as in shift('i', 1) or shift('i', S0=1)",
+            "shift(i, ...): shift takes a distance for all statements or for some, as in shift('i', 1) or shift('i', S0=1)",
         ),
         (lambda s: s.shift("k", S0=1), "shift(k, S0=1): loop `k` is not around a statement `S0`\n  note: it is around S1"),
         (
@@ -359,8 +363,8 @@ def gathering(A, B, C):
             "split(k, at=1.5): split takes an integer or a text that is affine in sizes, not 1.5\n  note: sizes: C_0, C_1, A_1",
         ),
         (lambda s: s.split("k", 0), "split(k, at=0): loop `k` has no iterations on both sides of 0\n  note: whatever the sizes"),
-        (lambda s: s.unroll_jam("i", 1), "unroll_jam takes a count from 2 to 64, not 1"),
-        (lambda s: s.unroll_jam("i", 2.0), "unroll_jam takes a count from 2 to 64, not 2.0"),
+        (lambda s: s.unroll_jam("i", 1), "unroll_jam(i, 1): unroll_jam takes a count from 2 to 64, not 1"),
+        (lambda s: s.unroll_jam("i", 2.0), "unroll_jam(i, 2.0): unroll_jam takes a count from 2 to 64, not 2.0"),
         (
             lambda s: s.isolate("k"),
             "isolate(k): isolate takes a loop over tiles, which `k` is not\n  note: loops over tiles: none",
@@ -384,8 +388,65 @@ def gathering(A, B, C):
 def test_a_step_that_does_not_fit_is_refused_with_what_would_be_accepted(step, message):
     with pytest.raises(ScheduleError) as refused:
         step(schedule(product))
-    assert str(refused.value) == f"error: {message}"
+    said = re.sub(r"^step \d+, ", "", refused.value.message)
+    assert "\n".join([said, *(f"  note: {note}" for note in refused.value.notes)]) == message
     assert isinstance(refused.value, (PolymlError, ValueError))
+
+
+def script_in(path, text):
+    """The function `script` of a file that has this text."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.script
+
+
+def test_a_step_that_does_not_fit_is_named_by_number_text_and_line(tmp_path):
+    path = tmp_path / "script.py"
+    script = script_in(path, 'def script(s):\n    s = s.tile(j=4).reverse("k")\n    return s.parallel("q").tile(i=2)\n')
+    with pytest.raises(ScheduleError) as refused:
+        script(schedule(product))
+    assert str(refused.value) == (
+        f"{path}:3:14: error: step 3, parallel(q): there is no loop `q`\n"
+        '          return s.parallel("q").tile(i=2)\n'
+        "                   ^^^^^^^^\n"
+        "  note: loops: i, j_t, j, k"
+    )
+
+
+def test_of_a_chain_over_several_lines_the_line_of_the_step_is_named(tmp_path):
+    path = tmp_path / "script.py"
+    script = script_in(path, 'def script(s):\n    return (\n        s.tile(j=4)\n        .tile(3)\n        .reverse("k")\n    )\n')
+    with pytest.raises(ScheduleError) as refused:
+        script(schedule(product))
+    assert str(refused.value) == (
+        f"{path}:4:10: error: step 2, tile(...): tile takes sizes by loop, as in tile(i=32) or tile({{'S0.i': 32}}), not 3\n"
+        "              .tile(3)\n"
+        "               ^^^^"
+    )
+
+
+def test_a_step_that_breaks_a_dependence_is_named_by_number_text_and_line(tmp_path):
+    path = tmp_path / "script.py"
+    script = script_in(path, 'def script(s):\n    s = s.tile(j=4)\n    return s.parallel("k")\n')
+    with pytest.raises(IllegalSchedule) as refused:
+        script(schedule(product))
+    assert str(refused.value) == (
+        f"{path}:3:14: error: step 2, parallel(k) is not legal: "
+        "S1[0, 0, 1] depends on S1[0, 0, 0], so their loop cannot be parallel\n"
+        '          return s.parallel("k")\n'
+        "                   ^^^^^^^^\n"
+        "  note: flow dependence through C and anti dependence through C and output dependence through C, "
+        "with C_0 = 1, C_1 = 1, A_1 = 2"
+    )
+
+
+def test_a_script_in_no_file_has_steps_without_lines():
+    names = {"s": schedule(product)}
+    with pytest.raises(ScheduleError) as refused:
+        exec(compile('s.tile(j=4).reverse("q")', "<script>", "exec"), names)
+    assert str(refused.value) == "error: step 2, reverse(q): there is no loop `q`\n  note: loops: i, j_t, j, k"
 
 
 def test_updates_of_a_sum_may_be_reordered_unless_floats_are_strict():

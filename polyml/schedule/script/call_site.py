@@ -1,0 +1,31 @@
+"""The line of a user's file in which a step of a schedule is written."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+
+from polyml.source import Loc, Source
+
+
+def call_site(step: str) -> Loc | None:
+    """Returns where the innermost caller outside polyml stands in its file; None where it is in no file.
+
+    step: the name of the method that is called, below which the excerpt has its carets where it is in the line once.
+    """
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "polyml":
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    name, number = frame.f_code.co_filename, frame.f_lineno
+    linecache.checkcache(name)
+    line = linecache.getline(name, number).rstrip()
+    if not line or not Path(name).is_file():
+        return None
+    at, width = line.find(f".{step}(") + 1, len(step)
+    if not at or line.count(f".{step}(") > 1:
+        at = len(line) - len(line.lstrip())
+        width = len(line) - at
+    return Loc(Source(name, number, (line,)), number, at + 1, width)
