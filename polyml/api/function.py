@@ -4,41 +4,56 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from polyml import config, interrupts
-from polyml.api.calls.specialisation import Specialisation, timed
+from polyml.api.calls.specialisation import Request, Specialisation, timed
 from polyml.api.compiling import memory_shortage
 from polyml.api.compiling.compile_lock import alone, is_alone, without_collections
 from polyml.api.compiling.deep_stack import on_deep_stack
 from polyml.api.target import Target
-from polyml.config import Options
 from polyml.errors import CompileError, NotAffineError, PolymlError
-from polyml.frontend.syntax import ArgType
 from polyml.runtime.calling import arguments, signature
 from polyml.runtime.calling.arguments import Argument
 from polyml.runtime.calling.entry import begin_preparation
 from polyml.runtime.storage.disk_cache import Cache
-from polyml.runtime.storage.size_classes import Sizes
 
 if TYPE_CHECKING:
+    from polyml.pipeline.compile import Compiled
     from polyml.schedule.script.file import Saved
 
 
-class Function:
-    """py_func: the function itself. target: what it runs on, None: the processor."""
+Made = TypeVar("Made")
 
-    def __init__(self, function: FunctionType, settings: Mapping[str, object], given: Saved | None, target: Target | None):
-        functools.update_wrapper(self, function)
+
+class Function:
+    """A function that is compiled.
+
+    py_func: the function itself. settings: of `polyml.config.Options`, over those of scopes and the environment. target: what it
+    runs on, None: the processor.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+    ):
+        functools.update_wrapper(cast(Callable, self), function)
         self.py_func = function
         self.settings = config.check(settings)
         self.target = target
         self._given = given  # the schedule to compile with
         self._names = signature.parameters(function)
         self._last: Specialisation | None = None
+
+    def __call__(self, *args, **kwargs):
+        """A call, as `Kernel` makes it."""
+        raise NotImplementedError
 
     @property
     def _where(self) -> str:
@@ -55,7 +70,7 @@ class Function:
             self._parsed()  # says where the star is
         return signature.bound(self.py_func, args, kwargs)
 
-    def _arguments(self, values: tuple[object, ...]) -> tuple[Argument, ...]:
+    def _arguments(self, values: Sequence[object]) -> tuple[Argument, ...]:
         try:
             return tuple(arguments.argument(name, value) for name, value in zip(self._names, values, strict=True))
         except PolymlError as problem:
@@ -64,31 +79,28 @@ class Function:
     def _in_call(self, problem: PolymlError) -> PolymlError:
         return problem.noted(f"in a call of {self._where}")
 
-    def _compile(
-        self,
-        types: tuple[ArgType, ...],
-        layouts: tuple[str, ...],
-        options: Options,
-        aliased: bool,
-        sizes: Sizes | None,
-        schedules: Cache | None = None,
-    ):
-        """(pipeline.Compiled, stage -> seconds). isl's state is the process's, so one compilation at a time."""
-        timings: dict[str, float] = {}
+    def _compile(self, wanted: Request, schedules: Cache | None = None) -> tuple[Compiled, dict[str, float]]:
+        """Returns what the compiler makes, and stage -> seconds. isl's state is the process's, so one compilation at a time.
 
-        def made():
+        schedules: where those found before are kept.
+        """
+        timings: dict[str, float] = {}
+        options = wanted.options
+
+        def made() -> Compiled:
             begin_preparation()  # beside the stages before code is needed
             with config.scope(debug=options.debug, debug_dir=options.debug_dir):
                 with timed(timings, "parse"):
                     parsed = self._parsed()
                 from polyml.pipeline import compile as pipeline
 
-                return pipeline.compile(parsed, types, layouts, options, aliased, sizes, schedules=schedules, given=self._given)
+                of_types = (wanted.types, wanted.layouts, options, wanted.aliased, wanted.sizes)
+                return pipeline.compile(parsed, *of_types, schedules=schedules, given=self._given)
 
         compiled = self._compiling(made)
         return compiled, timings | compiled.timings
 
-    def _compiling(self, made: Callable[[], object], lasting: bool = False):
+    def _compiling(self, made: Callable[[], Made], lasting: bool = False) -> Made:
         """What the compiler makes; what goes wrong in it is a CompileError, or a PolymlMemoryError where it is for want of memory.
 
         lasting: it may take minutes, so that Ctrl-C is answered at any moment of it, not between the stages of a compilation alone.
@@ -132,7 +144,7 @@ class Function:
                 notes=["this is a defect of polyml", f"in {self._where}"],
             ) from problem
 
-    def _by_itself(self, made: Callable[[], object], lasting: bool) -> object:
+    def _by_itself(self, made: Callable[[], Made], lasting: bool) -> Made:
         with alone(), without_collections():
             memory_shortage.require_room(self.__name__)
             if not lasting:
@@ -141,3 +153,12 @@ class Function:
 
             with interrupts.answered():
                 return made()
+
+
+def outside() -> int:
+    """The stack level of the first caller outside this folder, for a warning raised in the calling function."""
+    here, folder = inspect.currentframe(), os.path.dirname(__file__)
+    level, frame = 1, here and here.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(folder + os.sep):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from polyml import config
 from polyml.api.calls.call_arguments import exact_types
+from polyml.api.calls.specialisation import Request
 from polyml.api.compiling.compile_lock import alone
 from polyml.api.function import Function
 from polyml.errors import PolymlTypeError, SizesNeeded
@@ -24,7 +25,9 @@ class Inspected(Function):
         A pipeline.Compiled; nothing is taken from the disk cache.
         """
         options = config.resolve(self.settings)
-        return self._of_these(args_or_types, lambda types, layouts, sizes: self._compile(types, layouts, options, False, sizes)[0])
+        return self._of_these(
+            args_or_types, lambda types, layouts, sizes: self._compile(Request(types, layouts, options, sizes=sizes))[0]
+        )
 
     def inspect_domain(self, *args_or_types) -> str:
         """The statements' instances as text; of the last call's types where none are given. So the others."""
@@ -62,7 +65,8 @@ class Inspected(Function):
                     f"{self.__name__} has not been called, so its argument types are not known",
                     notes=['pass arguments or types, as in "f64[:, :]"'],
                 )
-            return self._last.types, self._last.layouts, self._last.sizes
+            last = self._last.request
+            return last.types, last.layouts, last.sizes
         values = signature.bound(self.py_func, args_or_types, {})
         pairs = [self._type(name, value) for name, value in zip(self._names, values)]
         of_types = any(isinstance(value, (str, ArrayType, ScalarType)) for value in values)

@@ -48,12 +48,17 @@ class Reported(Function):
         such as "t = i + j + k, x = i, y = j" in place of those that are found, or one for each nest, as in ["S1: t = ...", ...].
         """
         kind = checked.text("target", target) or ("cpu" if self.target is None else "systolic")
-        asked = {"caches": _levels(caches), "tile": checked.sizes("tile", tile), "block": checked.sizes("block", block)}
+        asked: dict[str, object] = {
+            "caches": _levels(caches),
+            "tile": checked.sizes("tile", tile),
+            "block": checked.sizes("block", block),
+        }
         asked |= {"threads": checked.number("threads", threads, 0, checked.MOST_THREADS), "rank": checked.text("rank", rank)}
         asked |= {"simulate": checked.flag("simulate", simulate), "coherent": checked.flag("coherent", coherent)}
         asked |= {"addresses": checked.addresses("addresses", addresses)}
         asked |= self._asked(machine, array, dataflow, links, mapping, kind)
-        found = asked.pop("machine")
+        del asked["machine"]
+        found = self._machine(machine, kind)
 
         def made() -> Report | GpuReport | SystolicReport:
             from polyml.api.report_targets import report
@@ -108,7 +113,7 @@ class Reported(Function):
 
     def _asked(self, machine, array, dataflow: str, links: str, mapping, kind: str = "systolic") -> dict[str, object]:
         """Of a report; on a systolic array, what is left out is as the target has it."""
-        given = {"machine": _described(machine), "dataflow": checked.text("dataflow", dataflow)}
+        given: dict[str, object] = {"machine": _described(machine), "dataflow": checked.text("dataflow", dataflow)}
         given |= {"array": checked.sequence("array", array, "rows and columns, as in (16, 16)")}
         given |= {"links": checked.text("links", links), "mapping": checked.texts("mapping", mapping)}
         if self.target is None or kind != "systolic":
@@ -120,6 +125,11 @@ class Reported(Function):
             of_target["dataflow"] = "auto"
         left_out = {"machine": None, "array": (), "dataflow": "auto", "links": "manhattan", "mapping": ()}
         return {name: of_target[name] if value == left_out[name] else value for name, value in given.items()}
+
+    def _machine(self, machine: object, kind: str) -> Described | None:
+        """The machine that is asked for; the target's where none is."""
+        found = _described(machine)
+        return self.target.machine if found is None and self.target is not None and kind == "systolic" else found
 
     def _call(self, given: tuple[Argument, ...]) -> Call:
         from polyml.performance.variants import Call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from polyml import config
 from polyml.api.compiling.compile_lock import alone
@@ -15,10 +15,11 @@ from polyml.runtime.storage.artifact import parse_type
 from polyml.userfiles import called
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from polyml.schedule.script.file import Saved
     from polyml.schedule.script.schedule import Schedule
+
+
+Same = TypeVar("Same", bound="Scheduled")
 
 
 class Scheduled(Inspected):
@@ -33,7 +34,7 @@ class Scheduled(Inspected):
         start, given = "own" if self._given is not None else "auto", args_or_types
         if given and isinstance(given[0], str) and given[0] in ("auto", "source"):
             start, given = given[0], given[1:]
-        if start == "own":
+        if start == "own" and self._given is not None:
             types, layouts, _ = self._signature(given) if given else self._saved_types(self._given.arguments, "the schedule")
             return self._from_saved(self._given, types, layouts)
 
@@ -60,7 +61,7 @@ class Scheduled(Inspected):
         types, layouts, _ = self._signature(args_or_types) if args_or_types else self._saved_types(saved.arguments, where)
         return self._from_saved(saved, types, layouts)
 
-    def with_schedule(self, schedule: Schedule) -> Self:
+    def with_schedule(self: Same, schedule: Schedule) -> Same:
         """A kernel that compiles with this schedule, whatever the arguments' sizes. ScheduleError where it is another kernel's.
 
         Arguments that overlap still run in the source's order. Types for which the statements are others are refused.

@@ -71,12 +71,13 @@ class Target:
 
 
 def _machine(machine: Systolic | str | os.PathLike | None) -> Systolic | None:
+    found: object = machine
     if isinstance(machine, (str, os.PathLike)):
         from polyml.measure import lookup
 
-        machine = lookup.find(machine)
-    if machine is not None and not isinstance(machine, Systolic):
-        called = getattr(machine, "name", None) or shown(machine)
-        notes = ["expected a systolic array of `polyml machine --list`, or its file"]
-        raise ConfigError(f"{called} is no systolic array", notes=notes)
-    return machine
+        found = lookup.find(machine)
+    if found is None or isinstance(found, Systolic):
+        return found
+    called = getattr(found, "name", None) or shown(found)
+    notes = ["expected a systolic array of `polyml machine --list`, or its file"]
+    raise ConfigError(f"{called} is no systolic array", notes=notes)

@@ -63,8 +63,8 @@ def size_bytes(text: str) -> int:
     (32768, 1048576)
     """
     found = re.fullmatch(r"([0-9]+) *([A-Za-z]*)", text.strip())
-    unit = None if found is None else UNITS.get(found[2].upper())
-    size = None if unit is None else whole_number(found[1], 1, LARGEST // unit)
+    unit = 0 if found is None else UNITS.get(found[2].upper(), 0)
+    size = whole_number(found[1], 1, LARGEST // unit) if found and unit else None
     if size is None:
         notes = ["accepted: a number of bytes, as in 32768, 32K or 1MiB", f"at most {LARGEST >> 30:,}G"]
         raise ConfigError(f"{shown(text)} is no size", notes=notes)
@@ -104,13 +104,14 @@ def checked(levels: Sequence[CacheLevel]) -> tuple[CacheLevel, ...]:
 def _level(text: str, number: int) -> CacheLevel:
     size, ways, line, *words = [*map(str.strip, text.split(":", _MOST_PARTS)), "", ""]
     words = [word for word in words if word]
-    shared = {word: _sharing(word) for word in words if word.startswith("shared")}
-    others = [word for word in words if word not in shared]
+    named = [word for word in words if word.startswith("shared")]
+    shared = [threads for word in named if (threads := _sharing(word)) is not None]
+    others = [word for word in words if word not in named]
     count, line_bytes = 0 if ways == FULL else whole_number(ways, 0, LARGEST), whole_number(line, 0, LARGEST)
-    if count is None or line_bytes is None or None in shared.values() or set(others) - WORDS.keys():
+    if count is None or line_bytes is None or len(shared) < len(named) or set(others) - WORDS.keys():
         raise ConfigError(f"{shown(text)} is no cache", notes=[FORM])
     chosen = dict(WORDS[word] for word in others)
-    level = CacheLevel(number, size_bytes(size), count, line_bytes, [1, *shared.values()][-1], **chosen)
+    level = CacheLevel(number, size_bytes(size), count, line_bytes, [1, *shared][-1], **chosen)
     if ways != FULL and count == 0:
         raise ConfigError(f"{_what(level)}: the number of ways must be 1 ... {MOST_WAYS}, or {FULL}")
     return level

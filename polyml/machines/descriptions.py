@@ -58,6 +58,13 @@ class Rate:
         value = min(self.one.value * used, self.all.value)
         return Figure(value, "estimate", f"no more than {used} times one part, nor than all")
 
+    @property
+    def both(self) -> tuple[Figure, Figure]:
+        """Of one part and of all, of a rate of which both are known, as measured ones are."""
+        if self.one is None or self.all is None:
+            raise ValueError("the rate is not known of one part and of all")
+        return self.one, self.all
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -105,17 +112,17 @@ class Described:
     def peak(self, number: str, used: int = 0) -> Figure | None:
         """Operations per second of `used` parts, 0: all, on a type such as "f64"; None where it is not known."""
         found = next((p for p in self.peaks if p.number == number), None)
-        return found and found.flop_per_s.of(used or self.parts, self.parts)
+        return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
     def read(self, place: str, used: int = 0) -> Figure | None:
         """Bytes per second that `used` parts, 0: all, read from a level such as "L2" or "memory"; None where it is not known."""
         found = self.bandwidth(place)
-        return found and found.read_bytes_per_s.of(used or self.parts, self.parts)
+        return None if found is None else found.read_bytes_per_s.of(used or self.parts, self.parts)
 
     def update(self, place: str, used: int = 0) -> Figure | None:
         """The same of lines that are read and written back: twice the bytes of the lines."""
         found = self.bandwidth(place)
-        return found and found.update_bytes_per_s.of(used or self.parts, self.parts)
+        return None if found is None else found.update_bytes_per_s.of(used or self.parts, self.parts)
 
     def bandwidth(self, place: str) -> Bandwidth | None:
         return next((b for b in self.bandwidths if b.place == place), None)
@@ -182,7 +189,7 @@ class Gpu(Described):
     def tensor_peak(self, number: str, used: int = 0) -> Figure | None:
         """`peak` of the units that multiply matrices."""
         found = next((p for p in self.tensor_peaks if p.number == number), None)
-        return found and found.flop_per_s.of(used or self.parts, self.parts)
+        return None if found is None else found.flop_per_s.of(used or self.parts, self.parts)
 
 
 OPERATIONS = ("multiply_add", "multiply", "add")  # that have an energy

@@ -34,20 +34,25 @@ class Roofline:
     @property
     def seconds(self) -> float | None:
         """The time that the highest roof leaves; None where a rate is not known."""
-        work = [roof.seconds for roof in self.work]
-        moved = [roof.seconds for roof in self.traffic]
-        if None in (*work, *moved):
-            return None
-        return max([sum(work), *moved])
+        times = self._times
+        return None if times is None else max([times[0], *times[1]])
 
     @property
     def bound(self) -> str:
         """The place of the roof that takes longest, "operations" for those of all types; "" where a rate is not known."""
-        if self.seconds is None:
+        times = self._times
+        if times is None:
             return ""
-        slowest = max(self.traffic, key=lambda roof: roof.seconds, default=None)
-        is_moved = slowest is not None and slowest.seconds > sum(roof.seconds for roof in self.work)
-        return slowest.place if is_moved else "operations"
+        work, moved = times
+        slowest = max(moved, default=0.0)
+        return self.traffic[moved.index(slowest)].place if moved and slowest > work else "operations"
+
+    @property
+    def _times(self) -> tuple[float, list[float]] | None:
+        """Seconds of all operations, and of each place's bytes; None where a rate is not known."""
+        work = [roof.seconds for roof in self.work if roof.seconds is not None]
+        moved = [roof.seconds for roof in self.traffic if roof.seconds is not None]
+        return (sum(work), moved) if len(work) == len(self.work) and len(moved) == len(self.traffic) else None
 
     def intensity(self, place: str) -> float | None:
         """Operations per byte moved; None where none is."""

@@ -73,7 +73,7 @@ class Figures:
         if rate.all or not rate.one:
             return rate
         clock = self.frequency
-        slower = clock.all.value / clock.one.value if clock.one else 1.0
+        slower = clock.all.value / clock.one.value if clock.one and clock.all else 1.0
         return Rate(rate.one, rate.one.times(self._parts * slower, None if private else "estimate"))
 
     def _rate(self, table: Table, key: str, kind: str) -> Rate:

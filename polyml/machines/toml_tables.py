@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import TypeVar
 
 from polyml.errors import ConfigError
 from polyml.input_limits import excess, shown
@@ -27,6 +28,9 @@ _KEY = re.compile(r"\s*([\w\-.]+|\"[^\"]*\"|'[^']*')\s*=")
 _LARGEST = 2**50  # bytes
 _MOST_BYTES, _LONGEST_LINE, _DEEPEST = 1 << 20, 10_000, 20  # of a file
 _PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
+
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,12 @@ class Table:
     def _where(self) -> str:
         return f" in [{'.'.join(str(k) for k in self.path if isinstance(k, str))}]" if self.path else ""
 
-    def _value(self, key: str, *kinds: type) -> object:
+    def _value(self, key: str, kind: type[Kind]) -> Kind:
         if key not in self.data:
-            raise self.error(None, f"`{key}` is missing{self._where()}", f"expected {_KINDS[kinds[0]]}")
+            raise self.error(None, f"`{key}` is missing{self._where()}", f"expected {_KINDS[kind]}")
         value = self.data[key]
-        if type(value) not in kinds:
-            raise self.error(key, f"`{key}` is {_KINDS.get(type(value), 'a date')}", f"expected {_KINDS[kinds[0]]}")
+        if type(value) is not kind:
+            raise self.error(key, f"`{key}` is {_KINDS.get(type(value), 'a date')}", f"expected {_KINDS[kind]}")
         return value
 
     def has(self, key: str) -> bool:

@@ -87,7 +87,7 @@ def _key() -> str:
 
 
 def _content(found: Measured) -> bytes:
-    rates = {"frequency_hz": asdict(found.cpu.frequency_hz)}
+    rates: dict[str, object] = {"frequency_hz": asdict(found.cpu.frequency_hz)}
     rates["peaks"] = [asdict(peak) for peak in found.cpu.peaks]
     rates["bandwidths"] = [asdict(bandwidth) for bandwidth in found.cpu.bandwidths]
     return json.dumps({"quiet": found.quiet, **rates}).encode()
@@ -112,9 +112,9 @@ def _read(content: dict) -> Measured:
     peaks = tuple(Peak(p["number"], _rate(p["flop_per_s"])) for p in content["peaks"])
     places = tuple(Bandwidth(b["place"], _rate(b["read_bytes_per_s"]), _rate(b["update_bytes_per_s"]))
                    for b in content["bandwidths"])  # fmt: skip
-    rates = {"frequency_hz": _rate(content["frequency_hz"]), "peaks": peaks, "bandwidths": places}
-    host = cpu.host()
-    return Measured(Cpu(name=host.name, machine=host, **rates), bool(content["quiet"]))
+    host, clock = cpu.host(), _rate(content["frequency_hz"])
+    found = Cpu(name=host.name, machine=host, frequency_hz=clock, peaks=peaks, bandwidths=places)
+    return Measured(found, bool(content["quiet"]))
 
 
 def _rate(content: dict) -> Rate:

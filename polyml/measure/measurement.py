@@ -101,7 +101,7 @@ def better(a: Cpu, b: Cpu) -> Cpu:
 
 
 def _greater(a: Rate, b: Rate) -> Rate:
-    return Rate(*(max(pair, key=lambda figure: figure.value) for pair in ((a.one, b.one), (a.all, b.all))))
+    return Rate(*(max(pair, key=lambda figure: figure.value) for pair in zip(a.both, b.both)))
 
 
 def plausible(rates: Sequence[Bandwidth]) -> bool:
@@ -112,7 +112,7 @@ def plausible(rates: Sequence[Bandwidth]) -> bool:
 
 def _figures(rate: Bandwidth) -> tuple[Figure, ...]:
     read, update = rate.read_bytes_per_s, rate.update_bytes_per_s
-    return read.one, read.all, update.one, update.all
+    return *read.both, *update.both
 
 
 def threads_of(machine: CpuMachine) -> int:
@@ -188,8 +188,8 @@ class _Bench:
         places = tuple(Bandwidth(w.place, *(self._rate(self._stream(name, w, n), self._over(name, w)) for name, n in _STREAMS))
                        for w in self._sets)  # fmt: skip
         clock = self._rate(self._clock(), "additions that wait for one another")
-        slower = min(clock.all.value / self._threads, clock.one.value)
-        frequency = Rate(clock.one, replace(clock.all, value=slower))
+        one, together = clock.both
+        frequency = Rate(one, replace(together, value=min(together.value / self._threads, one.value)))
         cpu = Cpu(name=self._machine.name, machine=self._machine, frequency_hz=frequency, peaks=peaks, bandwidths=places)
         return Measured(cpu, all(best.quiet for best in self._best.values()))
 

@@ -32,7 +32,8 @@ def prediction(
 ) -> Prediction | None:
     """An estimate; None where the machine's rates are not known."""
     clock = machine.frequency_hz.of(threads, machine.parts)
-    if clock is None or any(roof.seconds is None for roof in found.traffic):
+    moves = {roof.place: roof.seconds for roof in found.traffic if roof.seconds is not None}
+    if clock is None or len(moves) < len(found.traffic):
         return None
     counted = cycles(form.program, sizes, places, machine.machine.vector_bytes)
-    return Prediction(counted.on(threads) / clock.value, {roof.place: roof.seconds for roof in found.traffic})
+    return Prediction(counted.on(threads) / clock.value, moves)

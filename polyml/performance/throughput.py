@@ -153,7 +153,8 @@ class _Stretch:
             return _Touch(access, subscripts, writes, around, 0, 1)
         place = self._places[access.array]
         steps = [e.coefficient(jam.var) for e in subscripts]
-        lane = None if None in steps else sum(c * stride for c, stride in zip(steps, place.strides)) // place.element_bytes
+        moved = [step * stride for step, stride in zip(steps, place.strides) if step is not None]
+        lane = None if len(moved) < len(steps) else sum(moved) // place.element_bytes
         return _Touch(access, subscripts, writes, around, lane, jam.lanes)
 
     def _places_of(self, touches: Sequence[_Touch], moving: bool) -> tuple[float, float]:

@@ -27,10 +27,10 @@ def rooflines_svg(given: Sequence[tuple[str, Roofline]]) -> str:
     bandwidth and of the peak, and a dot where each form, by name, is predicted. "" where no rates are known.
     """
     named = [(name, found) for name, found in given if found.seconds]
-    kinds = [roof for _, found in named for roof in found.work if roof.rate is not None]
+    kinds = [roof.rate.value for _, found in named for roof in found.work if roof.rate is not None]
     if not kinds:
         return ""
-    peak = max(roof.rate.value for roof in kinds)
+    peak = max(kinds)
     places = {roof.place: roof.rate.value for _, found in named for roof in found.traffic if roof.rate is not None}
     dots = [(name, *dot) for name, found in named if (dot := _dot(found)) is not None]
     ridges = [peak / rate for rate in places.values()]
@@ -55,9 +55,9 @@ def tiles_svg(report: ReportValues) -> str:
     if not found.candidates or not found.instances:
         return ""
     curves = [_least(found, number) for number in range(len(report.levels))]
-    dots = [(number, each) for each in found.simulated for number in range(len(report.levels)) if each.misses[number]]
-    xs = [x for curve in curves for x, _ in curve] + [each.lines for _, each in dots]
-    ys = [y for curve in curves for _, y in curve] + [each.misses[number] for number, each in dots]
+    dots = [(number, misses, each) for each in found.simulated for number, misses in enumerate(each.misses or ()) if misses]
+    xs = [x for curve in curves for x, _ in curve] + [each.lines for _, _, each in dots]
+    ys = [y for curve in curves for _, y in curve] + [misses for _, misses, _ in dots]
     axes = _Axes(max(min(xs), 1) / 1.5, max(xs) * 1.5, min(ys) / 2, max(ys) * 2)
     parts = [*axes.frame("lines of a tile", "misses per instance")]
     for colour, level, curve in zip(COLOURS, report.levels, curves):
@@ -65,10 +65,10 @@ def tiles_svg(report: ReportValues) -> str:
         lines = level.size_bytes // level.line_bytes
         if axes.low_x < lines < axes.high_x:
             parts += axes.mark(lines, colour, f"L{level.level}: {lines:,} lines")
-    for number, each in dots:
+    for number, misses, each in dots:
         sizes = ", ".join(map(str, each.sizes))
-        label = f"tiles of {sizes}: {each.misses[number]:.3g} misses of L{report.levels[number].level} per instance"
-        parts += axes.dot(each.lines, each.misses[number], COLOURS[number % len(COLOURS)], label, radius=3)
+        label = f"tiles of {sizes}: {misses:.3g} misses of L{report.levels[number].level} per instance"
+        parts += axes.dot(each.lines, misses, COLOURS[number % len(COLOURS)], label, radius=3)
     parts += _legend([(colour, f"L{level.level}") for colour, level in zip(COLOURS, report.levels)])
     return document(parts, WIDTH, HEIGHT)
 
@@ -85,7 +85,7 @@ def _least(found: Tiles, number: int) -> list[tuple[float, float]]:
 
 def _dot(found: Roofline) -> tuple[float, float] | None:
     intensity = found.intensity("memory")
-    return None if not intensity else (intensity, found.operations / found.seconds)
+    return (intensity, found.operations / found.seconds) if intensity and found.seconds else None
 
 
 class _Axes:

@@ -145,9 +145,10 @@ def rates(levels: Sequence[CacheLevel], machine: Cpu, threads: int) -> Rates | N
     """A miss of each level takes what the next one's bandwidth says; None where that or the clock is not known."""
     places = [*(f"L{level.level}" for level in levels[1:]), "memory"]
     read, clock = [machine.read(place, threads) for place in places], machine.frequency_hz.of(threads, machine.parts)
-    if clock is None or None in read:
+    known = [rate.value for rate in read if rate is not None]
+    if clock is None or len(known) < len(read):
         return None
-    misses = tuple(level.line_bytes / rate.value for level, rate in zip(levels, read))
+    misses = tuple(level.line_bytes / rate for level, rate in zip(levels, known))
     return Rates(misses, clock.value, machine.machine.vector_bytes)
 
 

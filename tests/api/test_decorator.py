@@ -28,7 +28,7 @@ from polyml import (
     PolymlValueError,
     config,
 )
-from polyml.api import decorator
+from polyml.api import decorator, specialised
 from polyml.api.calls import specialisation
 from polyml.api.compiling import compile_lock
 from polyml.runtime.loading import assemble, load
@@ -254,7 +254,7 @@ def test_a_changed_global_is_compiled_in(monkeypatch):
 
 
 def test_the_number_of_specialisations_is_bounded(compiler, monkeypatch):
-    monkeypatch.setattr(decorator, "SPECIALISATIONS", 3)
+    monkeypatch.setattr(specialised, "SPECIALISATIONS", 3)
     compiler.made = handmade("f64[:]")
     k, A = polyml.kernel(scaled), np.ones(2)
     for value in range(6):
@@ -298,7 +298,8 @@ def test_the_kernel_gets_the_number_of_threads(monkeypatch):
     spied = []
     bind = specialisation.bind
     monkeypatch.setattr(specialisation, "bind", lambda *args, **options: spied.append(options["threads"]) or bind(*args, **options))
-    chosen = specialisation.Specialisation(made.types, (), config.Options(), made, load.load(made.object_code, "kernel"), {})
+    wanted = specialisation.Request(made.types, (), config.Options())
+    chosen = specialisation.Specialisation(wanted, made, load.load(made.object_code, "kernel"), {})
     monkeypatch.setattr(specialisation.thread_pool, "usable_cores", lambda: 7)
     for count in (0, 3, 0):
         chosen.entry(count, (), True)

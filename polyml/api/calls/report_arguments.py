@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from typing import SupportsIndex, cast
 
 from polyml.errors import ConfigError
 from polyml.input_limits import shown
@@ -21,7 +22,7 @@ def refused(name: str, value: object, expected: str) -> ConfigError:
 def number(name: str, value: object, least: int, most: int) -> int:
     expected = f"a whole number from {least} to {most:,}"
     try:
-        found = operator.index(value)
+        found = operator.index(cast(SupportsIndex, value))
     except Exception:  # of what the value's own type makes of it
         raise refused(name, value, expected) from None
     if isinstance(value, bool) or not least <= found <= most:
@@ -39,8 +40,9 @@ def sequence(name: str, value: object, expected: str, kind: type = object) -> tu
     """The items of a tuple, a list, or what else has a length, each of that kind. A text is none."""
     try:
         is_one = isinstance(value, Sequence) or hasattr(value, "__array_interface__")
-        if is_one and not isinstance(value, str | bytes) and len(value) <= MOST and all(isinstance(v, kind) for v in value):
-            return tuple(value)
+        items = cast(Sequence[object], value)
+        if is_one and not isinstance(value, str | bytes) and len(items) <= MOST and all(isinstance(v, kind) for v in items):
+            return tuple(items)
     except Exception:  # of what the value's own type makes of it
         pass
     raise refused(name, value, expected)

@@ -12,6 +12,7 @@ from polyml.errors import PolymlError
 from polyml.frontend.syntax import ArgType
 from polyml.runtime.calling.binding import Entry, Guard, Outcome
 from polyml.runtime.calling.entry import bind, finish_preparation
+from polyml.runtime.calling.guards import Captures
 from polyml.runtime.loading import link, load, thread_pool
 from polyml.runtime.storage.artifact import Artifact
 from polyml.runtime.storage.checksum import Damaged
@@ -28,22 +29,50 @@ class Hot:
     specialisation: Specialisation | None
 
 
-@dataclass(eq=False)
-class Specialisation:
-    """One compiled form. artifact None: it runs as plain Python, because of `reason`.
+def _no_entry(*values: object) -> Outcome:
+    return Outcome(None)
 
-    is_simpler: it is a form after a defect of the compiler. entries: (threads, overlap is checked) -> the guards and the entry made for them.
+
+NO_ENTRY = Hot(object(), _no_entry, None)  # of settings that no call is made under
+
+
+@dataclass(frozen=True)
+class Request:
+    """The code that a call wants.
+
+    types: of the arguments. layouts: of those that are arrays, "C", "F" or "A". captured: what the function's names mean.
+    aliased: whether arguments share memory. sizes: for which the code is made, None: for all.
     """
 
     types: tuple[ArgType, ...]
     layouts: tuple[str, ...]
     options: Options
+    captured: Captures | None = None
+    aliased: bool = False
+    sizes: Sizes | None = None
+
+    @property
+    def key(self) -> tuple:
+        """What tells it from others but for the sizes."""
+        captured = None if self.captured is None else self.captured.content
+        return self.types, self.layouts, self.options.compile_key(), captured, self.aliased
+
+
+@dataclass(eq=False)
+class Specialisation:
+    """One compiled form of a kernel.
+
+    artifact: None where it runs as plain Python, because of `reason`. code: the artifact's, loaded. timings: stage -> seconds.
+    is_simpler: it is a form after a defect of the compiler. entries: (threads, overlap is checked) -> the guards and the entry
+    made for them.
+    """
+
+    request: Request
     artifact: Artifact | None
     code: link.Code | None
     timings: dict[str, float]
     from_cache: bool = False
     reason: PolymlError | None = None
-    sizes: Sizes | None = None
     is_simpler: bool = False
     entries: dict[tuple[int, bool], tuple[tuple[Guard, ...], Entry]] = field(default_factory=dict)
 
@@ -55,6 +84,20 @@ class Specialisation:
         self.artifact = artifact
 
     @property
+    def made(self) -> Artifact:
+        """The artifact of a form that is compiled."""
+        if self.artifact is None:
+            raise ValueError("the form runs as plain Python")
+        return self.artifact
+
+    @property
+    def refusal(self) -> PolymlError:
+        """Why a form is not compiled."""
+        if self.reason is None:
+            raise ValueError("the form is compiled")
+        return self.reason
+
+    @property
     def is_sized(self) -> bool:
         return self.artifact is not None and self.artifact.sized
 
@@ -62,7 +105,9 @@ class Specialisation:
         made = self.entries.get((count, check_overlap))
         if made is None or not _same(made[0], guards):
             number = thread_pool.count(count)
-            made = guards, bind(self.artifact, self.code, threads=number, guards=guards, check_overlap=check_overlap)
+            if self.code is None:
+                raise ValueError("the form is not loaded")
+            made = guards, bind(self.made, self.code, threads=number, guards=guards, check_overlap=check_overlap)
             self.entries[count, check_overlap] = made
         return made[1]
 
@@ -73,8 +118,8 @@ def _same(old: tuple[Guard, ...], new: tuple[Guard, ...]) -> bool:
 
 def is_unusual(specialisation: Specialisation, outcome: Outcome) -> bool:
     """Whether the call is not one of those the code was made for; another specialisation may take it."""
-    checks = specialisation.artifact.checks
-    return 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
+    checks = () if specialisation.artifact is None else specialisation.artifact.checks
+    return outcome.status is not None and 0 < outcome.status <= len(checks) and checks[outcome.status - 1].kind == "usual"
 
 
 def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: tuple, guards: tuple[Guard, ...]) -> bool:
@@ -90,7 +135,7 @@ def take_kept(made: Specialisation, cache: Cache, names: Sequence[str], wanted: 
         try:
             if artifact.is_for(*wanted):
                 made.take(artifact)
-                made.entry(made.options.threads, () if artifact.aliased else guards, not artifact.aliased)
+                made.entry(made.request.options.threads, () if artifact.aliased else guards, not artifact.aliased)
                 made.from_cache = True
                 return True
         except MemoryError:

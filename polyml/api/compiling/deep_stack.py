@@ -26,13 +26,15 @@ def on_deep_stack(run: Callable[[], Result]) -> Result:
     Its errors are raised here; signals wait until it has ended. `run` must not ask for a lock that the caller holds. The limit of
     recursion is the process's, and is raised meanwhile. RecursionError where even that is too little, or there is no thread.
     """
-    context, outcome, limit = contextvars.copy_context(), [], sys.getrecursionlimit()
+    context, limit = contextvars.copy_context(), sys.getrecursionlimit()
+    made: list[Result] = []
+    raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append((context.run(run), None))
+            made.append(context.run(run))
         except BaseException as problem:
-            outcome.append((None, problem))
+            raised.append(problem)
 
     thread = threading.Thread(target=work, name="polyml-deep")
     with interrupts.deferred():
@@ -42,10 +44,9 @@ def on_deep_stack(run: Callable[[], Result]) -> Result:
             thread.join()
         finally:
             sys.setrecursionlimit(limit)
-    result, problem = outcome[0]
-    if problem is not None:
-        raise problem
-    return result
+    if raised:
+        raise raised[0]
+    return made[0]
 
 
 def _start(thread: threading.Thread) -> None:

@@ -17,18 +17,32 @@ from polyml.errors import CompileError, IllegalSchedule, NotAffineError, PolymlE
 Made = TypeVar("Made")
 DEFECTS = (CompileError, IllegalSchedule)
 ENDED = "an earlier process ended in the midst of it; it is tried again after a day, or after `polyml cache clear`"
-_FORMS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("without tiles, copies and fusion", {"tile": False, "fusion": "no"}),
-    ("in the source's order", {"schedule": "source", "tile": False, "fusion": "no"}),
-    ("in the source's order, without vectors and threads", {"schedule": "source", "tile": False, "fusion": "no", "vectorize": False, "parallel": False}),
-)  # fmt: skip
+
+
+def _plain_loops(options: Options) -> Options:
+    return replace(options, tile=False, fusion="no")
+
+
+def _source_order(options: Options) -> Options:
+    return replace(_plain_loops(options), schedule="source")
+
+
+def _one_by_one(options: Options) -> Options:
+    return replace(_source_order(options), vectorize=False, parallel=False)
+
+
+_FORMS: tuple[tuple[str, Callable[[Options], Options]], ...] = (
+    ("without tiles, copies and fusion", _plain_loops),
+    ("in the source's order", _source_order),
+    ("in the source's order, without vectors and threads", _one_by_one),
+)
 
 
 def forms(options: Options) -> Iterator[tuple[str, Options]]:
     """What each simpler form is, and the settings that make it, the least simple first."""
     seen = {options.compile_key()}
-    for what, changes in _FORMS:
-        simpler = replace(options, **changes)
+    for what, simplified in _FORMS:
+        simpler = simplified(options)
         if simpler.compile_key() not in seen:
             seen.add(simpler.compile_key())
             yield what, simpler

@@ -78,8 +78,8 @@ def report(call: Call, arguments: Mapping[str, object], where: str, machine: Gpu
     setting = _Setting(problem, sizes, machine, tuple(block))
     source = setting.form("source", problem.scop.schedule)
     forms = source, _found(source, setting)
-    refusals = [form.refused for form in forms]
-    if all(refusals):
+    refusals = [form.refused for form in forms if form.refused is not None]
+    if len(refusals) == len(forms):
         raise refusals[-1]
     work = operations(problem.scop, sizes)
     seconds = time.perf_counter() - start

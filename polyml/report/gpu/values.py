@@ -26,7 +26,8 @@ class Form:
     def seconds(self) -> float | None:
         """Of all launches, one after the other, without the time that a launch itself takes."""
         times = [each.roofline.seconds for each in self.launches]
-        return None if None in times or self.problem else sum(times)
+        known = [seconds for seconds in times if seconds is not None]
+        return None if len(known) < len(times) or self.problem else sum(known)
 
     @property
     def roofline(self) -> Roofline:
@@ -41,7 +42,7 @@ def _summed(each: Iterator[Sequence[Roof]]) -> tuple[Roof, ...]:
     for roof in (roof for roofs in each for roof in roofs):
         if roof.place in found:
             other = found[roof.place]
-            seconds = None if None in (roof.seconds, other.seconds) else roof.seconds + other.seconds
+            seconds = None if roof.seconds is None or other.seconds is None else roof.seconds + other.seconds
             roof = Roof(roof.place, roof.amount + other.amount, roof.rate, seconds, min(roof.lanes, other.lanes))
         found[roof.place] = roof
     return tuple(found.values())

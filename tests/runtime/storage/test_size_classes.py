@@ -134,7 +134,7 @@ def test_small_calls_leave_large_ones_the_form_with_expanded_arrays(compiled, un
 
 
 def test_past_so_many_forms_one_more_is_made_for_all_sizes(compiled, uncached, monkeypatch):
-    monkeypatch.setattr("polyml.api.decorator.FORMS", 2)
+    monkeypatch.setattr("polyml.api.specialised.FORMS", 2)
     kernel = polyml.kernel(product)
     extents = (50, 100, 200, 60, 5, 300, 101, 0, 1, 400)
     for n in (*extents, *reversed(extents)):
@@ -154,7 +154,7 @@ def test_calls_of_several_forms_in_turn_need_no_look_at_the_arguments(uncached, 
 
 
 def test_threads_that_ask_at_once_make_no_more_forms(compiled, uncached, monkeypatch):
-    monkeypatch.setattr("polyml.api.decorator.FORMS", 2)
+    monkeypatch.setattr("polyml.api.specialised.FORMS", 2)
     kernel, failed = polyml.kernel(product), []
     start = threading.Barrier(4)
 
@@ -234,12 +234,12 @@ def test_code_for_some_sizes_is_found_for_these(compiled, folder):
 
 
 def test_the_form_past_all_others_is_found_too_and_not_taken_for_one_of_them(compiled, folder, monkeypatch):
-    monkeypatch.setattr("polyml.api.decorator.FORMS", 0)
+    monkeypatch.setattr("polyml.api.specialised.FORMS", 0)
     for cached in (False, True):
         kernel = polyml.kernel(product)
         call(kernel, 60, 60, 60)
         assert kernel.from_cache == cached
-    monkeypatch.setattr("polyml.api.decorator.FORMS", 8)
+    monkeypatch.setattr("polyml.api.specialised.FORMS", 8)
     call(polyml.kernel(product), 60, 60, 60)
     assert [s is None for s in compiled] == [True, False]
 

@@ -1,0 +1,150 @@
+"""Calls that run as plain Python, around the parts of the function that are compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from polyml import config
+from polyml.api import explain
+from polyml.api.calls.lifted_parts import PartCall
+from polyml.api.calls.plain_calls import Kinds, Plain, Tally, reasons, refusals
+from polyml.api.calls.specialisation import NO_ENTRY, Hot
+from polyml.api.function import Function, outside
+from polyml.api.target import Target
+from polyml.config import active
+from polyml.errors import PolymlError, PolymlPerformanceWarning
+from polyml.runtime.calling.binding import Guard
+from polyml.runtime.calling.guards import captures, of_itself
+from polyml.source import Loc
+
+if TYPE_CHECKING:
+    from polyml.frontend.parsing.parse import Refusals
+    from polyml.frontend.regions.loop_lifting import Part
+    from polyml.schedule.script.file import Saved
+
+
+class LeftToPython(Function):
+    """Calls that Python runs, and why.
+
+    compiled: None before the first call, then whether the last call that was not like the one before it ran as native code (False: as
+    plain Python).
+    """
+
+    def __init__(
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+    ):
+        super().__init__(function, settings, given, target)
+        self.compiled: bool | None = None
+        self._hot = NO_ENTRY
+        self._python_reason = ""
+        self._reasons: dict[str, PolymlError] = {}  # why calls ran as plain Python: by their texts, in order
+        self._as_python = Tally()
+        self._always: Plain | None = None  # what runs whatever the arguments are
+        self._kinds = Kinds()
+        # by the places of what is refused: the function in parts, and the lines of parts that do not pay
+        self._parts: dict[tuple[Loc, ...], tuple[FunctionType | None, list[PartCall]]] = {}
+        self._parts_left: dict[tuple[Loc, ...], set[tuple[int, int]]] = {}
+        self._reads: dict[frozenset[str], tuple[Loc, ...]] = {}  # where parameters are read
+        self._is_part = False  # of a function that runs partly as Python
+
+    def compiled_parts(self) -> Iterator[tuple[int, int]]:
+        """The lines of parts that the last call of them ran as native code, in order."""
+        for _, calls in self._parts.values():
+            for call in calls:
+                yield from call.compiled_lines()
+
+    def _call_of_part(self, part: Part) -> PartCall:
+        """Returns a call of a part, by a kernel of its own."""
+        raise NotImplementedError
+
+    def _passed(self, values: Sequence[object]) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The arguments as the function takes them: by position, and by name."""
+        positional = self.py_func.__code__.co_argcount
+        return tuple(values[:positional]), dict(zip(self._names[positional:], values[positional:]))
+
+    def _run_as_python(
+        self, args: Sequence[object], kwargs: Mapping[str, object], problem: PolymlError, kinds: Sequence[object] | None = None, decided: bool = True,
+        about: frozenset[str] | None = None,
+    ):  # fmt: skip
+        """py_func on the arguments, around parts that may be compiled, with one warning for each reason.
+
+        kinds: the arguments where others like them run as plain Python for the same reason. decided: the text and the types are the
+        reason, not the data of this call, so that `fallback="error"` raises the problem. about: the parameters whose arguments are the problem.
+        """
+        options = config.resolve(self.settings)
+        refuses = decided and (options.fallback == "error" or self._given is not None)
+        if refuses and about is None:
+            raise problem.noted()
+        self._hot = NO_ENTRY
+        refused, guards = self._refusals(decided)
+        places = tuple(r.place for r in refused.statements) or self._own_place(problem)
+        if about:
+            places = (*places, *self._where_read(about))
+        found = reasons(refused, problem)
+        taken_apart = self._apart(places) if places or about is not None else None
+        is_whole = not refused.statements and taken_apart is not None and about is not None and about <= refused.objects
+        if refuses and not is_whole:
+            raise problem.noted()
+        self.compiled, self._python_reason = False, "\n".join(map(explain.reason, found))
+        new = {str(each): each for each in found if str(each) not in self._reasons}
+        self._reasons |= new
+        if new and options.fallback != "silent" and not is_whole and not (self._is_part and problem.loc is None):
+            partly = taken_apart is not None and bool(self._parts[places][1])
+            text = explain.refused(self._where, found, partly, self._is_part)
+            warnings.warn(text, PolymlPerformanceWarning, stacklevel=outside())
+        run = taken_apart or self.py_func
+        if refused.statements and not about or refused.whole:
+            self._always = Plain(active(), guards, run, self._as_python)
+            self._hot = Hot(active(), self._always, None)
+        elif kinds is not None:
+            self._kinds.add(kinds, Plain(active(), of_itself(self.py_func), run, self._as_python))
+        return self._as_python.run(run, args, kwargs)
+
+    def _refusals(self, decided: bool) -> tuple[Refusals, tuple[Guard, ...]]:
+        """The statements that no argument makes affine, none where the data decide, and what that depends on."""
+        if not decided:
+            from polyml.frontend.parsing.parse import NOTHING
+
+            return NOTHING, ()
+        found = refusals(self.py_func)
+        names = {c.name for c in found.captured}
+        return found, tuple(g for g in captures(self.py_func).guards if g.key in names)
+
+    def _own_place(self, problem: PolymlError) -> tuple[Loc, ...]:
+        """Returns where the problem is, if that is in this function's file."""
+        is_own = problem.loc is not None and problem.loc.source.file == self.py_func.__code__.co_filename
+        return (problem.loc,) if problem.loc is not None and is_own else ()
+
+    def _apart(self, places: tuple[Loc, ...]) -> FunctionType | None:
+        """The function with its parts compiled around the statements at these places, None where there are none."""
+        known = self._parts.get(places)
+        idle = set() if known is None else {call.part.lines for call in known[1] if call.does_not_pay}
+        if known is None or idle:
+            from polyml.frontend.regions import loop_lifting as parts
+
+            without = self._parts_left.setdefault(places, set())
+            without |= idle
+            own = next((g.key for g in captures(self.py_func).guards if g.expected is self), None)
+            try:
+                found = parts.apart(self.py_func, places, without, own)
+            except RecursionError:  # in an expression of thousands of terms
+                found = None
+            calls = [] if found is None else [self._call_of_part(part) for part in found.parts.values()]
+            known = self._parts[places] = None if found is None else found.calling(calls), calls
+        return known[0]
+
+    def _where_read(self, names: frozenset[str]) -> tuple[Loc, ...]:
+        """The statements that read these parameters."""
+        if names not in self._reads:
+            from polyml.frontend.regions import loop_lifting as parts
+
+            self._reads[names] = parts.where_read(self.py_func, names)
+        return self._reads[names]
+
+    def _without_a_part(self) -> None:
+        """The next call makes the function anew without the parts that do not pay."""
+        self._always, self._hot = None, NO_ENTRY
+        self._kinds.forget()

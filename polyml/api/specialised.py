@@ -1,0 +1,181 @@
+"""The forms that a kernel is compiled to: found among those made before, taken from the cache on disk, or compiled."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from polyml import interrupts
+from polyml.api import explain
+from polyml.api.calls.specialisation import Request, Specialisation, take_kept, timed
+from polyml.api.compiling import simpler_forms
+from polyml.api.function import Function, outside
+from polyml.api.target import Target
+from polyml.config import Options
+from polyml.errors import LanguageError, PolymlDefectWarning, PolymlError, PolymlOverflowError, PolymlTypeError, RecompileError
+from polyml.runtime.calling import arguments
+from polyml.runtime.calling.arguments import Argument
+from polyml.runtime.storage import cache_key, compile_markers
+from polyml.runtime.storage.disk_cache import Cache, open_cache
+from polyml.runtime.storage.size_classes import FORMS, Sizes, sizes_of
+
+if TYPE_CHECKING:
+    from polyml.schedule.script.file import Saved
+
+SPECIALISATIONS = 64  # of one kernel; the one made first goes first
+
+
+class Specialised(Function):
+    """A kernel's compiled forms.
+
+    timings: stage -> seconds of the last compilation or load; from_cache: whether that was a load.
+    """
+
+    def __init__(
+        self, function: FunctionType, settings: Mapping[str, object], given: Saved | None = None, target: Target | None = None
+    ):
+        super().__init__(function, settings, given, target)
+        self._renew_lock()
+        self.timings: dict[str, float] = {}
+        self.from_cache: bool | None = None
+        self._specialisations: dict[tuple, Specialisation] = {}
+        self._forms: dict[tuple, dict[tuple | None, Sizes]] = {}  # the sizes for which there are any, by their limits
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The argument types and layouts that code was made for so far, as texts."""
+        found = (explain.signature(s.request.types, s.request.layouts) for s in self._specialisations.values())
+        return tuple(dict.fromkeys(found))
+
+    def _specialised(self, wanted: Request, given: tuple[Argument, ...]) -> Specialisation:
+        """Returns the form for these arguments' sizes, or the one for all where sizes do not matter or there are many forms already."""
+        extents = arguments.shapes(given)
+        sizes = sizes_of(extents)
+        forms = self._forms.setdefault(wanted.key, {})
+        if None in forms or sizes.limits not in forms and len(forms) >= FORMS:
+            return self._form(wanted)
+        chosen = self._form(replace(wanted, sizes=forms.setdefault(sizes.limits, sizes)))
+        if chosen.artifact is None or not chosen.is_sized:
+            forms[None] = sizes
+        elif not all(a.holds(extents) for a in chosen.made.alike):
+            return self._form(replace(wanted, sizes=replace(forms[sizes.limits], alike=False)))
+        return chosen
+
+    def _form(self, wanted: Request) -> Specialisation:
+        """Returns the form that is wanted: a known one, or one that is made now."""
+        chosen = self._known(wanted)
+        if chosen is not None:
+            return chosen
+        with self._lock, interrupts.deferred():
+            chosen = self._known(wanted)
+            if chosen is None and (problem := self._forbidden(wanted)):
+                return Specialisation(wanted, None, None, {}, reason=problem)
+            if chosen is None:
+                chosen = self._made(wanted)
+                self.timings, self.from_cache = chosen.timings, chosen.from_cache
+                if len(self._specialisations) >= SPECIALISATIONS:
+                    self._specialisations.pop(next(iter(self._specialisations)))
+                self._specialisations[wanted.key, wanted.sizes if chosen.is_sized else None] = chosen
+        return chosen
+
+    def _forbidden(self, wanted: Request) -> PolymlError | None:
+        """Returns why no more code is made, where `recompile` says so; raises it where that is "fail"."""
+        options = wanted.options
+        if options.recompile == "default" or not any(s.artifact is not None for s in self._specialisations.values()):
+            return None
+        called = explain.signature(wanted.types, wanted.layouts)
+        notes = [f"compiled for {each}" for each in self.signatures]
+        problem = RecompileError(f"`{self.__name__}` has no code for {called}, and recompile={options.recompile!r}", notes=notes)
+        if options.recompile == "fail":
+            raise problem
+        return problem
+
+    def _known(self, wanted: Request) -> Specialisation | None:
+        """Returns the form made for these sizes, or for which sizes do not matter."""
+        exact, any_ = (self._specialisations.get((wanted.key, each)) for each in (wanted.sizes, None))
+        return any_ if exact is None and any_ is not None and not any_.is_sized else exact
+
+    def _made(self, wanted: Request) -> Specialisation:
+        """Returns the form from the cache on disk, or compiled; one with a `reason` where Python runs the function."""
+        made = Specialisation(wanted, None, None, {})
+        place = self._place(wanted, made.timings)
+        if place.cache is not None and place.name is not None:
+            described = (self.__name__, self._names, wanted.types, wanted.layouts, wanted.aliased)
+            guards = () if wanted.captured is None else wanted.captured.guards
+            if take_kept(made, place.cache, cache_key.names(place.name, wanted.sizes), described, guards):
+                return made
+        try:
+            self._compiled_somehow(made, place)
+        except (LanguageError, PolymlTypeError, PolymlOverflowError) as problem:
+            made.reason = problem
+            return made
+        if place.cache is not None and place.name is not None and made.artifact is not None and not made.is_simpler:
+            name = cache_key.sized_key(place.name, wanted.sizes) if made.is_sized else place.name
+            place.cache.put(name, made.artifact.to_bytes())
+        return made
+
+    def _place(self, wanted: Request, timings: dict[str, float]) -> _Place:
+        """Returns where the form may be kept on disk."""
+        options, captured = wanted.options, wanted.captured
+        is_kept = captured is not None and captured.portable and not options.debug  # a dump needs every stage to run
+        cache = open_cache(options) if is_kept else None
+        if cache is None or captured is None:
+            return _Place(None, None)
+        with timed(timings, "cache"):
+            given = "" if self._given is None else self._given.text()
+            content = (captured.content, wanted.types, wanted.layouts, options, wanted.aliased, given)
+            return _Place(cache, cache_key.content_key(self.py_func, *content))
+
+    def _compiled_somehow(self, made: Specialisation, place: _Place) -> None:
+        """Puts what `_compile` makes into `made`, loaded; a simpler form where the compiler fails, which is said once and not kept on
+        disk.
+        """
+        wanted, options = made.request, made.request.options
+        marked = place.cache if simpler_forms.goes_on(options) else None
+
+        def compiled(chosen: Options, form: int = 0) -> None:
+            with compile_markers.working(marked, place.name, form):
+                found, stages = self._compile(replace(wanted, options=chosen), place.cache)
+            made.timings.update(stages)
+            with self._loading():
+                made.take(found.artifact)
+
+        def failed(problem: PolymlError, what: str) -> None:
+            made.is_simpler = True
+            text = f"{self._where} runs {what}, because the compiler failed, a defect of polyml: {problem.message}"
+            kept = self._bundle(wanted, problem)
+            text += f"; `python {kept}` repeats it" if kept else ""
+            warnings.warn(text, PolymlDefectWarning, stacklevel=outside())
+
+        if self._given is not None:  # the schedule that was asked for, or none
+            compiled(options)
+        else:
+            simpler_forms.made(compiled, options, failed, compile_markers.ended_in(marked, place.name))
+
+    def _bundle(self, wanted: Request, problem: PolymlError) -> str:
+        """Returns the file that repeats the failure, "" where it is not kept."""
+        from polyml.bundles import failure, folder
+
+        tried = failure.Attempt(
+            function=self.py_func, names=self._names, types=wanted.types, layouts=wanted.layouts, sizes=wanted.sizes,
+            aliased=wanted.aliased, options=wanted.options,
+        )  # fmt: skip
+        return folder.keep_failure(open_cache(wanted.options), tried, problem)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a form may be kept on disk.
+
+    cache: None where nothing is kept. name: of the form for all sizes; None where the function's text is not to be had.
+    """
+
+    cache: Cache | None
+    name: str | None
